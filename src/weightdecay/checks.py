@@ -1,0 +1,51 @@
+"""What a number must be, said the same way everywhere: requirement, value, cure."""
+
+import math
+import numbers
+
+
+def number(
+    name: str,
+    value: object,
+    *,
+    at_least: float = -math.inf,
+    above: float = -math.inf,
+    below: float = math.inf,
+    cure: str = "",
+) -> float:
+    """Return `value` as a float, or say what it should have been; NaN and infinity never pass."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(_message(name, "a number", value, cure))
+    real = float(value)
+    if not (at_least <= real < below and real > above):
+        raise ValueError(_message(name, _interval(at_least, above, below), value, cure))
+    return real
+
+
+def whole(name: str, value: object, *, at_least: int, cure: str = "") -> int:
+    """Return `value` as an int of at least `at_least`, or say what it should have been."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(_message(name, "a whole number", value, cure))
+    integer = int(value)
+    if integer < at_least:
+        raise ValueError(_message(name, f"at least {at_least}", value, cure))
+    return integer
+
+
+def flag(name: str, value: object) -> bool:
+    """Return `value` if it is a bool: 0, 1 and "no" are not."""
+    if not isinstance(value, bool):
+        raise TypeError(_message(name, "True or False", value, ""))
+    return value
+
+
+def _interval(at_least: float, above: float, below: float) -> str:
+    if not math.isinf(below):
+        return f"in [{at_least:g}, {below:g})"
+    if above > at_least:
+        return f"finite and above {above:g}"
+    return "finite" if math.isinf(at_least) else f"finite and at least {at_least:g}"
+
+
+def _message(name: str, requirement: str, value: object, cure: str) -> str:
+    return f"`{name}` must be {requirement}, got {value!r}. {cure}".rstrip()

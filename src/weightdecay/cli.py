@@ -1,0 +1,130 @@
+"""The command line: words typed by a person into calls. The only room that prints."""
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+from weightdecay import __version__
+from weightdecay.decay import TIMESCALE, WAYS, Budget, Decay, convert, transfer
+from weightdecay.table import table
+
+# How each way to state a decay is asked for and printed.
+_SAID = {
+    "weight_decay": ("λ, weightdecay's weight_decay", "the fraction removed in an update"),
+    "normalized": ("λ_norm, the paper's normalized decay", "λ√N, N the updates of the run"),
+    "torch": ("torch.optim.AdamW's weight_decay", "λ/lr"),
+    "half_life": ("half-life, updates", "until an idle weight has halved"),
+    "half_life_epochs": ("half-life, epochs", "the same in epochs"),
+    "timescale": ("averaging timescale, updates", "1/λ"),
+    "timescale_epochs": ("averaging timescale, epochs", "the same in epochs"),
+}
+_CONTEXT = {
+    "lr": "the learning rate that torch's weight_decay is multiplied by",
+    "batch": "b, the batch size",
+    "data": "B, the number of training points",
+    "epochs": "T, the number of epochs",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that `arguments` name, and return its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="weightdecay", description="Decoupled weight decay, as the paper means it."
+    )
+    parser.add_argument("--version", action="version", version=f"weightdecay {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    _add_convert(commands)
+    options = parser.parse_args(arguments)
+    try:
+        print(options.run(options))
+    except (TypeError, ValueError) as error:
+        print(f"weightdecay: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _add_convert(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "convert",
+        help="state a weight decay every way there is",
+        description="State a decay one way; see it stated every way, and carried to another run.",
+        epilog="Numbers may be written 0.05, 2^-9 or 1/4*0.001.",
+    )
+    stated = parser.add_argument_group("the decay, stated in one of these ways")
+    for name, (title, meaning) in _SAID.items():
+        stated.add_argument(_option(name), type=_number, metavar="X", help=f"{title}: {meaning}")
+    context = parser.add_argument_group("the run it belongs to")
+    for name, meaning in _CONTEXT.items():
+        context.add_argument(_option(name), type=_number, metavar="X", help=meaning)
+    context.add_argument(
+        "--steps", type=_number, metavar="X", help="the number of updates, instead of --epochs"
+    )
+    target = parser.add_argument_group("another run to carry it to")
+    for name in ("batch", "data", "epochs"):
+        target.add_argument(f"--to-{name}", type=_number, metavar="X", help="if it differs")
+    parser.set_defaults(run=_convert)
+
+
+def _convert(options: argparse.Namespace) -> str:
+    given = {
+        name: value
+        for name in (*WAYS, *_CONTEXT, "steps")
+        if (value := getattr(options, name)) is not None
+    }
+    decay = convert(**given)
+    columns = {"": decay}
+    if any(getattr(options, f"to_{name}") is not None for name in ("batch", "data", "epochs")):
+        columns = {"tuned": decay, **_carried(decay, options)}
+    rows = [
+        (title, *(_shown(getattr(column, name)) for column in columns.values()))
+        for name, (title, _) in _SAID.items()
+    ]
+    text = table(("", *columns), rows)
+    return text if len(columns) > 1 else text.partition("\n")[2]
+
+
+def _carried(decay: Decay, options: argparse.Namespace) -> dict[str, Decay]:
+    run = {name: getattr(options, name) for name in ("batch", "data", "epochs")}
+    if None in run.values():
+        raise ValueError("To carry a decay to another run, state --batch, --data and --epochs.")
+    target = {name: getattr(options, f"to_{name}") or value for name, value in run.items()}
+    tuned, now = Budget(**run), Budget(**target)
+    there = replace(decay.run, updates=now.updates, updates_per_epoch=now.data / now.batch)
+    return {
+        "carried: λ_norm kept": Decay(transfer(decay.weight_decay, tuned=tuned, now=now), there),
+        "carried: timescale in epochs kept": Decay(
+            transfer(decay.weight_decay, tuned=tuned, now=now, rule=TIMESCALE), there
+        ),
+    }
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.6g}"
+
+
+def _number(text: str) -> float:
+    """Read 0.05, 2^-9, 1/4*0.001."""
+    parts = re.split(r"([*/])", text.replace(" ", ""))
+    value = 1.0
+    for operator, factor in zip(["*", *parts[1::2]], parts[::2], strict=True):
+        base, _, exponent = factor.partition("^")
+        try:
+            power = float(base) ** float(exponent or 1)
+            value = value * power if operator == "*" else value / power
+        except (ValueError, ZeroDivisionError, OverflowError):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number")
+    return value
+
+
+def script() -> None:
+    """Run the command line as a program."""
+    sys.exit(main())

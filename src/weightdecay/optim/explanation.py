@@ -1,0 +1,146 @@
+"""What an optimizer is going to do to the weights, before it does it."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from weightdecay import checks
+from weightdecay.decay import Decay, Normalized, Run
+from weightdecay.optim.scheduled import Group, ScheduledOptimizer
+from weightdecay.schedules import Constant, Cycle, Schedule, cycles
+from weightdecay.table import table
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Updates `start` to `end` − 1, which share one λ; `decay` is None where weights do not decay.
+
+    `left` is what the decay alone leaves of a weight from the run's beginning to this end.
+    """
+
+    start: int
+    end: int
+    decay: Decay | None
+    left: float
+
+
+@dataclass(frozen=True)
+class ExplainedGroup:
+    """What happens to one parameter group; `scheduled` is False where η is taken to be 1."""
+
+    parameters: int
+    lr: float
+    l2: float | None
+    scheduled: bool
+    stretches: tuple[Stretch, ...]
+    restarts: tuple[int, ...]
+    unfinished: Cycle | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What happens over `steps` updates, group by group; `print` shows the table."""
+
+    steps: int
+    groups: tuple[ExplainedGroup, ...]
+
+    def __str__(self) -> str:
+        header = (
+            *("group", "parameters", "lr", "updates", "λ", "λ_norm"),
+            *("torch's weight_decay", "half-life", "left"),
+        )
+        rows = [row for n, group in enumerate(self.groups) for row in _rows(n, group)]
+        endings = [_ending(group, self.steps) for group in self.groups]
+        if len(set(endings)) == 1:
+            endings = [f"all groups: {endings[0]}"]
+        else:
+            endings = [f"group {n}: {ending}" for n, ending in enumerate(endings)]
+        return "\n".join([table(header, rows), *endings])
+
+
+def explain(optimizer: ScheduledOptimizer, steps: int) -> Explanation:
+    """Say what `optimizer` does in a run of `steps` updates, counted from its first.
+
+    For each group and cycle: λ, λ_norm, the `weight_decay` of `torch.optim.AdamW` that does the
+    same at this lr, the half-life at η = 1, and what the decay alone leaves of a weight by then;
+    for each group: where the restarts fall, and whether the run ends in the middle of a cycle.
+    """
+    checks.whole("steps", steps, at_least=1)
+    if not isinstance(optimizer, ScheduledOptimizer):
+        raise TypeError(f"`optimizer` must be one of weightdecay's, got {optimizer!r}.")
+    groups = (_explain(*pair, steps) for pair in optimizer._scheduled_groups())
+    return Explanation(steps, tuple(groups))
+
+
+def _explain(group: Group, schedule: Schedule | None, steps: int) -> ExplainedGroup:
+    followed = schedule or Constant()
+    passed = list(cycles(followed, steps)) or [followed.cycle(0)]
+    last = passed[-1]
+    return ExplainedGroup(
+        parameters=sum(param.numel() for param in group["params"]),
+        lr=group["base"],
+        l2=group.get("l2"),
+        scheduled=schedule is not None,
+        stretches=tuple(_stretches(group, followed, passed, steps)),
+        restarts=tuple(cycle.start for cycle in passed[1:]),
+        unfinished=last if last.end is not None and steps < last.end else None,
+    )
+
+
+def _stretches(
+    group: Group, schedule: Schedule, passed: list[Cycle], steps: int
+) -> Iterator[Stretch]:
+    log_left = 0.0
+    bounds = [0, *(cycle.start for cycle in passed[1:]), steps]
+    stretch: Stretch | None = None
+    for cycle, (start, end) in zip(passed, pairwise(bounds), strict=True):
+        weight_decay = _weight_decay(group, cycle)
+        log_left += sum(math.log1p(-schedule(t) * weight_decay) for t in range(start, end))
+        run = Run(lr=group["base"] or None, updates=cycle.length or steps)
+        decay = Decay(weight_decay, run) if weight_decay else None
+        same = stretch is not None and stretch.decay == decay
+        if stretch is not None and not same:
+            yield stretch
+        begun = stretch.start if stretch is not None and same else start
+        stretch = Stretch(begun, end, decay, math.exp(log_left))
+    if stretch is not None:
+        yield stretch
+
+
+def _weight_decay(group: Group, cycle: Cycle) -> float:
+    if group.get("normalized") is not None:
+        return Normalized(*group["normalized"]).weight_decay(cycle.length)
+    weight_decay: float = group.get("weight_decay", 0.0)
+    return weight_decay
+
+
+def _rows(number: int, group: ExplainedGroup) -> Iterator[tuple[str, ...]]:
+    for stretch in group.stretches:
+        decay = stretch.decay
+        said = (
+            (decay.weight_decay, decay.normalized, decay.torch, decay.half_life)
+            if decay
+            else (None, None, group.l2 or None, None)
+        )
+        yield (
+            str(number),
+            f"{group.parameters:,}",
+            f"{group.lr:g}",
+            f"{stretch.start:,}–{stretch.end - 1:,}",
+            *("–" if value is None else f"{value:.4g}" for value in said),
+            f"{stretch.left:.3g}",
+        )
+
+
+def _ending(group: ExplainedGroup, steps: int) -> str:
+    if not group.scheduled:
+        return "no schedule of ours; η is taken to be 1 throughout"
+    restarts = ", ".join(f"{t:,}" for t in group.restarts) or "none"
+    if group.unfinished is None:
+        return f"restarts at {restarts}; no cycle is cut short"
+    start, length = group.unfinished.start, group.unfinished.length
+    return (
+        f"restarts at {restarts}; the run ends in the middle of a cycle, after {steps - start:,} "
+        f"of its {length:,} updates"
+    )

@@ -1,0 +1,157 @@
+"""SGD with L2 regularization, and SGDW: for plain SGD the same, for a schedule or a sweep not.
+
+Algorithm 1 of Loshchilov & Hutter, 2019 (arXiv:1711.05101); a comment `# line 9` names its line.
+
+    θ  param             g  grad        α  lr            λ  l2, weight_decay
+    m  momentum_buffer   β₁ momentum    η  multiplier
+
+The schedule is inside the momentum: m gathers η·α·g, so a gradient keeps the step size it was met
+with. `torch.optim.SGD` multiplies the whole buffer by the current lr instead; the two agree while
+lr is constant.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor
+from torch.optim.optimizer import ParamsT
+
+from weightdecay import checks
+from weightdecay.decay import Normalized
+from weightdecay.optim.elementwise import Elementwise, State, zeros
+from weightdecay.optim.scheduled import Group
+from weightdecay.schedules import Schedule, WarmRestarts
+
+
+def sgd_(
+    param: Tensor,
+    grad: Tensor,
+    momentum_buffer: Tensor | None,
+    *,
+    multiplier: float,
+    lr: float,
+    momentum: float,
+    nesterov: bool,
+    l2: float = 0.0,
+    weight_decay: float = 0.0,
+) -> None:
+    """Lines 6 to 9, in place. Without momentum there is no buffer: m is the step itself."""
+    if l2:
+        grad = grad + l2 * param  # line 6
+    step = multiplier * lr * grad
+    if momentum_buffer is not None:
+        momentum_buffer.mul_(momentum).add_(step)  # line 8
+        # Not in the paper: Nesterov's step is where the buffer would be after one more such g.
+        step = step + momentum * momentum_buffer if nesterov else momentum_buffer
+    param -= step + multiplier * weight_decay * param  # line 9
+
+
+class _SGD(Elementwise):
+    def _check(self, group: Group) -> None:
+        super()._check(group)
+        group["momentum"] = checks.number("momentum", group["momentum"], at_least=0, below=1)
+        if checks.flag("nesterov", group["nesterov"]) and not group["momentum"]:
+            raise ValueError(
+                "`momentum` must be above 0 with nesterov=True, got 0. Nesterov's step looks "
+                "ahead along the momentum."
+            )
+
+    def _new_state(self, param: Tensor, group: Group) -> State:
+        return {"momentum_buffer": zeros(param)} if group["momentum"] else {}
+
+    def _advance(
+        self, param: Tensor, grad: Tensor, state: State, group: Group, multiplier: float
+    ) -> None:
+        sgd_(
+            param,
+            grad,
+            state.get("momentum_buffer"),
+            multiplier=multiplier,
+            lr=group["base"],
+            momentum=group["momentum"],
+            nesterov=group["nesterov"],
+            l2=group.get("l2", 0.0),
+            weight_decay=group.get("weight_decay", 0.0),
+        )
+
+
+class SGD(_SGD):
+    """Algorithm 1 with L2 regularization: `l2` · θ is added to the gradient.
+
+    `l2` is what `torch.optim.SGD` calls `weight_decay`. Its effect is proportional to `lr`: the two
+    must be tuned together.
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor,
+        *,
+        momentum: float = 0.9,
+        l2: float = 0.0,
+        nesterov: bool = False,
+        maximize: bool = False,
+        schedule: Schedule | Callable[[int], float] | None = None,
+    ) -> None:
+        super().__init__(
+            params,
+            schedule=schedule,
+            lr=lr,
+            momentum=momentum,
+            l2=l2,
+            nesterov=nesterov,
+            maximize=maximize,
+        )
+
+
+class SGDW(_SGD):
+    """Algorithm 1 with decoupled weight decay.
+
+    Weights shrink by `weight_decay` a step, whatever `lr` is, and a schedule scales both. Torch has
+    no SGDW: the `weight_decay` of `torch.optim.SGD` is the `l2` of our SGD; without momentum, and
+    only there, `weight_decay = lr * its_weight_decay` does the same.
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor,
+        *,
+        momentum: float = 0.9,
+        weight_decay: float | Normalized | None = None,
+        nesterov: bool = False,
+        maximize: bool = False,
+        schedule: Schedule | Callable[[int], float] | None = None,
+    ) -> None:
+        super().__init__(
+            params,
+            schedule=schedule,
+            lr=lr,
+            momentum=momentum,
+            weight_decay=weight_decay,
+            nesterov=nesterov,
+            maximize=maximize,
+        )
+
+
+class SGDWR(SGDW):
+    """SGDW with cosine annealing, warm restarts and normalized weight decay.
+
+    `first` is the number of updates before the first restart; each cycle is `factor` times as long
+    as the one before. `normalized_decay` is λ_norm: λ = λ_norm/√N, N the updates of the cycle.
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor,
+        *,
+        first: int,
+        factor: float = 2,
+        normalized_decay: float,
+    ) -> None:
+        super().__init__(
+            params,
+            lr,
+            weight_decay=Normalized(normalized_decay),
+            schedule=WarmRestarts(first, factor),
+        )

@@ -1,0 +1,338 @@
+"""η is lr/base: torch's schedulers scale the decay too, and a schedule of ours is nobody else's."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.optim import lr_scheduler as torch_schedulers
+
+from tests.cases import (
+    CASES,
+    STEPS,
+    Case,
+    advance,
+    every_case,
+    every_decoupled_case,
+    gradient,
+    parameter,
+    set_gradients,
+    start,
+    weights,
+)
+from weightdecay import SGDW, AdamW, Cosine, Normalized, WarmRestarts, decouple
+
+LR = 0.05
+SCHEDULERS: dict[str, Callable[[Any], Any]] = {
+    "OneCycleLR": lambda opt: torch_schedulers.OneCycleLR(
+        opt,
+        max_lr=[group["lr"] for group in opt.param_groups],
+        total_steps=STEPS + 1,
+        cycle_momentum=False,
+    ),
+    "CosineAnnealingWarmRestarts": lambda opt: torch_schedulers.CosineAnnealingWarmRestarts(
+        opt, T_0=7, T_mult=2
+    ),
+    "CosineAnnealingLR": lambda opt: torch_schedulers.CosineAnnealingLR(opt, T_max=STEPS),
+    "LambdaLR": lambda opt: torch_schedulers.LambdaLR(opt, lambda t: min(t / 10, 1.0)),
+    "SequentialLR": lambda opt: torch_schedulers.SequentialLR(
+        opt,
+        [
+            torch_schedulers.LinearLR(opt, start_factor=0.1, total_iters=5),
+            torch_schedulers.ExponentialLR(opt, gamma=0.9),
+        ],
+        milestones=[5],
+    ),
+    "ReduceLROnPlateau": lambda opt: torch_schedulers.ReduceLROnPlateau(opt, patience=2),
+}
+every_scheduler = pytest.mark.parametrize("attach", SCHEDULERS.values(), ids=SCHEDULERS)
+
+
+def follow(opt: Any, scheduler: Any, steps: int = STEPS) -> list[float]:
+    """Train under a torch scheduler, and return the η that each update should have had."""
+    eta = []
+    plateau = isinstance(scheduler, torch_schedulers.ReduceLROnPlateau)
+    for t in range(1, steps + 1):
+        eta.append(float(opt.param_groups[0]["lr"]) / opt.param_groups[0]["base"])
+        set_gradients(opt, t)
+        opt.step()
+        scheduler.step(*([1.0] if plateau else []))
+    return eta
+
+
+@every_scheduler
+@every_decoupled_case
+def test_torchs_schedulers_scale_both(case: Case, attach: Callable[[Any], Any]) -> None:
+    """PEERS 2: OneCycleLR overwrites `initial_lr`; η must not come from there."""
+    opt = case.build([parameter()], lr=LR)
+    eta = follow(opt, attach(opt))
+    assert max(eta) <= 1 + 1e-6
+    assert min(eta) < 0.5
+    expected = case.reference(start(), gradient, eta=eta, lr=LR)
+    np.testing.assert_allclose(weights(opt)[0], expected, rtol=1e-11)
+
+
+def test_a_scheduler_may_move_the_momentum_too() -> None:
+    opt = AdamW([parameter()], LR, weight_decay=0.04)
+    scheduler = torch_schedulers.OneCycleLR(opt, max_lr=LR, total_steps=11, cycle_momentum=True)
+    betas = []
+    advance(opt, 10, then=lambda: (betas.append(opt.param_groups[0]["betas"]), scheduler.step()))
+    assert len(set(betas)) == 10
+
+
+@every_scheduler
+@every_decoupled_case
+def test_idle_weights_decay_by_the_sum_of_the_multipliers(
+    case: Case, attach: Callable[[Any], Any]
+) -> None:
+    opt = case.build([parameter()], lr=LR)
+    scheduler = attach(opt)
+    kept = 1.0
+    for _ in range(STEPS):
+        kept *= 1 - 0.04 * float(opt.param_groups[0]["lr"]) / LR
+        opt.param_groups[0]["params"][0].grad = torch.zeros(7, dtype=torch.float64)
+        opt.step()
+        scheduler.step(*([1.0] if "Plateau" in type(scheduler).__name__ else []))
+    np.testing.assert_allclose(weights(opt)[0], start() * kept, rtol=1e-11)
+
+
+@every_scheduler
+def test_groups_keep_their_own_rate_and_decay_under_any_scheduler(
+    attach: Callable[[Any], Any],
+) -> None:
+    """PEERS 3: η is each group's own lr over its own base."""
+    own = {"lr": LR / 10, "weight_decay": 0.3, "betas": (0.8, 0.99)}
+    both = AdamW(
+        [{"params": [parameter()]}, {"params": [parameter()], **own}], LR, weight_decay=0.04
+    )
+    alone = AdamW([{"params": [parameter()], **own}], LR, weight_decay=0.04)
+    follow(both, attach(both))
+    follow(alone, attach(alone))
+    np.testing.assert_allclose(weights(both)[1], weights(alone)[0], rtol=1e-11)
+
+
+def test_a_group_added_under_a_torch_scheduler_has_its_own_base() -> None:
+    opt = AdamW([parameter()], LR, weight_decay=0.04)
+    scheduler = torch_schedulers.StepLR(opt, step_size=1, gamma=0.5)
+    follow(opt, scheduler, 3)
+    opt.add_param_group({"params": [parameter()], "lr": 0.4, "weight_decay": 0.2})
+    for _ in range(2):
+        for group in opt.param_groups:
+            group["params"][0].grad = torch.zeros(7, dtype=torch.float64)
+        opt.step()
+        scheduler.step()
+    assert opt.param_groups[1]["lr"] == pytest.approx(0.1)
+    np.testing.assert_allclose(weights(opt)[1], start() * (1 - 0.2) * (1 - 0.1), rtol=1e-12)
+
+
+@every_case
+def test_a_multiplier_above_one_is_an_error_with_its_cure(case: Case) -> None:
+    opt = case.build([parameter()], lr=LR)
+    opt.param_groups[0]["lr"] = LR * 10
+    set_gradients(opt, 1)
+    with pytest.raises(RuntimeError, match=r"at most 0\.05.*got 0\.5.*scheduler's largest lr"):
+        opt.step()
+    assert torch.equal(weights(opt)[0], torch.tensor(start()))
+    opt.param_groups[0]["lr"] = LR * (1 + 1e-9)
+    opt.step()
+
+
+@pytest.mark.parametrize("lr", [float("nan"), -0.01])
+@every_case
+def test_a_rate_that_is_no_rate_is_an_error(case: Case, lr: float) -> None:
+    opt = case.build([parameter()], lr=LR)
+    opt.param_groups[0]["lr"] = lr
+    set_gradients(opt, 1)
+    with pytest.raises(RuntimeError, match="`lr` must be"):
+        opt.step()
+
+
+@every_case
+def test_a_foreign_hand_on_a_schedule_of_ours_is_an_error_with_its_cure(case: Case) -> None:
+    opt = case.build([parameter()], lr=LR, schedule=Cosine(10))
+    advance(opt, 3)
+    opt.param_groups[0]["lr"] = 0.01
+    set_gradients(opt, 4)
+    with pytest.raises(RuntimeError, match=r"for update 3.*opt\.scheduler\(\).*opt\.rebase"):
+        opt.step()
+
+
+def test_a_torch_scheduler_on_top_of_ours_is_noticed() -> None:
+    opt = AdamW([parameter()], LR, weight_decay=0.04, schedule=Cosine(10))
+    scheduler = torch_schedulers.StepLR(opt, step_size=1)
+    set_gradients(opt, 1)
+    opt.step()
+    scheduler.step()
+    with pytest.raises(RuntimeError, match="something else set it"):
+        opt.step()
+
+
+def test_a_foreign_hand_on_a_normalized_decay_is_an_error() -> None:
+    opt = AdamW([parameter()], LR, weight_decay=Normalized(0.1), schedule=Cosine(10))
+    opt.param_groups[0]["weight_decay"] = 0.2
+    set_gradients(opt, 1)
+    with pytest.raises(RuntimeError, match=r"`weight_decay` must be .* as Normalized"):
+        opt.step()
+
+
+def test_a_plain_decay_may_be_set_by_hand() -> None:
+    """A weight-decay schedule of one's own: the number in the group is the number used."""
+    opt = SGDW([parameter()], LR, weight_decay=0.1)
+    for decay in (0.1, 0.3, 0.0):
+        opt.param_groups[0]["weight_decay"] = decay
+        opt.param_groups[0]["params"][0].grad = torch.zeros(7, dtype=torch.float64)
+        opt.step()
+    np.testing.assert_allclose(weights(opt)[0], start() * 0.9 * 0.7, rtol=1e-12)
+    opt.param_groups[0]["weight_decay"] = 1.5
+    with pytest.raises(ValueError, match=r"`weight_decay` must be in \[0, 1\), got 1\.5"):
+        opt.step()
+
+
+def test_a_multiplier_that_makes_the_decay_a_whole_weight_is_an_error() -> None:
+    opt = AdamW([parameter()], weight_decay=0.6, schedule=lambda _: 2.0)
+    set_gradients(opt, 1)
+    with pytest.raises(RuntimeError, match=r"below 1, got 0\.6 times 2"):
+        opt.step()
+
+
+@every_case
+def test_a_rate_of_zero_from_outside_is_no_update(case: Case) -> None:
+    """With a schedule of ours: state is created and nothing changes, t included."""
+    opt = case.build([parameter()], lr=LR, schedule=Cosine(10))
+    opt.param_groups[0]["lr"] = 0.0
+    set_gradients(opt, 1)
+    opt.step()
+    assert torch.equal(weights(opt)[0], torch.tensor(start()))
+    assert opt.param_groups[0]["updates"] == 0
+    opt.param_groups[0]["lr"] = LR
+    other = case.build([parameter()], lr=LR, schedule=Cosine(10))
+    advance(opt, 5)
+    advance(other, 5)
+    assert torch.equal(*weights(opt), *weights(other))
+
+
+@every_case
+def test_a_schedulers_own_zero_is_an_update(case: Case) -> None:
+    """A warm-up of torch's from 0: moments gather, weights stay."""
+    opt = case.build([parameter()], lr=LR)
+    opt.param_groups[0]["lr"] = 0.0
+    advance(opt, 1)
+    opt.param_groups[0]["lr"] = LR
+    advance(opt, 4, first=2)
+    expected = case.reference(start(), gradient, eta=[0, 1, 1, 1, 1], lr=LR)
+    np.testing.assert_allclose(weights(opt)[0], expected, rtol=1e-12)
+
+
+def test_lr_shows_the_coming_update_and_base_the_papers_alpha() -> None:
+    opt = AdamW([parameter()], LR, weight_decay=0.1, schedule=WarmRestarts(3))
+    shown = []
+    for t in range(1, 8):
+        shown.append(opt.param_groups[0]["lr"])
+        set_gradients(opt, t)
+        opt.step()
+    assert shown == [LR * WarmRestarts(3)(t) for t in range(7)]
+    assert opt.param_groups[0]["base"] == LR
+
+
+def test_a_trainer_that_insists_gets_a_scheduler_that_changes_nothing() -> None:
+    opt, alone = (
+        AdamW([parameter()], LR, weight_decay=0.1, schedule=WarmRestarts(3)) for _ in range(2)
+    )
+    scheduler = opt.scheduler()
+    assert isinstance(scheduler, torch_schedulers.LRScheduler)
+    assert scheduler.base_lrs == [LR]
+    advance(opt, 5, then=scheduler.step)
+    advance(alone, 5)
+    assert torch.equal(*weights(opt), *weights(alone))
+    assert scheduler.get_last_lr() == [LR * WarmRestarts(3)(5)]
+    assert scheduler.last_epoch == 5
+    assert scheduler.state_dict() == {}
+    scheduler.load_state_dict({})
+
+
+def test_rebase_changes_alpha_and_leaves_decay_alone() -> None:
+    opt = AdamW([parameter()], LR, weight_decay=0.1, schedule=Cosine(10))
+    advance(opt, 5)
+    opt.rebase(0.5)
+    group = opt.param_groups[0]
+    assert group["lr"] == 0.5 * Cosine(10)(5)
+    assert group["weight_decay"] == 0.1
+    before = weights(opt)[0]
+    group["params"][0].grad = torch.zeros(7, dtype=torch.float64)
+    next(iter(opt.state.values()))["exp_avg"].zero_()
+    opt.step()
+    np.testing.assert_allclose(weights(opt)[0], before * (1 - 0.1 * Cosine(10)(5)), rtol=1e-12)
+
+
+def test_rebase_keeps_a_torch_schedulers_multiplier() -> None:
+    opt = AdamW([parameter()], 0.4, weight_decay=0.1)
+    opt.param_groups[0]["lr"] = 0.1
+    opt.rebase(0.8)
+    assert opt.param_groups[0]["lr"] == pytest.approx(0.2)
+
+
+def test_rebase_of_groups_that_differ_wants_a_number_each() -> None:
+    groups = [{"params": [parameter()]}, {"params": [parameter()], "lr": 0.3}]
+    opt = AdamW(groups, LR, weight_decay=0.1)
+    with pytest.raises(ValueError, match="one number a group, since the groups' own differ"):
+        opt.rebase(0.1)
+    with pytest.raises(ValueError, match="got 3 numbers for 2 groups"):
+        opt.rebase([0.1, 0.2, 0.3])
+    opt.rebase([0.1, 0.2])
+    assert [group["lr"] for group in opt.param_groups] == [0.1, 0.2]
+    for bad in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match="`lr` must be"):
+            opt.rebase([0.1, bad])
+        assert [group["base"] for group in opt.param_groups] == [0.1, 0.2]
+
+
+def test_a_cycle_has_ended_right_after_its_last_update() -> None:
+    opt = AdamW([parameter()], weight_decay=Normalized(0.1), schedule=WarmRestarts(2))
+    assert opt.cycle is not None
+    assert (opt.cycle.index, opt.cycle_ended) == (0, False)
+    ended = []
+    for t in range(1, 15):
+        set_gradients(opt, t)
+        opt.step()
+        if opt.cycle_ended:
+            ended.append((t, opt.cycle.index))
+    assert ended == [(2, 1), (6, 2), (14, 3)]
+
+
+def test_a_cosine_ends_once() -> None:
+    opt = AdamW([parameter()], weight_decay=0.1, schedule=Cosine(3))
+    ended = []
+    advance(opt, 6, then=lambda: ended.append(opt.cycle_ended))
+    assert ended == [False, False, True, False, False, False]
+
+
+def test_without_a_schedule_there_is_no_cycle() -> None:
+    opt = AdamW([parameter()], weight_decay=0.1)
+    advance(opt, 2)
+    assert opt.cycle is None
+    assert opt.cycle_ended is False
+
+
+def test_groups_in_different_cycles_must_be_asked_one_by_one() -> None:
+    groups = [{"params": [parameter()]}, {"params": [parameter()], "schedule": WarmRestarts(3)}]
+    opt = AdamW(groups, weight_decay=0.1, schedule=WarmRestarts(2))
+    with pytest.raises(RuntimeError, match=r"in one cycle .* got several"):
+        _ = opt.cycle
+
+
+@pytest.mark.parametrize("cls", [torch.optim.RMSprop, torch.optim.Adagrad])
+def test_decoupled_classes_follow_torchs_schedulers_too(cls: Any) -> None:
+    opt = decouple(cls)([parameter()], lr=LR, weight_decay=0.04)
+    scheduler = torch_schedulers.ExponentialLR(opt, gamma=0.5)
+    for _ in range(3):
+        opt.param_groups[0]["params"][0].grad = torch.zeros(7, dtype=torch.float64)
+        opt.step()
+        scheduler.step()
+    kept = (1 - 0.04) * (1 - 0.02) * (1 - 0.01)
+    np.testing.assert_allclose(weights(opt)[0], start() * kept, rtol=1e-12)
+
+
+def test_every_case_has_decay() -> None:
+    """PEERS 9: tests with weight_decay = 0 catch nothing."""
+    assert all(case.options[case.decay] > 0 for case in CASES.values())
