@@ -76,8 +76,9 @@ def test_torchs_schedulers_scale_both(case: Case, attach: Callable[[Any], Any]) 
 def test_a_scheduler_may_move_the_momentum_too() -> None:
     opt = AdamW([parameter()], LR, weight_decay=0.04)
     scheduler = torch_schedulers.OneCycleLR(opt, max_lr=LR, total_steps=11, cycle_momentum=True)
+    opt.register_step_post_hook(lambda *_: scheduler.step())
     betas = []
-    advance(opt, 10, then=lambda: (betas.append(opt.param_groups[0]["betas"]), scheduler.step()))
+    advance(opt, 10, then=lambda: betas.append(opt.param_groups[0]["betas"]))
     assert len(set(betas)) == 10
 
 
@@ -103,9 +104,8 @@ def test_groups_keep_their_own_rate_and_decay_under_any_scheduler(
 ) -> None:
     """PEERS 3: η is each group's own lr over its own base."""
     own = {"lr": LR / 10, "weight_decay": 0.3, "betas": (0.8, 0.99)}
-    both = AdamW(
-        [{"params": [parameter()]}, {"params": [parameter()], **own}], LR, weight_decay=0.04
-    )
+    groups: list[dict[str, Any]] = [{"params": [parameter()]}, {"params": [parameter()], **own}]
+    both = AdamW(groups, LR, weight_decay=0.04)
     alone = AdamW([{"params": [parameter()], **own}], LR, weight_decay=0.04)
     follow(both, attach(both))
     follow(alone, attach(alone))
@@ -273,7 +273,7 @@ def test_rebase_keeps_a_torch_schedulers_multiplier() -> None:
 
 
 def test_rebase_of_groups_that_differ_wants_a_number_each() -> None:
-    groups = [{"params": [parameter()]}, {"params": [parameter()], "lr": 0.3}]
+    groups: list[dict[str, Any]] = [{"params": [parameter()]}, {"params": [parameter()], "lr": 0.3}]
     opt = AdamW(groups, LR, weight_decay=0.1)
     with pytest.raises(ValueError, match="one number a group, since the groups' own differ"):
         opt.rebase(0.1)
@@ -315,7 +315,10 @@ def test_without_a_schedule_there_is_no_cycle() -> None:
 
 
 def test_groups_in_different_cycles_must_be_asked_one_by_one() -> None:
-    groups = [{"params": [parameter()]}, {"params": [parameter()], "schedule": WarmRestarts(3)}]
+    groups: list[dict[str, Any]] = [
+        {"params": [parameter()]},
+        {"params": [parameter()], "schedule": WarmRestarts(3)},
+    ]
     opt = AdamW(groups, weight_decay=0.1, schedule=WarmRestarts(2))
     with pytest.raises(RuntimeError, match=r"in one cycle .* got several"):
         _ = opt.cycle

@@ -243,7 +243,7 @@ def test_a_tensor_lr_does_what_a_number_does() -> None:
     schedule = Warmup(5, Cosine(20))
     ends = []
     for lr in (0.02, torch.tensor(0.02, dtype=torch.float64)):
-        groups = [
+        groups: list[dict[str, Any]] = [
             {"params": [parameter()]},
             {"params": [parameter()]},
             {"params": [parameter()], "schedule": Cosine(9)},
@@ -278,7 +278,7 @@ class Net(torch.nn.Module):
         opt.step()
         opt.zero_grad()
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return self.norm(self.one(x))
 
 

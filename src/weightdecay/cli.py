@@ -114,9 +114,9 @@ def _number(text: str) -> float:
     parts = re.split(r"([*/])", text.replace(" ", ""))
     value = 1.0
     for operator, factor in zip(["*", *parts[1::2]], parts[::2], strict=True):
-        base, _, exponent = factor.partition("^")
+        base, caret, exponent = factor.partition("^")
         try:
-            power = float(base) ** float(exponent or 1)
+            power = float(base) ** (float(exponent) if caret else 1)
             value = value * power if operator == "*" else value / power
         except (ValueError, ZeroDivisionError, OverflowError):
             raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None

@@ -96,6 +96,15 @@ class Decoupled(ScheduledOptimizer):
             else:
                 self._subtract(param, before, rate, number)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # torch saves its own attributes; a class may have set others, which its step needs.
+        others = {
+            name: value
+            for name, value in vars(self).items()
+            if name != "step" and not name.startswith("_optimizer_")
+        }
+        return {**others, **super().__getstate__()}
+
     @contextmanager
     def _own_decay_off(self) -> "Iterator[None]":
         shown = [group["weight_decay"] for group in self.param_groups]
@@ -116,7 +125,6 @@ class Decoupled(ScheduledOptimizer):
             param.sub_(before, alpha=rate)
 
 
-@functools.cache
 def decouple(cls: type[torch.optim.Optimizer]) -> type[Decoupled]:
     """Return a subclass of `cls` with decoupled weight decay and a schedule of its own.
 
@@ -133,6 +141,11 @@ def decouple(cls: type[torch.optim.Optimizer]) -> type[Decoupled]:
     for refused, reason in _REFUSED.items():
         if issubclass(cls, refused):
             raise TypeError(f"{cls.__name__} cannot be decoupled: {reason}.")
+    return _decoupled(cls)  # type: ignore[arg-type]  # mypy: a class can be hashed
+
+
+@functools.cache
+def _decoupled(cls: type[torch.optim.Optimizer]) -> type[Decoupled]:
     body = {
         "original": cls,
         "__module__": __name__,

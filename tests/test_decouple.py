@@ -1,0 +1,275 @@
+"""Any class of torch's kind, decoupled: its own step on the loss alone, then ηλθ_{t−1} less."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import pytorch_optimizer
+import torch
+
+from tests.cases import advance, parameter, set_gradients, start, weights
+from weightdecay import (
+    SGD,
+    SGDW,
+    Adam,
+    AdamW,
+    Cosine,
+    Normalized,
+    StepDrop,
+    WarmRestarts,
+    decouple,
+    explain,
+)
+
+LAMBDA = 0.05
+TORCH: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
+    "Adagrad": (torch.optim.Adagrad, {"lr": 0.05}),
+    "RMSprop": (torch.optim.RMSprop, {"lr": 0.01, "momentum": 0.5, "centered": True}),
+    "AMSGrad": (torch.optim.Adam, {"lr": 0.01, "amsgrad": True}),
+    "AdamW": (torch.optim.AdamW, {"lr": 0.01}),
+    "NAdam": (torch.optim.NAdam, {"lr": 0.01}),
+    "NAdam decoupled": (torch.optim.NAdam, {"lr": 0.01, "decoupled_weight_decay": True}),
+    "RAdam": (torch.optim.RAdam, {"lr": 0.01}),
+    "Adamax": (torch.optim.Adamax, {"lr": 0.01}),
+    "Adadelta": (torch.optim.Adadelta, {"lr": 0.5}),
+    "Adafactor": (torch.optim.Adafactor, {"lr": 0.05}),
+    "SGD": (torch.optim.SGD, {"lr": 0.05, "momentum": 0.9}),
+    "Adam fused": (torch.optim.Adam, {"lr": 0.01, "fused": True}),
+    "Adam foreach": (torch.optim.Adam, {"lr": 0.01, "foreach": True}),
+}
+THIRD_PARTY: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
+    "Lion": (pytorch_optimizer.Lion, {"lr": 0.01}),
+    "AdaBelief": (pytorch_optimizer.AdaBelief, {"lr": 0.01}),
+    "AdamP": (pytorch_optimizer.AdamP, {"lr": 0.01}),
+    "LAMB": (pytorch_optimizer.Lamb, {"lr": 0.01}),
+    "Adan": (pytorch_optimizer.Adan, {"lr": 0.01}),
+}
+EVERY = {**TORCH, **THIRD_PARTY}
+every_class = pytest.mark.parametrize(("cls", "options"), EVERY.values(), ids=EVERY)
+without_decay: dict[str, Any] = {"weight_decay": 0.0}
+
+
+@every_class
+def test_the_class_steps_alone_and_the_decay_is_of_the_weights_before(
+    cls: type[torch.optim.Optimizer], options: dict[str, Any]
+) -> None:
+    """Step for step: a twin without decay, moved to the decayed weights, makes the same update."""
+    schedule = Cosine(12, low=0.2)
+    theta, twin = parameter(dtype=torch.float32), parameter(dtype=torch.float32)
+    opt = decouple(cls)([theta], weight_decay=LAMBDA, schedule=schedule, **options)
+    plain = cls([twin], **options, **without_decay)
+    for t in range(1, 13):
+        before = theta.detach().clone()
+        twin.data.copy_(before)
+        plain.param_groups[0]["lr"] = options["lr"] * schedule(t - 1)
+        set_gradients(opt, t)
+        set_gradients(plain, t)
+        opt.step()
+        plain.step()
+        expected = twin - schedule(t - 1) * LAMBDA * before
+        torch.testing.assert_close(theta.detach(), expected.detach(), rtol=1e-6, atol=1e-7)
+
+
+@every_class
+def test_changing_the_learning_rate_leaves_the_decay_alone(
+    cls: type[torch.optim.Optimizer], options: dict[str, Any]
+) -> None:
+    """One update, with and without decay, at two rates: the difference is λθ at both."""
+    for lr in (options["lr"], options["lr"] / 8):
+        ends = []
+        for decay in (0.0, LAMBDA):
+            opt = decouple(cls)([parameter()], **{**options, "lr": lr}, weight_decay=decay)
+            advance(opt, 1)
+            ends.append(weights(opt)[0])
+        np.testing.assert_allclose(ends[0] - ends[1], LAMBDA * start(), rtol=1e-5, atol=1e-9)
+
+
+@every_class
+@pytest.mark.parametrize(
+    "duplicate",
+    [copy.deepcopy, lambda opt: pickle.loads(pickle.dumps(opt))],
+    ids=["copy", "pickle"],
+)
+def test_a_copy_and_a_pickle_go_on_alike(
+    cls: type[torch.optim.Optimizer], options: dict[str, Any], duplicate: Callable[[Any], Any]
+) -> None:
+    opt = decouple(cls)(
+        [parameter()], weight_decay=Normalized(0.2), schedule=WarmRestarts(4), **options
+    )
+    advance(opt, 3)
+    twin = duplicate(opt)
+    assert type(twin) is type(opt)
+    advance(opt, 8, first=4)
+    advance(twin, 8, first=4)
+    assert torch.equal(*weights(opt), *weights(twin))
+
+
+@every_class
+def test_a_resumed_run_goes_on_bit_for_bit(
+    cls: type[torch.optim.Optimizer], options: dict[str, Any]
+) -> None:
+    def build(values: Any = None) -> Any:
+        decay, schedule = Normalized(0.2), WarmRestarts(4)
+        theta = parameter(values)
+        return decouple(cls)([theta], weight_decay=decay, schedule=schedule, **options)
+
+    whole, halted = build(), build()
+    advance(whole, 10)
+    advance(halted, 4)
+    resumed = build(weights(halted)[0].numpy())
+    resumed.load_state_dict(copy.deepcopy(halted.state_dict()))
+    advance(resumed, 6, first=5)
+    assert torch.equal(*weights(whole), *weights(resumed))
+
+
+def test_the_same_class_gives_the_same_subclass() -> None:
+    cls = decouple(torch.optim.Adagrad)
+    assert decouple(torch.optim.Adagrad) is cls
+    assert issubclass(cls, torch.optim.Adagrad)
+    assert pickle.loads(pickle.dumps(cls)) is cls
+    assert cls.__name__ == "DecoupledAdagrad"
+
+
+def test_weight_decay_shows_lambda_and_the_class_never_sees_it() -> None:
+    seen = []
+
+    class Looking(torch.optim.RMSprop):
+        def step(self, closure: Any = None) -> Any:
+            seen.append([group["weight_decay"] for group in self.param_groups])
+            return super().step(closure)
+
+    groups: Any = [{"params": [parameter()]}, {"params": [parameter()], "weight_decay": 0.3}]
+    opt = decouple(Looking)(groups, lr=0.01, weight_decay=0.1)
+    opt.add_param_group({"params": [parameter()]})
+    advance(opt, 1)
+    assert seen == [[0.0, 0.0, 0.0]]
+    assert [group["weight_decay"] for group in opt.param_groups] == [0.1, 0.3, 0.1]
+
+
+def test_a_step_that_fails_leaves_lambda_where_it_was() -> None:
+    class Failing(torch.optim.RMSprop):
+        def step(self, _: Any = None) -> Any:
+            raise OSError("no")
+
+    opt = decouple(Failing)([parameter()], lr=0.01, weight_decay=0.1)
+    set_gradients(opt, 1)
+    with pytest.raises(OSError, match="no"):
+        opt.step()
+    assert opt.param_groups[0]["weight_decay"] == 0.1
+    assert opt.param_groups[0]["updates"] == 0
+
+
+def test_only_what_has_a_gradient_decays() -> None:
+    idle, busy = parameter(), parameter()
+    opt = decouple(torch.optim.Adagrad)([idle, busy], lr=0.01, weight_decay=0.1)
+    busy.grad = torch.zeros_like(busy)
+    opt.step()
+    assert torch.equal(idle.detach(), torch.tensor(start()))
+    np.testing.assert_allclose(busy.detach(), 0.9 * start(), rtol=1e-12)
+
+
+def test_hooks_fire_once_and_a_closure_is_evaluated_once_first() -> None:
+    """PEERS 15: the base step's hooks fire twice in a subclass that calls the hooked step."""
+    torch.optim.Adagrad([parameter()])  # torch wraps a class's step when an instance is made
+    theta = parameter()
+    opt = decouple(torch.optim.Adagrad)([theta], lr=0.01, weight_decay=0.1)
+    events = []
+    opt.register_step_pre_hook(lambda *_: events.append("pre"))
+    opt.register_step_post_hook(lambda *_: events.append("post"))
+
+    def closure() -> float:
+        events.append("closure")
+        assert torch.is_grad_enabled()
+        opt.zero_grad()
+        loss = (theta**2).sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.item()
+
+    loss = opt.step(closure)
+    assert events == ["pre", "closure", "post"]
+    assert loss == pytest.approx((start() ** 2).sum())
+
+
+def test_decoupled_sgd_is_sgdw_only_while_lr_is_constant() -> None:
+    """Algorithm 1 has η·α inside the momentum; torch multiplies the whole buffer by lr."""
+    differences = []
+    for schedule in (None, StepDrop(at=(5,))):
+        ours = SGDW([parameter()], 0.05, momentum=0.9, weight_decay=LAMBDA, schedule=schedule)
+        theirs = decouple(torch.optim.SGD)(
+            [parameter()], lr=0.05, momentum=0.9, weight_decay=LAMBDA, schedule=schedule
+        )
+        advance(ours, 10)
+        advance(theirs, 10)
+        differences.append(float((weights(ours)[0] - weights(theirs)[0]).abs().max()))
+    constant, dropped = differences
+    assert constant < 1e-14
+    assert dropped > 0.05
+
+
+def test_decoupled_adam_is_adamw() -> None:
+    ours = AdamW([parameter()], 0.01, weight_decay=LAMBDA, schedule=Cosine(20))
+    theirs = decouple(torch.optim.Adam)(
+        [parameter()], lr=0.01, weight_decay=LAMBDA, schedule=Cosine(20)
+    )
+    advance(ours, 15)
+    advance(theirs, 15)
+    np.testing.assert_allclose(weights(ours)[0], weights(theirs)[0], rtol=1e-12)
+
+
+def test_a_decoupled_optimizer_can_be_explained() -> None:
+    opt = decouple(torch.optim.Adagrad)([parameter()], lr=0.01, weight_decay=0.1)
+    assert explain(opt, 7).groups[0].stretches[0].left == pytest.approx(0.9**7)
+
+
+@pytest.mark.parametrize(
+    ("cls", "text"),
+    [
+        (torch.optim.LBFGS, "LBFGS cannot be decoupled: it evaluates the loss several times"),
+        (torch.optim.Rprop, "Rprop cannot be decoupled: its step sizes come from the signs"),
+        (torch.optim.ASGD, "ASGD cannot be decoupled: it decays weights by `lambd`"),
+        (AdamW, "not weightdecay's own, got AdamW"),
+        (SGD, "SGDW and AdamW are the decoupled SGD and Adam"),
+        (Adam, "SGDW and AdamW are the decoupled SGD and Adam"),
+        (decouple(torch.optim.Adagrad), "not weightdecay's own, got DecoupledAdagrad"),
+        (torch.nn.Linear, "must be a subclass of torch.optim.Optimizer, got"),
+        ("Adam", "must be a subclass of torch.optim.Optimizer, got 'Adam'"),
+    ],
+)
+def test_what_cannot_be_decoupled_is_refused_with_the_reason(cls: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        decouple(cls)
+
+
+def test_a_class_without_lr_is_refused() -> None:
+    class NoRate(torch.optim.Optimizer):
+        def __init__(self, params: Any) -> None:
+            super().__init__(params, {})
+
+    with pytest.raises(TypeError, match="must have an `lr`, which NoRate has not"):
+        decouple(NoRate)([parameter()], weight_decay=0.1)
+
+
+def test_sparse_gradients_with_decay_are_refused_and_without_it_served() -> None:
+    theta = parameter()
+    theta.grad = torch.ones(7, dtype=torch.float64).to_sparse()
+    opt = decouple(torch.optim.SGD)([theta], lr=0.01, weight_decay=0.1)
+    with pytest.raises(RuntimeError, match="dense gradients where weights decay, got a sparse"):
+        opt.step()
+    assert torch.equal(theta.detach(), torch.tensor(start()))
+    opt.param_groups[0]["weight_decay"] = 0.0
+    opt.step()
+    np.testing.assert_allclose(theta.detach(), start() - 0.01, rtol=1e-12)
+
+
+def test_weight_decay_must_be_stated() -> None:
+    with pytest.raises(TypeError, match="weight_decay"):
+        decouple(torch.optim.Adagrad)([parameter()], lr=0.01)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("bad", [1.0, -0.1, float("nan")])
+def test_a_bad_decay_is_refused(bad: float) -> None:
+    with pytest.raises(ValueError, match=r"`weight_decay` must be in \[0, 1\)"):
+        decouple(torch.optim.Adagrad)([parameter()], lr=0.01, weight_decay=bad)

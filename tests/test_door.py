@@ -1,0 +1,48 @@
+"""One door: the public names are exactly `__all__`, and opening it does not import torch."""
+
+import subprocess
+import sys
+
+import pytest
+
+import weightdecay
+
+
+def test_every_public_name_is_there_and_no_other() -> None:
+    for name in weightdecay.__all__:
+        assert getattr(weightdecay, name) is not None
+    assert set(weightdecay.__all__) <= set(dir(weightdecay))
+    with pytest.raises(AttributeError, match="module 'weightdecay' has no attribute 'AdamX'"):
+        _ = weightdecay.AdamX
+
+
+def test_every_public_name_says_what_it_is() -> None:
+    for name in weightdecay.__all__:
+        thing = getattr(weightdecay, name)
+        assert not callable(thing) or (thing.__doc__ or "").strip(), name
+
+
+def run(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import weightdecay",
+        "from weightdecay import Cosine, WarmRestarts, Normalized; Cosine(3)(1)",
+        "from weightdecay.cli import main; main(['convert', '--torch', '0.1', '--lr', '1e-3'])",
+    ],
+)
+def test_what_does_not_train_does_not_import_torch(code: str) -> None:
+    assert run(f"{code}\nimport sys; print('torch' in sys.modules)").splitlines()[-1] == "False"
+
+
+def test_the_optimizers_need_torch_and_numpy_alone() -> None:
+    code = (
+        "import sys, weightdecay; weightdecay.AdamW\n"
+        "print(sorted({'pytest', 'hypothesis', 'matplotlib', 'ray'} & set(sys.modules)))"
+    )
+    assert run(code) == "[]"

@@ -1,0 +1,112 @@
+"""`explain` says beforehand what a run then does."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from tests.cases import parameter, start, weights, zero_gradients
+from weightdecay import (
+    SGD,
+    AdamW,
+    Constant,
+    Cosine,
+    Normalized,
+    StepDrop,
+    WarmRestarts,
+    Warmup,
+    explain,
+)
+
+
+@pytest.mark.parametrize(
+    ("decay", "schedule"),
+    [
+        (0.02, None),
+        (0.02, Constant()),
+        (0.02, StepDrop(at=(7, 20))),
+        (Normalized(0.2), Cosine(30, low=0.1)),
+        (Normalized(0.2), WarmRestarts(5)),
+        (Normalized(0.2), WarmRestarts(5, factor=1)),
+        (Normalized(0.2), Warmup(4, WarmRestarts(5, high=(1, 0.5)))),
+        (Normalized(0.2), Warmup(90, WarmRestarts(5))),
+        (Normalized(0.2, steps=60), lambda t: 1 / (1 + t)),
+    ],
+)
+def test_the_total_decay_is_what_a_run_then_does(decay, schedule) -> None:  # type: ignore[no-untyped-def]
+    opt = AdamW([parameter()], 0.01, weight_decay=decay, schedule=schedule)
+    told = explain(opt, 50).groups[0].stretches
+    for _ in range(50):
+        zero_gradients(opt)
+        opt.step()
+    np.testing.assert_allclose(weights(opt)[0], start() * told[-1].left, rtol=1e-10)
+    assert (told[0].start, told[-1].end) == (0, 50)
+    assert all(one.end == other.start for one, other in pairwise(told))
+
+
+def test_it_says_where_restarts_fall_and_whether_a_cycle_is_cut_short() -> None:
+    opt = AdamW([parameter()], 1e-3, weight_decay=Normalized(0.05), schedule=WarmRestarts(100))
+    [whole] = explain(opt, 1500).groups
+    assert whole.restarts == (100, 300, 700)
+    assert whole.unfinished is None
+    [cut] = explain(opt, 1000).groups
+    assert cut.unfinished is not None
+    assert (cut.unfinished.start, cut.unfinished.length) == (700, 800)
+    assert "ends in the middle of a cycle, after 300 of its 800 updates" in str(explain(opt, 1000))
+
+
+def test_every_number_of_the_table() -> None:
+    opt = AdamW([parameter()], 1e-3, weight_decay=Normalized(0.05), schedule=WarmRestarts(100))
+    header, first, second, ending = str(explain(opt, 300)).splitlines()
+    assert header.split() == [
+        *("group", "parameters", "lr", "updates", "λ", "λ_norm"),
+        *("torch's", "weight_decay", "half-life", "left"),
+    ]
+    assert first.split() == ["0", "7", "0.001", "0–99", "0.005", "0.05", "5", "138.3", "0.776"]
+    assert second.split()[3:7] == ["100–299", "0.003536", "0.05", "3.536"]
+    assert ending == "all groups: restarts at 100; no cycle is cut short"
+
+
+def test_a_group_without_decay_and_one_with_another_schedule() -> None:
+    groups = [
+        {"params": [parameter()], "weight_decay": 0.0},
+        {"params": [parameter()], "schedule": Cosine(40)},
+    ]
+    opt = AdamW(groups, 1e-3, weight_decay=0.1, schedule=WarmRestarts(10))
+    told = explain(opt, 30)
+    assert told.groups[0].stretches[0].decay is None
+    assert told.groups[0].stretches[-1].left == 1
+    assert "group 1: restarts at none; the run ends in the middle of a cycle" in str(told)
+
+
+def test_l2_is_shown_as_torchs_number_and_decays_nothing() -> None:
+    opt = SGD([parameter()], 0.1, l2=0.25)
+    told = explain(opt, 30)
+    assert told.groups[0].l2 == 0.25
+    row = str(told).splitlines()[1].split()
+    assert row == ["0", "7", "0.1", "0–29", "–", "–", "0.25", "–", "1"]
+    assert "no schedule of ours; η is taken to be 1 throughout" in str(told)
+
+
+def test_cycles_that_decay_alike_share_a_row() -> None:
+    schedule = WarmRestarts(2, factor=1)
+    opt = AdamW([parameter()], weight_decay=Normalized(0.1), schedule=schedule)
+    assert len(explain(opt, 10_000).groups[0].stretches) == 1
+
+
+def test_it_does_not_change_the_optimizer() -> None:
+    opt = AdamW([parameter()], weight_decay=Normalized(0.1), schedule=WarmRestarts(5))
+    before = str(opt.state_dict())
+    explain(opt, 100)
+    assert str(opt.state_dict()) == before
+
+
+def test_bad_input() -> None:
+    opt = AdamW([parameter()], weight_decay=0.1)
+    with pytest.raises(ValueError, match="`steps` must be at least 1, got 0"):
+        explain(opt, 0)
+    with pytest.raises(TypeError, match=r"`steps` must be a whole number, got 1\.5"):
+        explain(opt, 1.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="`optimizer` must be one of weightdecay's"):
+        explain(torch.optim.AdamW([parameter()]), 10)  # type: ignore[arg-type]

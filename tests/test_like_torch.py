@@ -1,0 +1,135 @@
+"""Where the paper is silent: what a user of `torch.optim` expects."""
+
+import pytest
+import torch
+
+from tests.cases import Case, advance, every_case, parameter, set_gradients, start, weights
+from weightdecay import AdamW, Cosine, Normalized, WarmRestarts
+
+
+@every_case
+def test_a_closure_is_evaluated_once_first_with_gradients(case: Case) -> None:
+    theta = parameter()
+    opt = case.build([theta])
+    calls = []
+
+    def closure() -> float:
+        calls.append(theta.detach().clone())
+        opt.zero_grad()
+        loss = (theta**2).sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.item()
+
+    assert opt.step(closure) == pytest.approx((start() ** 2).sum())
+    assert len(calls) == 1
+    assert torch.equal(calls[0], torch.tensor(start()))
+    assert not torch.equal(theta.detach(), calls[0])
+    assert opt.step() is None
+
+
+@every_case
+def test_hooks_fire_once_and_may_look_at_the_gradients(case: Case) -> None:
+    opt = case.build([parameter()])
+    events = []
+    opt.register_step_pre_hook(lambda *_: events.append("pre"))
+    opt.register_step_post_hook(lambda *_: events.append("post"))
+    advance(opt, 2)
+    assert events == ["pre", "post"] * 2
+
+
+@every_case
+def test_state_dict_hooks_fire(case: Case) -> None:
+    opt = case.build([parameter()])
+    opt.register_state_dict_post_hook(lambda _, state: {**state, "mine": 1})
+    assert opt.state_dict()["mine"] == 1
+
+
+@every_case
+def test_named_parameters_keep_their_names(case: Case) -> None:
+    net = torch.nn.Linear(3, 2)
+    opt = case.build(net.named_parameters())
+    assert opt.param_groups[0]["param_names"] == ["weight", "bias"]
+    advance(opt, 1)
+    other = case.build(net.named_parameters())
+    other.load_state_dict(opt.state_dict())
+    assert other.param_groups[0]["param_names"] == ["weight", "bias"]
+
+
+@every_case
+def test_a_parameter_twice_is_refused(case: Case) -> None:
+    theta = parameter()
+    with pytest.raises(ValueError, match="more than one parameter group"):
+        case.build([{"params": [theta]}, {"params": [theta]}])
+
+
+@every_case
+def test_an_update_that_gradscaler_skips_is_no_update(case: Case) -> None:
+    theta = parameter(dtype=torch.float32)
+    opt = case.build([theta], schedule=WarmRestarts(3))
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    for factor in (1.0, float("inf"), 1.0):
+        before, lr = theta.detach().clone(), opt.param_groups[0]["lr"]
+        updates = opt.param_groups[0]["updates"]
+        opt.zero_grad()
+        scaler.scale((theta * factor).sum()).backward()  # type: ignore[no-untyped-call]
+        scaler.step(opt)
+        scaler.update()
+        skipped = factor == float("inf")
+        assert torch.equal(theta.detach(), before) is skipped
+        assert (opt.param_groups[0]["updates"] == updates) is skipped
+        assert (opt.param_groups[0]["lr"] == lr) is skipped
+    assert opt.param_groups[0]["updates"] == 2
+
+
+@every_case
+def test_zero_grad_and_repr_work(case: Case) -> None:
+    opt = case.build([parameter()])
+    set_gradients(opt, 1)
+    opt.zero_grad()
+    assert opt.param_groups[0]["params"][0].grad is None
+    assert case.cls.__name__ in repr(opt)
+
+
+def test_an_optimizer_per_parameter_in_the_backward_pass() -> None:
+    """Step within backward: each optimizer's schedule counts its own updates."""
+    net = torch.nn.Linear(3, 2)
+    opts = {
+        p: AdamW([p], weight_decay=Normalized(0.1), schedule=Cosine(5)) for p in net.parameters()
+    }
+
+    def update(param: torch.Tensor) -> None:
+        opts[param].step()  # type: ignore[index]
+        opts[param].zero_grad()  # type: ignore[index]
+
+    for p in net.parameters():
+        p.register_post_accumulate_grad_hook(update)  # type: ignore[no-untyped-call]
+    for _ in range(5):
+        net(torch.randn(4, 3)).sum().backward()
+    assert all(opt.cycle_ended for opt in opts.values())
+
+
+def test_the_groups_can_be_read_by_a_logger() -> None:
+    opt = AdamW([parameter()], 0.1, weight_decay=Normalized(0.1), schedule=Cosine(4))
+    logged = []
+    advance(opt, 4, then=lambda: logged.append(opt.param_groups[0]["lr"]))
+    assert logged == [0.1 * Cosine(4)(t) for t in range(1, 5)]
+
+
+@every_case
+def test_two_optimizers_do_not_share_a_schedules_position(case: Case) -> None:
+    schedule = WarmRestarts(3)
+    one, two = (
+        case.build([parameter()], schedule=schedule),
+        case.build([parameter()], schedule=schedule),
+    )
+    advance(one, 5)
+    assert (one.param_groups[0]["updates"], two.param_groups[0]["updates"]) == (5, 0)
+
+
+def test_an_empty_step_counts_as_an_update() -> None:
+    """No parameter had a gradient: the schedule moves on, as torch's would."""
+    opt = AdamW([parameter()], weight_decay=0.1, schedule=Cosine(4))
+    before = weights(opt)
+    opt.step()
+    assert opt.param_groups[0]["updates"] == 1
+    assert torch.equal(*before, *weights(opt))

@@ -1,0 +1,195 @@
+"""A run begun with `torch.optim` goes on with ours from its checkpoint, and back."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.cases import advance, parameter, weights
+from weightdecay import SGD, SGDW, Adam, AdamW, Cosine, Normalized, from_torch, to_torch
+
+# Ours, theirs, and what theirs is built with; ours are built with other numbers, to be replaced.
+PAIRS: dict[str, tuple[Any, Any, dict[str, Any], dict[str, Any]]] = {
+    "adamw": (torch.optim.AdamW, AdamW, {"lr": 0.02, "weight_decay": 2.0}, {"weight_decay": 0.5}),
+    "adamw-amsgrad": (
+        torch.optim.AdamW,
+        AdamW,
+        {"lr": 0.02, "weight_decay": 2.0, "amsgrad": True, "betas": (0.7, 0.8)},
+        {"weight_decay": 0.5},
+    ),
+    "adam": (torch.optim.Adam, Adam, {"lr": 0.02, "weight_decay": 0.3}, {}),
+    "sgd": (torch.optim.SGD, SGD, {"lr": 0.02, "momentum": 0.9, "weight_decay": 0.3}, {"lr": 1.0}),
+    "sgd-nesterov": (
+        torch.optim.SGD,
+        SGD,
+        {"lr": 0.02, "momentum": 0.9, "weight_decay": 0.3, "nesterov": True},
+        {"lr": 1.0},
+    ),
+    "sgd-plain": (torch.optim.SGD, SGD, {"lr": 0.02, "weight_decay": 0.3}, {"lr": 1.0}),
+    "sgd-maximize": (
+        torch.optim.SGD,
+        SGD,
+        {"lr": 0.001, "momentum": 0.5, "maximize": True},
+        {"lr": 1.0},
+    ),
+}
+every_pair = pytest.mark.parametrize(
+    ("theirs", "ours", "options", "other"), PAIRS.values(), ids=PAIRS
+)
+
+
+def begun(cls: Any, options: dict[str, Any], steps: int) -> Any:
+    groups = [{"params": [parameter()]}, {"params": [parameter()], "lr": options["lr"] / 2}]
+    opt = cls(groups, **options)
+    advance(opt, steps)
+    return opt
+
+
+def continued(cls: Any, options: dict[str, Any], state: Any, values: list[torch.Tensor]) -> Any:
+    groups = [{"params": [parameter(value.numpy())]} for value in values]
+    opt = cls(groups, **options)
+    opt.load_state_dict(copy.deepcopy(state))
+    return opt
+
+
+@every_pair
+@pytest.mark.parametrize("saved_after", [0, 1, 7])
+def test_a_run_of_torchs_goes_on_with_ours(
+    theirs: Any, ours: Any, options: dict[str, Any], other: dict[str, Any], saved_after: int
+) -> None:
+    whole = begun(theirs, options, 20)
+    halted = begun(theirs, options, saved_after)
+    resumed = continued(ours, other, from_torch(halted.state_dict()), weights(halted))
+    advance(resumed, 20 - saved_after, first=saved_after + 1)
+    for one, two in zip(weights(resumed), weights(whole), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-11)
+
+
+@every_pair
+@pytest.mark.parametrize("saved_after", [0, 1, 7])
+def test_and_back(
+    theirs: Any, ours: Any, options: dict[str, Any], other: dict[str, Any], saved_after: int
+) -> None:
+    whole = begun(theirs, options, 20)
+    halted = begun(theirs, options, saved_after)
+    mine = continued(ours, other, from_torch(halted.state_dict()), weights(halted))
+    resumed = continued(theirs, {"lr": 0.5}, to_torch(mine.state_dict()), weights(mine))
+    advance(resumed, 20 - saved_after, first=saved_after + 1)
+    for one, two in zip(weights(resumed), weights(whole), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-11)
+
+
+def test_under_a_torch_scheduler_adamw_goes_on_exactly() -> None:
+    """The decay is lr · weight_decay at every step, whatever base is taken."""
+    whole, halted = (torch.optim.AdamW([parameter()], 0.05, weight_decay=2.0) for _ in range(2))
+    schedulers = [torch.optim.lr_scheduler.CosineAnnealingLR(opt, 30) for opt in (whole, halted)]
+    advance(whole, 20, then=schedulers[0].step)
+    advance(halted, 8, then=schedulers[1].step)
+    resumed = AdamW([parameter(weights(halted)[0].numpy())], 0.05, weight_decay=0.1)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(resumed, 30)
+    scheduler.load_state_dict(schedulers[1].state_dict())
+    resumed.load_state_dict(from_torch(halted.state_dict()))
+    advance(resumed, 12, first=9, then=scheduler.step)
+    np.testing.assert_allclose(weights(resumed)[0], weights(whole)[0], rtol=1e-10)
+
+
+def test_it_copies_and_does_not_change_what_it_is_given() -> None:
+    halted = begun(torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}, 3)
+    state = halted.state_dict()
+    before = copy.deepcopy(state)
+    from_torch(state)
+    assert str(state) == str(before)
+    mine = continued(SGD, {"lr": 1.0}, from_torch(state), weights(halted))
+    kept = copy.deepcopy(mine.state_dict())
+    to_torch(mine.state_dict())
+    assert str(mine.state_dict()) == str(kept)
+
+
+def test_updates_are_taken_from_adams_steps() -> None:
+    halted = begun(torch.optim.AdamW, {"lr": 0.1, "weight_decay": 1.0}, 5)
+    groups = from_torch(halted.state_dict())["param_groups"]
+    assert [group["updates"] for group in groups] == [5, 5]
+
+
+def test_a_normalized_decay_goes_to_torch_as_it_stands() -> None:
+    opt = AdamW([parameter()], 0.1, weight_decay=Normalized(0.2), schedule=Cosine(100))
+    advance(opt, 3)
+    [group] = to_torch(opt.state_dict())["param_groups"]
+    assert group["weight_decay"] == pytest.approx(0.02 / 0.1)
+    assert group["lr"] == 0.1 * Cosine(100)(3)
+    assert group["initial_lr"] == 0.1
+
+
+def _scheduled_sgd() -> dict[str, Any]:
+    opt = torch.optim.SGD([parameter()], 0.1, momentum=0.9)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, step_size=1)
+    advance(opt, 2, then=scheduler.step)
+    return opt.state_dict()
+
+
+def _our_scheduled_sgd() -> dict[str, Any]:
+    opt = SGD([parameter()], 0.1, schedule=Cosine(10))
+    advance(opt, 2)
+    return opt.state_dict()
+
+
+def _without(state: dict[str, Any], key: str) -> dict[str, Any]:
+    groups = [{k: v for k, v in group.items() if k != key} for group in state["param_groups"]]
+    return {**state, "param_groups": groups}
+
+
+@pytest.mark.parametrize(
+    ("convert", "state", "text"),
+    [
+        (from_torch, _scheduled_sgd, "`lr` must have been constant and above 0 to convert SGD's"),
+        (to_torch, _our_scheduled_sgd, "`lr` must have been constant and above 0 to convert SGD's"),
+        (
+            from_torch,
+            lambda: torch.optim.SGD([parameter()], 0.1, 0.9, dampening=0.5).state_dict(),
+            "`dampening` must be 0, as in Algorithm 1, got 0.5",
+        ),
+        (
+            to_torch,
+            lambda: SGDW([parameter()], 0.1, weight_decay=0.1).state_dict(),
+            "got SGDW's. torch has no SGDW",
+        ),
+        (
+            from_torch,
+            lambda: torch.optim.RMSprop([parameter()]).state_dict(),
+            "must come from torch.optim.AdamW, Adam or SGD, got groups with",
+        ),
+        (from_torch, lambda: Adam([parameter()]).state_dict(), "one of torch's, got one of weigh"),
+        (
+            to_torch,
+            lambda: torch.optim.Adam([parameter()]).state_dict(),
+            "one of weightdecay's, got",
+        ),
+        (
+            from_torch,
+            lambda: _without(
+                torch.optim.AdamW([parameter()]).state_dict(), "decoupled_weight_decay"
+            ),
+            "`decoupled` must be given, .* Pass decoupled=True for AdamW",
+        ),
+    ],
+)
+def test_what_cannot_be_exact_is_refused(convert: Any, state: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        convert(state())
+
+
+def test_an_old_state_can_be_told_apart_by_hand() -> None:
+    halted = torch.optim.AdamW([parameter()], 0.1, weight_decay=2.0)
+    state = _without(halted.state_dict(), "decoupled_weight_decay")
+    assert from_torch(state, decoupled=True)["param_groups"][0]["weight_decay"] == 0.2
+    assert from_torch(state, decoupled=False)["param_groups"][0]["l2"] == 2.0
+
+
+def test_sgd_without_momentum_converts_under_any_schedule() -> None:
+    opt = torch.optim.SGD([parameter()], 0.1, weight_decay=0.3)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, step_size=1, gamma=0.5)
+    advance(opt, 2, then=scheduler.step)
+    [group] = from_torch(opt.state_dict())["param_groups"]
+    assert (group["lr"], group["base"], group["l2"]) == (0.025, 0.1, 0.3)

@@ -1,0 +1,172 @@
+"""A handful of deliberate wrong formulas, each of which the suite must notice.
+
+Every mutant is a copy of the package with one line changed, on which the named tests are run.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# file, the right line, the wrong one, the tests that must fail
+MUTANTS: dict[str, tuple[str, str, str, str]] = {
+    "decay multiplied by lr": (
+        "optim/adam.py",
+        "multiplier * (lr * direction + weight_decay * param)",
+        "multiplier * lr * (direction + weight_decay * param)",
+        "algorithms",
+    ),
+    "decay not scheduled": (
+        "optim/adam.py",
+        "multiplier * (lr * direction + weight_decay * param)",
+        "multiplier * lr * direction + weight_decay * param",
+        "algorithms",
+    ),
+    "decay after the update": (
+        "optim/adam.py",
+        "    param -= multiplier * (lr * direction + weight_decay * param)",
+        "    param -= multiplier * lr * direction; param *= 1 - multiplier * weight_decay",
+        "algorithms",
+    ),
+    "no bias correction of m": (
+        "optim/adam.py",
+        "exp_avg / (1 - beta1**step)",
+        "exp_avg / 1",
+        "algorithms",
+    ),
+    "bias correction one step late": (
+        "optim/adam.py",
+        "second / (1 - beta2**step)",
+        "second / (1 - beta2 ** (step + 1))",
+        "algorithms",
+    ),
+    "eps inside the root": (
+        "optim/adam.py",
+        "(square.sqrt() + eps)",
+        "(square + eps).sqrt()",
+        "algorithms",
+    ),
+    "eps before bias correction": (
+        "optim/adam.py",
+        "(square.sqrt() + eps)",
+        "(square.sqrt() + eps / (1 - beta2**step) ** 0.5)",
+        "algorithms",
+    ),
+    "v of the unregularized gradient": (
+        "optim/adam.py",
+        "        grad = grad + l2 * param  # line 6\n    exp_avg.lerp_(grad, 1 - beta1)",
+        "        exp_avg.add_(l2 * param, alpha=1 - beta1)\n    exp_avg.lerp_(grad, 1 - beta1)",
+        "algorithms",
+    ),
+    "amsgrad forgets": (
+        "optim/adam.py",
+        "torch.maximum(max_exp_avg_sq, exp_avg_sq, out=max_exp_avg_sq)",
+        "torch.maximum(max_exp_avg_sq, exp_avg_sq)",
+        "algorithms",
+    ),
+    "lr outside the momentum": (
+        "optim/sgd.py",
+        "        momentum_buffer.mul_(momentum).add_(step)  # line 8",
+        "        m = momentum_buffer; m.mul_(momentum).add_(grad); momentum_buffer = m * lr",
+        "algorithms",
+    ),
+    "momentum ignored": (
+        "optim/sgd.py",
+        "if nesterov else momentum_buffer",
+        "if nesterov else step",
+        "algorithms",
+    ),
+    "decay through the momentum": (
+        "optim/sgd.py",
+        "    step = multiplier * lr * grad",
+        "    step = multiplier * (lr * grad + weight_decay * param); weight_decay = 0.0",
+        "algorithms",
+    ),
+    "nesterov is plain momentum": (
+        "optim/sgd.py",
+        "step + momentum * momentum_buffer if nesterov else momentum_buffer",
+        "momentum_buffer",
+        "algorithms",
+    ),
+    "eta from initial_lr": (
+        "optim/scheduled.py",
+        "        return lr / base if base else 1.0",
+        '        return lr / group.get("initial_lr", base)',
+        "schedulers",
+    ),
+    "normalization changes a step late": (
+        "optim/scheduled.py",
+        'schedule.cycle(group["updates"]).length',
+        'schedule.cycle(max(group["updates"] - 1, 0)).length',
+        "algorithms",
+    ),
+    "restart a step late": (
+        "schedules.py",
+        "    index = bisect_right(ends.grown, t)",
+        "    index = bisect_right(ends.grown, t - 1)",
+        "schedules",
+    ),
+    "probe counts as an update": (
+        "optim/scheduled.py",
+        "        if lr == 0 and (expected != 0 or self._is_probed(group)):",
+        "        if lr == 0 and False:",
+        "state",
+    ),
+    "round to nearest": (
+        "optim/rounding.py",
+        "torch.where(value.isfinite(), rounded, value)",
+        "value",
+        "sixteen_bit",
+    ),
+    "states cast to the parameter's dtype": (
+        "optim/loading.py",
+        "saved.detach().to(saved.device if on_host else param.device, copy=True)",
+        "saved.detach().to(param.device, saved.dtype if on_host else param.dtype, copy=True)",
+        "state",
+    ),
+    "the class decays too": (
+        "optim/decouple.py",
+        '            group["weight_decay"] = 0.0\n',
+        "            pass\n",
+        "decouple",
+    ),
+    "decay of the weights after the class's step": (
+        "optim/decouple.py",
+        "param.sub_(before, alpha=rate)",
+        "param.mul_(1 - rate)",
+        "decouple",
+    ),
+    "hooks fire twice": (
+        "optim/decouple.py",
+        "_unhooked(self.original.step)(self)",
+        "self.original.step(self)",
+        "decouple",
+    ),
+}
+
+
+@pytest.mark.parametrize(("file", "right", "wrong", "tests"), MUTANTS.values(), ids=MUTANTS)
+def test_a_wrong_formula_is_noticed(
+    file: str, right: str, wrong: str, tests: str, tmp_path: Path
+) -> None:
+    shutil.copytree(ROOT / "src", tmp_path / "src")
+    mutated = tmp_path / "src" / "weightdecay" / file
+    text = mutated.read_text(encoding="utf-8")
+    assert text.count(right) == 1, "the line that is to be changed is not there any more"
+    mutated.write_text(text.replace(right, wrong), encoding="utf-8")
+    options = ["-n0", "-x", "-q", "-p", "no:cacheprovider", f"tests/test_{tests}.py"]
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *options],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 1, run.stdout[-2000:] + run.stderr[-2000:]
+    assert "1 failed" in run.stdout

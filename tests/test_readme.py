@@ -1,0 +1,48 @@
+"""What the README shows is what one sees."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import weightdecay
+from weightdecay.cli import main
+
+TEXT = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", TEXT, flags=re.DOTALL)
+PYTHON = [block for language, block in BLOCKS if language == "python"]
+CONSOLE = [block for language, block in BLOCKS if language == "console"]
+
+
+def test_it_lists_the_public_names() -> None:
+    assert not [name for name in weightdecay.__all__ if f"`{name}`" not in TEXT]
+
+
+@pytest.mark.parametrize("block", CONSOLE)
+def test_a_command_prints_what_stands_under_it(
+    block: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, _, shown = block.partition("\n")
+    program, *arguments = shlex.split(command.removeprefix("$ "))
+    assert program == "weightdecay"
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == shown
+
+
+def test_the_python_lines_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, in one namespace, with a model as large as the one that `explain` shows."""
+    names: dict[str, Any] = {"torch": torch, "explain": weightdecay.explain}
+    names["model"] = torch.nn.Linear(11_653_977, 1)
+    monkeypatch.setattr(torch, "save", lambda *_: None)
+    printed: list[str] = []
+    names["print"] = lambda value: printed.append(str(value))
+    for block in PYTHON:
+        code, _, shown = block.removeprefix(">>> ").partition("\n")
+        if block.startswith(">>> "):
+            exec(code, names)
+            assert printed.pop() == shown.rstrip("\n")
+        else:
+            exec(block, names)
