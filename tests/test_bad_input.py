@@ -124,6 +124,11 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
         "SGDW has no `l2`",
     ),
     (
+        lambda p: AdamW([{"params": p, "wieght_decay": 0.1}], weight_decay=0.1),
+        TypeError,
+        "AdamW has no `wieght_decay`; it has `lr`, `betas`, `eps`, `weight_decay`",
+    ),
+    (
         lambda p: AdamW([{"params": p, "lr": NAN}], weight_decay=0.1),
         ValueError,
         "`lr` must be finite and at least 0, got nan",

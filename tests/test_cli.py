@@ -34,8 +34,9 @@ def test_it_prints_a_decay_every_way(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_what_is_not_known_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", "--half-life", "1000"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    *lines, note = capsys.readouterr().out.splitlines()
     assert [line[-1] == "–" for line in lines] == [False, True, True, False, True, False, True]
+    assert note == "– is not known without more of --lr, --batch, --data, --epochs"
 
 
 def test_it_carries_a_decay_to_another_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,8 +61,11 @@ def test_numbers_as_the_paper_writes_them(
     ("arguments", "text"),
     [
         (["convert"], "Exactly one decay must be stated, got none"),
-        (["convert", "--torch", "0.1"], "must come with `lr`"),
-        (["convert", "--weight-decay", "1"], "must be in [0, 1), got 1.0"),
+        (["convert", "--torch", "0.1"], "must come with --lr"),
+        (
+            ["convert", "--weight-decay", "1"],
+            "--weight-decay must state less than a whole weight an update, got 1.0",
+        ),
         (["convert", "--torch", "1", "--weight-decay", "0.1"], "got weight_decay, torch"),
         (
             ["convert", "--weight-decay", "0.1", "--to-epochs", "3"],

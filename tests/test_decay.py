@@ -76,6 +76,17 @@ def test_transfer_keeps_what_its_rule_keeps(
     assert there.timescale_epochs == pytest.approx(tuned.timescale_epochs)
 
 
+def test_a_rule_must_be_a_rule() -> None:
+    with pytest.raises(TypeError, match="`rule` must be NORMALIZED, TIMESCALE or BudgetExponents"):
+        transfer(1e-4, tuned=CIFAR, now=CIFAR, rule="timescale")  # type: ignore[arg-type]
+
+
+def test_it_prints_as_a_table() -> None:
+    first, second, *_ = str(convert(weight_decay=1e-4, steps=400)).splitlines()
+    assert first.split()[-1] == "0.0001"
+    assert second.split()[-1] == "0.002"
+
+
 def test_transfer_to_the_same_budget_changes_nothing() -> None:
     for rule in (NORMALIZED, TIMESCALE):
         assert transfer(1e-4, tuned=CIFAR, now=CIFAR, rule=rule) == 1e-4
@@ -94,12 +105,16 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"torch": 0.1}, ValueError, "must come with `lr`"),
     ({"normalized": 0.1}, ValueError, "must come with `steps`, or `batch`, `data` and `epochs`"),
     ({"half_life_epochs": 3}, ValueError, "must come with `batch` and `data`"),
-    ({"weight_decay": 1.0}, ValueError, r"in \[0, 1\), got 1.0. It is the fraction .* not torch's"),
+    (
+        {"weight_decay": 1.0},
+        ValueError,
+        r"less than a whole weight an update, got 1.0, which is λ = 1",
+    ),
     ({"weight_decay": -0.1}, ValueError, "`weight_decay` must be finite and at least 0, got -0.1"),
     ({"weight_decay": float("nan")}, ValueError, "got nan"),
     ({"half_life": 0}, ValueError, "`half_life` must be finite and above 0, got 0"),
     ({"half_life": float("inf")}, ValueError, "`half_life` must be finite and above 0, got inf"),
-    ({"timescale": 0.5}, ValueError, r"`weight_decay` must be in \[0, 1\), got 2.0"),
+    ({"timescale": 0.5}, ValueError, r"`timescale` must state less .* got 0.5, which is λ = 2"),
     ({"torch": 1, "lr": 0}, ValueError, "`lr` must be finite and above 0, got 0"),
     ({"torch": "1", "lr": 0.1}, TypeError, "`torch` must be a number, got '1'"),
     ({"weight_decay": 0.1, "steps": 9, "epochs": 3}, ValueError, "must not stand beside `epochs`"),

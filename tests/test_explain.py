@@ -102,6 +102,17 @@ def test_it_does_not_change_the_optimizer() -> None:
     assert str(opt.state_dict()) == before
 
 
+def test_it_says_where_a_schedule_has_nothing_more_to_say() -> None:
+    opt = AdamW([parameter()], weight_decay=0.1, schedule=Cosine(10))
+    assert "the last cycle ends at 10, η stays low" in str(explain(opt, 50))
+
+
+def test_it_refuses_what_the_optimizer_would_refuse() -> None:
+    opt = AdamW([parameter()], weight_decay=0.5, schedule=lambda t: 1 if t < 2 else 3)
+    with pytest.raises(ValueError, match=r"must be below 1, got 1\.5 at update 2"):
+        explain(opt, 5)
+
+
 def test_bad_input() -> None:
     opt = AdamW([parameter()], weight_decay=0.1)
     with pytest.raises(ValueError, match="`steps` must be at least 1, got 0"):

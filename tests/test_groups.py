@@ -70,11 +70,16 @@ def test_the_groups_go_straight_into_an_optimizer() -> None:
     assert torch.equal(norm, before)
 
 
-def test_frozen_parameters_are_not_in_any_group() -> None:
-    net = model()
-    net.get_submodule("0").requires_grad_(False)
-    trained = parameter_groups(net, weight_decay=0.1)
-    assert all(group.isdisjoint({"0.weight", "0.bias"}) for group in names(trained))
+def test_frozen_parameters_can_be_unfrozen() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)).requires_grad_(False)
+    opt = AdamW(parameter_groups(net, weight_decay=0.1), lr=0.1)
+    before = net.get_parameter("0.weight").detach().clone()
+    for frozen in (True, False):
+        net.get_submodule("1").requires_grad_(True)
+        net.get_submodule("0").requires_grad_(not frozen)
+        net(torch.ones(1, 2)).sum().backward()
+        opt.step()
+        assert torch.equal(net.get_parameter("0.weight").detach(), before) is frozen
 
 
 def test_a_shared_parameter_is_there_once_and_left_out_if_any_name_is() -> None:
@@ -109,6 +114,11 @@ def test_it_looks_at_modules_not_shapes() -> None:
 def test_a_rule_that_cannot_be_meant_is_refused(skip: Any, error: Any, text: str) -> None:
     with pytest.raises(error, match=text):
         parameter_groups(model(), weight_decay=0.1, skip=skip)
+
+
+def test_what_is_no_model_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"`model` must be a torch\.nn\.Module, got generator"):
+        parameter_groups(model().parameters(), weight_decay=0.1)  # type: ignore[arg-type]
 
 
 def test_a_default_rule_that_meets_nothing_is_no_error() -> None:

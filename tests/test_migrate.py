@@ -162,6 +162,16 @@ def _without(state: dict[str, Any], key: str) -> dict[str, Any]:
         ),
         (from_torch, lambda: Adam([parameter()]).state_dict(), "one of torch's, got one of weigh"),
         (
+            from_torch,
+            lambda: torch.optim.AdamW([parameter()], 1.0, weight_decay=2.0).state_dict(),
+            r"`weight_decay` must be in \[0, 1\), got 2.0",
+        ),
+        (
+            from_torch,
+            lambda: torch.optim.AdamW([parameter()], 0.0, weight_decay=2.0).state_dict(),
+            "`lr` must be above 0 to convert torch's weight_decay 2, got 0: their product is λ",
+        ),
+        (
             to_torch,
             lambda: torch.optim.Adam([parameter()]).state_dict(),
             "one of weightdecay's, got",
@@ -178,6 +188,13 @@ def _without(state: dict[str, Any], key: str) -> dict[str, Any]:
 def test_what_cannot_be_exact_is_refused(convert: Any, state: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         convert(state())
+
+
+@pytest.mark.parametrize("convert", [from_torch, to_torch])
+@pytest.mark.parametrize("bad", [{}, None, AdamW([parameter()], weight_decay=0.1)])
+def test_what_is_no_state_is_refused(convert: Any, bad: Any) -> None:
+    with pytest.raises(TypeError, match=r"what an optimizer's state_dict\(\) returns, got"):
+        convert(bad)
 
 
 def test_an_old_state_can_be_told_apart_by_hand() -> None:

@@ -282,7 +282,7 @@ def test_rebase_of_groups_that_differ_wants_a_number_each() -> None:
     opt.rebase([0.1, 0.2])
     assert [group["lr"] for group in opt.param_groups] == [0.1, 0.2]
     for bad in (0, -1, float("nan")):
-        with pytest.raises(ValueError, match="`lr` must be"):
+        with pytest.raises(ValueError, match=rf"`lr` must be .*, got {bad}"):
             opt.rebase([0.1, bad])
         assert [group["base"] for group in opt.param_groups] == [0.1, 0.2]
 
@@ -320,8 +320,10 @@ def test_groups_in_different_cycles_must_be_asked_one_by_one() -> None:
         {"params": [parameter()], "schedule": WarmRestarts(3)},
     ]
     opt = AdamW(groups, weight_decay=0.1, schedule=WarmRestarts(2))
-    with pytest.raises(RuntimeError, match=r"in one cycle .* got several"):
+    with pytest.raises(RuntimeError, match=r"in one cycle .* got several.*opt\.schedules\[0\]"):
         _ = opt.cycle
+    assert opt.schedules == (WarmRestarts(2), WarmRestarts(3))
+    assert "WarmRestarts(first=3" in repr(opt)
 
 
 @pytest.mark.parametrize("cls", [torch.optim.RMSprop, torch.optim.Adagrad])

@@ -210,6 +210,14 @@ def test_a_state_saved_under_another_schedule_is_noticed_and_can_be_taken_on() -
     new.step()
 
 
+def test_forgetting_the_schedule_on_resume_is_an_error() -> None:
+    saved = AdamW([parameter()], weight_decay=0.1, schedule=Cosine(10))
+    other = AdamW([parameter()], weight_decay=0.1)
+    with pytest.raises(ValueError, match="loaded into a AdamW with one, got none: lr would stay"):
+        other.load_state_dict(saved.state_dict())
+    saved.load_state_dict(other.state_dict())
+
+
 def test_load_hooks_fire_as_in_torch() -> None:
     opt = AdamW([parameter()], weight_decay=0.1)
     seen = []

@@ -8,18 +8,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from weightdecay import __version__
-from weightdecay.decay import TIMESCALE, WAYS, Budget, Decay, convert, transfer
-from weightdecay.table import table
+from weightdecay.decay import TIMESCALE, TITLES, Budget, Decay, convert, transfer
+from weightdecay.table import shown, table
 
-# How each way to state a decay is asked for and printed.
-_SAID = {
-    "weight_decay": ("λ, weightdecay's weight_decay", "the fraction removed in an update"),
-    "normalized": ("λ_norm, the paper's normalized decay", "λ√N, N the updates of the run"),
-    "torch": ("torch.optim.AdamW's weight_decay", "λ/lr"),
-    "half_life": ("half-life, updates", "until an idle weight has halved"),
-    "half_life_epochs": ("half-life, epochs", "the same in epochs"),
-    "timescale": ("averaging timescale, updates", "1/λ"),
-    "timescale_epochs": ("averaging timescale, epochs", "the same in epochs"),
+_MEANING = {
+    "weight_decay": "the fraction removed in an update, whatever lr is",
+    "normalized": "λ√N, N the updates of the run",
+    "torch": "λ/lr",
+    "half_life": "until an idle weight has halved",
+    "half_life_epochs": "the same in epochs",
+    "timescale": "1/λ",
+    "timescale_epochs": "the same in epochs",
 }
 _CONTEXT = {
     "lr": "the learning rate that torch's weight_decay is multiplied by",
@@ -27,6 +26,7 @@ _CONTEXT = {
     "data": "B, the number of training points",
     "epochs": "T, the number of epochs",
 }
+_BUDGET = ("batch", "data", "epochs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         print(options.run(options))
     except (TypeError, ValueError) as error:
-        print(f"weightdecay: {error}", file=sys.stderr)
+        print(f"weightdecay: {_as_options(str(error))}", file=sys.stderr)
         return 2
     return 0
 
@@ -54,8 +54,9 @@ def _add_convert(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         epilog="Numbers may be written 0.05, 2^-9 or 1/4*0.001.",
     )
     stated = parser.add_argument_group("the decay, stated in one of these ways")
-    for name, (title, meaning) in _SAID.items():
-        stated.add_argument(_option(name), type=_number, metavar="X", help=f"{title}: {meaning}")
+    for name, title in TITLES.items():
+        meaning = f"{title}: {_MEANING[name]}"
+        stated.add_argument(_option(name), type=_number, metavar="X", help=meaning)
     context = parser.add_argument_group("the run it belongs to")
     for name, meaning in _CONTEXT.items():
         context.add_argument(_option(name), type=_number, metavar="X", help=meaning)
@@ -63,7 +64,7 @@ def _add_convert(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--steps", type=_number, metavar="X", help="the number of updates, instead of --epochs"
     )
     target = parser.add_argument_group("another run to carry it to")
-    for name in ("batch", "data", "epochs"):
+    for name in _BUDGET:
         target.add_argument(f"--to-{name}", type=_number, metavar="X", help="if it differs")
     parser.set_defaults(run=_convert)
 
@@ -71,23 +72,25 @@ def _add_convert(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def _convert(options: argparse.Namespace) -> str:
     given = {
         name: value
-        for name in (*WAYS, *_CONTEXT, "steps")
+        for name in (*TITLES, *_CONTEXT, "steps")
         if (value := getattr(options, name)) is not None
     }
     decay = convert(**given)
-    columns = {"": decay}
-    if any(getattr(options, f"to_{name}") is not None for name in ("batch", "data", "epochs")):
+    if all(getattr(options, f"to_{name}") is None for name in _BUDGET):
+        text = str(decay)
+    else:
         columns = {"tuned": decay, **_carried(decay, options)}
-    rows = [
-        (title, *(_shown(getattr(column, name)) for column in columns.values()))
-        for name, (title, _) in _SAID.items()
-    ]
-    text = table(("", *columns), rows)
-    return text if len(columns) > 1 else text.partition("\n")[2]
+        rows = [
+            (title, *(shown(getattr(column, name)) for column in columns.values()))
+            for name, title in TITLES.items()
+        ]
+        text = table([("", *columns), *rows])
+    missing = [_option(name) for name in _CONTEXT if getattr(options, name) is None]
+    return f"{text}\n– is not known without more of {', '.join(missing)}" if "–" in text else text
 
 
 def _carried(decay: Decay, options: argparse.Namespace) -> dict[str, Decay]:
-    run = {name: getattr(options, name) for name in ("batch", "data", "epochs")}
+    run = {name: getattr(options, name) for name in _BUDGET}
     if None in run.values():
         raise ValueError("To carry a decay to another run, state --batch, --data and --epochs.")
     target = {name: getattr(options, f"to_{name}") or value for name, value in run.items()}
@@ -105,8 +108,9 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _shown(value: float | None) -> str:
-    return "–" if value is None else f"{value:.6g}"
+def _as_options(message: str) -> str:
+    """Say `half_life` as it is typed here: --half-life."""
+    return re.sub(r"`(\w+)`", lambda found: _option(found[1]), message)
 
 
 def _number(text: str) -> float:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from weightdecay import checks
+from weightdecay.table import shown, table
 
 NOT_TORCH = (
     "It is the fraction of a weight removed in one step, not torch's weight_decay: "
@@ -81,10 +82,16 @@ class Run:
 
 @dataclass(frozen=True)
 class Decay:
-    """One weight decay, stated every way; a way whose reference is not known is None."""
+    """One weight decay, stated every way; a way whose reference is not known is None.
+
+    The ways are attributes, named like the arguments of `convert`; `print` shows them all.
+    """
 
     weight_decay: float
     run: Run = Run()
+
+    def __str__(self) -> str:
+        return table([(title, shown(getattr(self, way))) for way, title in TITLES.items()])
 
     @property
     def normalized(self) -> float | None:
@@ -121,6 +128,16 @@ class Decay:
         return None if per_epoch is None else updates / per_epoch
 
 
+#: What each way to state a decay is called.
+TITLES = {
+    "weight_decay": "λ, weightdecay's weight_decay",
+    "normalized": "λ_norm, the paper's normalized decay",
+    "torch": "torch.optim.AdamW's weight_decay",
+    "half_life": "half-life, updates",
+    "half_life_epochs": "half-life, epochs",
+    "timescale": "averaging timescale, updates",
+    "timescale_epochs": "averaging timescale, epochs",
+}
 # Each way to state a decay, with the way from it to λ; `Decay` has the ways back.
 WAYS: dict[str, Callable[[float, Run], float]] = {
     "weight_decay": lambda value, _: value,
@@ -168,7 +185,13 @@ def convert(
         number = checks.number(name, value, above=0)
     else:
         number = checks.number(name, value, at_least=0)
-    return Decay(checked_weight_decay(WAYS[name](number, run)), run)
+    weight_decay = WAYS[name](number, run)
+    if not weight_decay < 1:
+        raise ValueError(
+            f"`{name}` must state less than a whole weight an update, got {value!r}, which is "
+            f"λ = {weight_decay:g}. λ is the fraction of a weight removed in one update."
+        )
+    return Decay(weight_decay, run)
 
 
 def _run(
@@ -248,6 +271,8 @@ def transfer(
     weight_decay: float, *, tuned: Budget, now: Budget, rule: BudgetExponents = NORMALIZED
 ) -> float:
     """Carry a λ that was tuned on one budget over to another, by the paper's rule or `rule`."""
+    if not isinstance(rule, BudgetExponents):
+        raise TypeError(f"`rule` must be NORMALIZED, TIMESCALE or BudgetExponents, got {rule!r}.")
     return checked_weight_decay(
         checked_weight_decay(weight_decay)
         * (tuned.epochs / now.epochs) ** rule.epochs

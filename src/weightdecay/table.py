@@ -1,13 +1,15 @@
-"""Text tables: columns as wide as their widest cell."""
+"""Text tables: columns as wide as their widest cell, and numbers as people read them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return rows under a header, columns aligned to the left."""
-    lines = [tuple(header), *(tuple(row) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    padded = (
-        [cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines
-    )
-    return "\n".join("  ".join(line).rstrip() for line in padded)
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of cells as lines, columns aligned to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = ([cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows)
+    return "\n".join("  ".join(row).rstrip() for row in padded)
+
+
+def shown(value: float | None, digits: int = 6) -> str:
+    """Return a number with so many significant digits, and a dash for one that is not known."""
+    return "–" if value is None else f"{value:.{digits}g}"

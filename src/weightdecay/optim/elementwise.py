@@ -5,6 +5,7 @@ that has a gradient: complex ones as pairs of real numbers, 16-bit ones in float
 rounding at the end, so that the decay is inside the rounded quantity.
 """
 
+from abc import abstractmethod
 from typing import Any
 
 import torch
@@ -16,30 +17,31 @@ from weightdecay.optim.scheduled import Group, Multiplier, ScheduledOptimizer
 
 State = dict[str, Any]
 
-# Hyper-parameters that some optimizer has: in a group of one that has not, a mistake.
-_KNOWN = {"l2", "weight_decay", "momentum", "dampening", "nesterov", "betas", "eps", "amsgrad"}
+# Keys that a group may have beside its optimizer's own: torch's, and what identifies it to a user.
+_ALLOWED = {"params", "param_names", "name", "initial_lr"}
+_OURS = {"base", "updates", "scheduled", "normalized"}
 
 
 class Elementwise(ScheduledOptimizer):
     """An optimizer whose update of an element needs that element alone."""
 
+    @abstractmethod
     def _new_state(self, param: Tensor, group: Group) -> State:
         """Return the state of a parameter before its first update."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _advance(
         self, param: Tensor, grad: Tensor, state: State, group: Group, multiplier: float
     ) -> None:
         """Update a float tensor and its state in place."""
-        raise NotImplementedError
 
     def _check(self, group: Group) -> None:
         super()._check(group)
-        unknown = sorted(_KNOWN & set(group) - set(self.defaults))
+        unknown = sorted(set(group) - set(self.defaults) - _ALLOWED - _OURS)
         if unknown:
             raise TypeError(
                 f"{type(self).__name__} has no {', '.join(f'`{key}`' for key in unknown)}; it has "
-                f"{', '.join(f'`{key}`' for key in self.defaults if key != 'base')}. "
+                f"{', '.join(f'`{key}`' for key in self.defaults if key not in _OURS)}. "
                 "L2 regularization is `l2` of SGD and Adam, decoupled decay is `weight_decay` of "
                 "SGDW and AdamW."
             )

@@ -9,7 +9,7 @@ from weightdecay import checks
 from weightdecay.decay import Decay, Normalized, Run
 from weightdecay.optim.scheduled import Group, ScheduledOptimizer
 from weightdecay.schedules import Constant, Cycle, Schedule, cycles
-from weightdecay.table import table
+from weightdecay.table import shown, table
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,11 @@ class Stretch:
 
 @dataclass(frozen=True)
 class ExplainedGroup:
-    """What happens to one parameter group; `scheduled` is False where η is taken to be 1."""
+    """What happens to one parameter group.
+
+    `scheduled` is False where η is taken to be 1, `unfinished` the cycle that the run ends in the
+    middle of, `idle_from` where a schedule's only cycle is over before the run is.
+    """
 
     parameters: int
     lr: float
@@ -36,6 +40,7 @@ class ExplainedGroup:
     stretches: tuple[Stretch, ...]
     restarts: tuple[int, ...]
     unfinished: Cycle | None
+    idle_from: int | None
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class Explanation:
             endings = [f"all groups: {endings[0]}"]
         else:
             endings = [f"group {n}: {ending}" for n, ending in enumerate(endings)]
-        return "\n".join([table(header, rows), *endings])
+        return "\n".join([table([header, *rows]), *endings])
 
 
 def explain(optimizer: ScheduledOptimizer, steps: int) -> Explanation:
@@ -85,6 +90,7 @@ def _explain(group: Group, schedule: Schedule | None, steps: int) -> ExplainedGr
         stretches=tuple(_stretches(group, followed, passed, steps)),
         restarts=tuple(cycle.start for cycle in passed[1:]),
         unfinished=last if last.end is not None and steps < last.end else None,
+        idle_from=last.end if last.end is not None and last.end < steps else None,
     )
 
 
@@ -96,7 +102,7 @@ def _stretches(
     stretch: Stretch | None = None
     for cycle, (start, end) in zip(passed, pairwise(bounds), strict=True):
         weight_decay = _weight_decay(group, cycle)
-        log_left += sum(math.log1p(-schedule(t) * weight_decay) for t in range(start, end))
+        log_left += sum(_log_kept(schedule, t, weight_decay) for t in range(start, end))
         run = Run(lr=group["base"] or None, updates=cycle.length or steps)
         decay = Decay(weight_decay, run) if weight_decay else None
         same = stretch is not None and stretch.decay == decay
@@ -106,6 +112,16 @@ def _stretches(
         stretch = Stretch(begun, end, decay, math.exp(log_left))
     if stretch is not None:
         yield stretch
+
+
+def _log_kept(schedule: Schedule, t: int, weight_decay: float) -> float:
+    rate = schedule(t) * weight_decay
+    if not rate < 1:
+        raise ValueError(
+            f"`weight_decay` times the schedule's multiplier must be below 1, got {rate:g} at "
+            f"update {t}. Lower one of them."
+        )
+    return math.log1p(-rate)
 
 
 def _weight_decay(group: Group, cycle: Cycle) -> float:
@@ -128,7 +144,7 @@ def _rows(number: int, group: ExplainedGroup) -> Iterator[tuple[str, ...]]:
             f"{group.parameters:,}",
             f"{group.lr:g}",
             f"{stretch.start:,}–{stretch.end - 1:,}",
-            *("–" if value is None else f"{value:.4g}" for value in said),
+            *(shown(value, digits=4) for value in said),
             f"{stretch.left:.3g}",
         )
 
@@ -137,6 +153,8 @@ def _ending(group: ExplainedGroup, steps: int) -> str:
     if not group.scheduled:
         return "no schedule of ours; η is taken to be 1 throughout"
     restarts = ", ".join(f"{t:,}" for t in group.restarts) or "none"
+    if group.idle_from is not None:
+        return f"restarts at {restarts}; the last cycle ends at {group.idle_from:,}, η stays low"
     if group.unfinished is None:
         return f"restarts at {restarts}; no cycle is cut short"
     start, length = group.unfinished.start, group.unfinished.length

@@ -51,19 +51,22 @@ class ParameterGroups(list[dict[str, Any]]):
             (d.name, d.module, "×".join(map(str, d.shape)), "yes" if d.decays else "no", d.reason)
             for d in self.decisions
         ]
-        return table(("parameter", "module", "shape", "decays", "because"), rows)
+        return table([("parameter", "module", "shape", "decays", "because"), *rows])
 
 
 def parameter_groups(
     model: nn.Module, *, weight_decay: float | Normalized, skip: Iterable[Rule] | None = None
 ) -> ParameterGroups:
-    """Divide a model's trainable parameters into those that decay and those that do not.
+    """Divide a model's parameters into those that decay and those that do not.
 
+    Frozen ones are among them, so that they can be unfrozen: without a gradient nothing moves.
     `skip` lists who does not decay: a module type means the parameters it holds itself, a string
     is a pattern for a parameter's full name (`"*bias"`, `"encoder.*.scale"`). It replaces
     `NO_DECAY`; to add to that, pass `[*NO_DECAY, …]`. A rule of yours that no parameter meets is
     an error, and a parameter shared under several names is left out if any of them is.
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"`model` must be a torch.nn.Module, got {type(model).__name__}.")
     if isinstance(skip, (str, type)):
         raise TypeError(f"`skip` must be a list of module types and name patterns, got {skip!r}.")
     rules = NO_DECAY if skip is None else tuple(skip)
@@ -79,7 +82,7 @@ def parameter_groups(
             met = [rule for rule in rules if _meets(rule, module, own_name)]
             used.update(met)
             _, earlier = found.get(id(param), (param, None))
-            if param.requires_grad and (earlier is None or (earlier.decays and met)):
+            if earlier is None or (earlier.decays and met):
                 decision = Decision(
                     name=own_name if earlier is None else earlier.name,
                     module=type(module).__name__,

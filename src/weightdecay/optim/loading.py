@@ -55,8 +55,13 @@ def _check(optimizer: torch.optim.Optimizer, saved_groups: list[Group]) -> None:
         if "base" not in saved:
             raise ValueError(
                 f"A state loaded into {name} must be one of weightdecay's, got one whose groups "
-                "have no 'base'. Convert a state saved by torch.optim.AdamW, Adam or SGD with "
-                "weightdecay.from_torch(state_dict)."
+                "have no 'base'. One saved by torch.optim.AdamW, Adam or SGD can be loaded into "
+                "ours of that name after weightdecay.from_torch(state_dict)."
+            )
+        if saved["scheduled"] and not group["scheduled"]:
+            raise ValueError(
+                f"A state saved under a schedule must be loaded into a {name} with one, got none: "
+                "lr would stay where it was. Build with the same `schedule`."
             )
         missing = sorted(key for key in optimizer.defaults if key in group and key not in saved)
         if missing:
@@ -85,7 +90,7 @@ def _merged(existing: Any, saved: Any, param: Tensor, group: Group, key: Any = N
 
 def _load_group(group: Group, saved: Group) -> None:
     for key, value in saved.items():
-        if key == "params":
+        if key in ("params", "scheduled"):
             continue
         if isinstance(group.get(key), Tensor):
             group[key].fill_(float(value))

@@ -11,8 +11,9 @@ not been is refused.
 from collections.abc import Callable
 from typing import Any
 
+from weightdecay.decay import checked_weight_decay
+
 Group = dict[str, Any]
-State = dict[str, Any]
 StateDict = dict[str, Any]
 
 # Keys that say how torch computes, not what; a torch optimizer wants them in what it loads.
@@ -43,6 +44,11 @@ def _converted(
     group_of: Callable[[Group], Group],
     buffer_of: Callable[[Group, Any], Any],
 ) -> StateDict:
+    if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= set(state_dict):
+        raise TypeError(
+            "`state_dict` must be what an optimizer's state_dict() returns, "
+            f"got {type(state_dict).__name__}."
+        )
     states = {name: dict(state) for name, state in state_dict["state"].items()}
     groups = []
     for saved in state_dict["param_groups"]:
@@ -66,7 +72,7 @@ def _group_from_torch(group: Group, decoupled: bool | None) -> Group:
     # Any base gives the same decay; the largest lr in sight lets a torch scheduler go on from here.
     base = max(lr, *(float(group.get(key, 0.0)) for key in ("initial_lr", "max_lr")))
     converted = {key: group[key] for key in _SHARED if key in group}
-    converted |= {"base": base, "updates": 0}
+    converted |= {"base": base, "updates": 0, "scheduled": False}
     if "dampening" in group:
         _require_constant_lr(group, group.get("initial_lr"))
         if group["dampening"]:
@@ -89,7 +95,13 @@ def _group_from_torch(group: Group, decoupled: bool | None) -> Group:
             "it. Pass decoupled=True for AdamW, False for Adam."
         )
     if decoupled:
-        return {**converted, **kept, "weight_decay": base * decay, "normalized": None}
+        if decay and not base:
+            raise ValueError(
+                f"`lr` must be above 0 to convert torch's weight_decay {decay:g}, got {lr:g}: "
+                "their product is λ. Convert a state saved before lr fell to 0."
+            )
+        weight_decay = checked_weight_decay(base * decay)
+        return {**converted, **kept, "weight_decay": weight_decay, "normalized": None}
     return {**converted, **kept, "l2": decay}
 
 

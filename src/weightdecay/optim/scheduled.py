@@ -7,6 +7,7 @@ A parameter group holds, as plain numbers,
     weight_decay  λ of the coming update, where the algorithm decays
     normalized    the (value, power, steps) of `Normalized`, or None
     updates       t, the number of the coming update
+    scheduled     whether a schedule of ours writes `lr`
 
 and a step reads η as lr/base and nothing else. With a schedule of ours, the end of a step writes
 the coming update's α·η into `lr`. Without one, whatever a `torch.optim.lr_scheduler` writes there
@@ -14,6 +15,7 @@ scales the decay too.
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias, overload
 
@@ -67,6 +69,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
             group["lr"] = group["lr"].clone()
         schedule = group.pop("schedule", self._schedule)
         schedule = None if schedule is None else as_schedule(schedule)
+        group["scheduled"] = schedule is not None
         group["updates"] = self.param_groups[0]["updates"] if self.param_groups else 0
         if "weight_decay" in group:
             group["normalized"] = _parts(group["weight_decay"])
@@ -83,9 +86,9 @@ class ScheduledOptimizer(torch.optim.Optimizer):
             group["weight_decay"] = checked_weight_decay(group["weight_decay"])
         if group["base"] == 0 and group["weight_decay"] != 0:
             raise ValueError(
-                f"`lr` must be above 0 where weights decay, got {group['lr']!r} with weight_decay "
-                f"{group['weight_decay']!r}. The decay is scheduled by η = lr/base, which 0 hides: "
-                "to decay without learning, use a tiny lr."
+                f"`lr` must be above 0 where weights decay, got {group['base']!r} with "
+                f"weight_decay {group['weight_decay']!r}. The decay is scheduled by η = lr/base, "
+                "which 0 hides: to decay without learning, use a tiny lr."
             )
 
     @overload
@@ -112,9 +115,9 @@ class ScheduledOptimizer(torch.optim.Optimizer):
                 _show(group, schedule)
         return loss
 
+    @abstractmethod
     def _update(self, multipliers: list[Multiplier]) -> None:
         """Update the parameters of each group with its η; where that is None, create state only."""
-        raise NotImplementedError
 
     def _scheduled_groups(self) -> Iterator[tuple[Group, Schedule | None]]:
         return zip(self.param_groups, self._schedules, strict=True)
@@ -128,15 +131,15 @@ class ScheduledOptimizer(torch.optim.Optimizer):
             raise RuntimeError(
                 f"`lr` must be {expected:g} for update {group['updates']}, as the schedule says, "
                 f"got {lr:g}: something else set it, or it was saved under another schedule. "
-                "Give a trainer that insists on a scheduler `opt.scheduler()`; to change the "
-                "learning rate, call `opt.rebase(lr)`; to follow a torch scheduler, build without "
-                "`schedule`."
+                "Give a trainer that insists on a scheduler `opt.scheduler()`; to change α, or to "
+                "take this schedule on, call `opt.rebase(lr)`; to follow a torch scheduler, build "
+                "without `schedule`."
             )
         if not 0 <= lr <= base * (1 + _RELATIVE) and schedule is None:
             raise RuntimeError(
                 f"`lr` must be at least 0 and at most {base:g}, the lr this optimizer was built "
                 f"with, got {lr:g}: the decay is scaled by lr over that. Build the optimizer with "
-                "the scheduler's largest lr, or call `opt.rebase(lr)`."
+                "the scheduler's largest lr."
             )
         if "weight_decay" in group:
             self._check_decay(group, schedule, lr)
@@ -167,6 +170,11 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         return fresh and not any(bool(gradient.any()) for gradient in gradients)
 
     @property
+    def schedules(self) -> tuple[Schedule | None, ...]:
+        """Each group's schedule; None where `lr` is left to others."""
+        return tuple(self._schedules)
+
+    @property
     def cycle(self) -> Cycle | None:
         """The cycle of the coming update; None without a schedule of ours."""
         return self._cycle_of(0)
@@ -188,7 +196,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         if any(other != cycle for other in others):
             raise RuntimeError(
                 "The groups must be in one cycle to ask the optimizer for it, got several. "
-                "Ask each group's own schedule: schedule.cycle(group['updates'])."
+                "Ask each group's own: opt.schedules[0].cycle(opt.param_groups[0]['updates'])."
             )
         return cycle
 
@@ -225,6 +233,10 @@ class ScheduledOptimizer(torch.optim.Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load what `state_dict` saved, keeping dtypes and copying into existing tensors."""
         load_into(self, state_dict)
+
+    def __repr__(self) -> str:
+        lines = [f"    schedules: {self.schedules}", ")"]
+        return super().__repr__().removesuffix(")") + "\n".join(lines)
 
     def __getstate__(self) -> dict[str, Any]:
         mine = {"_schedule": self._schedule, "_schedules": self._schedules}
