@@ -100,7 +100,11 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
         "`momentum` must be above 0 with nesterov=True, got 0",
     ),
     (lambda p: Adam(p, schedule=0.5), TypeError, "`schedule` must be a schedule or a function"),  # type: ignore[arg-type]
-    (lambda p: Adam(p, torch.ones(2)), ValueError, "`lr` must have one element, got a tensor"),
+    (
+        lambda p: Adam(p, torch.ones(2)),
+        ValueError,
+        "float64 tensor of one element, got a tensor of torch.float32 and shape",
+    ),
     (lambda _: Adam([]), ValueError, "empty parameter list"),
     (lambda p: Adam(p[0]), TypeError, "an iterable of Tensors"),
     (

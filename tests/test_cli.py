@@ -71,6 +71,10 @@ def test_numbers_as_the_paper_writes_them(
             ["convert", "--weight-decay", "0.1", "--to-epochs", "3"],
             "state --batch, --data and --epochs",
         ),
+        (
+            ["convert", "--weight-decay", "0.1", *RUN, "--to-epochs", "0"],
+            "--epochs must be finite and above 0, got 0.0",
+        ),
     ],
 )
 def test_a_mistake_is_said_in_one_line(

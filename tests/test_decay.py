@@ -135,7 +135,11 @@ def test_a_bad_statement_says_requirement_and_value(
         (lambda: Normalized(-1), ValueError, "`value` must be finite and at least 0, got -1"),
         (lambda: Normalized(float("nan")), ValueError, "`value` must be .*got nan"),
         (lambda: Normalized("a"), TypeError, "`value` must be a number, got 'a'"),  # type: ignore[arg-type]
-        (lambda: Normalized(1, power=float("inf")), ValueError, "`power` must be finite, got inf"),
+        (
+            lambda: Normalized(1, power=float("inf")),
+            ValueError,
+            "`power` must be finite and at least 0, got inf",
+        ),
         (lambda: Normalized(1, steps=0), ValueError, "`steps` must be at least 1, got 0"),
         (lambda: Normalized(1).weight_decay(1), ValueError, "must be below 1, got 1 from"),
         (lambda: Normalized(1).weight_decay(None), ValueError, r"pass Normalized\(1, steps=…\)"),

@@ -49,6 +49,13 @@ THIRD_PARTY: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
 }
 EVERY = {**TORCH, **THIRD_PARTY}
 every_class = pytest.mark.parametrize(("cls", "options"), EVERY.values(), ids=EVERY)
+
+
+class NeedsClosure(torch.optim.SGD):
+    def step(self, closure: Any) -> Any:  # type: ignore[override]
+        return super().step(closure)
+
+
 without_decay: dict[str, Any] = {"weight_decay": 0.0}
 
 
@@ -149,6 +156,54 @@ def test_weight_decay_shows_lambda_and_the_class_never_sees_it() -> None:
     assert [group["weight_decay"] for group in opt.param_groups] == [0.1, 0.3, 0.1]
 
 
+def test_hooks_fire_once_where_the_class_calls_its_parents_step() -> None:
+    class Calling(torch.optim.RMSprop):
+        def step(self, closure: Any = None) -> Any:
+            return super().step(closure)
+
+    torch.optim.RMSprop([parameter()])
+    opt = decouple(Calling)([parameter()], lr=0.01, weight_decay=0.1)
+    events = []
+    opt.register_step_pre_hook(lambda *_: events.append("pre"))
+    opt.register_step_post_hook(lambda *_: events.append("post"))
+    advance(opt, 1)
+    assert events == ["pre", "post"]
+
+
+def test_an_update_that_gradscaler_skips_decays_nothing() -> None:
+    theta = parameter(dtype=torch.float32)
+    opt = decouple(torch.optim.Adam)([theta], lr=0.1, weight_decay=0.1, fused=True)
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    scaler.scale((theta * float("inf")).sum()).backward()  # type: ignore[no-untyped-call]
+    scaler.step(opt)
+    scaler.update()
+    assert opt.param_groups[0]["updates"] == 0
+    np.testing.assert_allclose(theta.detach(), start(), rtol=1e-6)
+
+
+def test_a_class_that_loads_in_its_own_way_does() -> None:
+    class Own(torch.optim.RMSprop):
+        loaded = 0
+
+        def load_state_dict(self, state_dict: Any) -> None:
+            self.loaded += 1
+            super().load_state_dict(state_dict)
+
+    opt, other = (decouple(Own)([parameter()], lr=0.01, weight_decay=0.1) for _ in range(2))
+    advance(opt, 2)
+    other.load_state_dict(copy.deepcopy(opt.state_dict()))
+    assert other.loaded == 1  # type: ignore[attr-defined]
+    assert other.param_groups[0]["updates"] == 2
+
+
+def test_16_bit_weights_decay_from_where_they_were_before_the_step() -> None:
+    theta = torch.nn.Parameter(torch.ones(4096, dtype=torch.bfloat16))
+    opt = decouple(torch.optim.SGD)([theta], lr=0.5, weight_decay=0.125)
+    theta.grad = torch.ones_like(theta)
+    opt.step()
+    assert float(theta.detach().double().mean()) == pytest.approx(1 - 0.5 - 0.125, abs=1e-3)
+
+
 def test_a_step_that_fails_leaves_lambda_where_it_was() -> None:
     class Failing(torch.optim.RMSprop):
         def step(self, _: Any = None) -> Any:
@@ -234,6 +289,7 @@ def test_a_decoupled_optimizer_can_be_explained() -> None:
         (SGD, "SGDW and AdamW are the decoupled SGD and Adam"),
         (Adam, "SGDW and AdamW are the decoupled SGD and Adam"),
         (decouple(torch.optim.Adagrad), "not weightdecay's own, got DecoupledAdagrad"),
+        (NeedsClosure, "NeedsClosure cannot be decoupled: its step needs a closure"),
         (torch.nn.Linear, "must be a subclass of torch.optim.Optimizer, got"),
         ("Adam", "must be a subclass of torch.optim.Optimizer, got 'Adam'"),
     ],

@@ -107,6 +107,18 @@ def test_it_says_where_a_schedule_has_nothing_more_to_say() -> None:
     assert "the last cycle ends at 10, η stays low" in str(explain(opt, 50))
 
 
+def test_it_knows_a_warm_up_that_is_longer_than_the_run() -> None:
+    opt = AdamW([parameter()], weight_decay=0.1, schedule=Warmup(90, WarmRestarts(5)))
+    assert str(explain(opt, 50)).endswith("the run ends within the warm-up")
+
+
+def test_normalized_decay_is_relative_to_the_steps_it_was_told() -> None:
+    opt = AdamW([parameter()], weight_decay=Normalized(0.2, steps=60), schedule=Cosine(30))
+    decay = explain(opt, 30).groups[0].stretches[0].decay
+    assert decay is not None
+    assert decay.normalized == pytest.approx(0.2)
+
+
 def test_it_refuses_what_the_optimizer_would_refuse() -> None:
     opt = AdamW([parameter()], weight_decay=0.5, schedule=lambda t: 1 if t < 2 else 3)
     with pytest.raises(ValueError, match=r"must be below 1, got 1\.5 at update 2"):

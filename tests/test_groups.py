@@ -91,6 +91,21 @@ def test_a_shared_parameter_is_there_once_and_left_out_if_any_name_is() -> None:
     assert names(groups) == [{"0.bias", "1.bias"}, {"0.weight"}]
 
 
+def test_recurrent_and_attention_biases_do_not_decay() -> None:
+    for net in (nn.LSTM(2, 3), nn.MultiheadAttention(4, 2, add_bias_kv=True)):
+        decaying = names(parameter_groups(net, weight_decay=0.1))[0]
+        assert not [name for name in decaying if "bias" in name]
+
+
+def test_a_parametrized_parameter_is_its_modules() -> None:
+    net = nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 4))
+    nn.utils.parametrizations.weight_norm(net[0], dim=0)
+    nn.utils.parametrizations.weight_norm(net[1])
+    groups = parameter_groups(net, weight_decay=0.1)
+    prefix = "1.parametrizations.weight.original"
+    assert names(groups)[0] == {f"{prefix}0", f"{prefix}1"}
+
+
 def test_it_looks_at_modules_not_shapes() -> None:
     """After flattening every parameter is a vector; the decision must be the same."""
     net = model()

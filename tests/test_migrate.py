@@ -107,10 +107,37 @@ def test_it_copies_and_does_not_change_what_it_is_given() -> None:
     assert str(mine.state_dict()) == str(kept)
 
 
-def test_updates_are_taken_from_adams_steps() -> None:
-    halted = begun(torch.optim.AdamW, {"lr": 0.1, "weight_decay": 1.0}, 5)
-    groups = from_torch(halted.state_dict())["param_groups"]
-    assert [group["updates"] for group in groups] == [5, 5]
+def test_updates_are_taken_from_adams_steps_and_are_one_for_all_groups() -> None:
+    idle = torch.nn.Parameter(torch.zeros(2))
+    groups: Any = [{"params": [parameter()]}, {"params": [idle]}]
+    halted = torch.optim.AdamW(groups, 0.1, weight_decay=1.0)
+    for _ in range(5):
+        groups[0]["params"][0].grad = torch.ones(7, dtype=torch.float64)
+        halted.step()
+    converted = from_torch(halted.state_dict())["param_groups"]
+    assert [group["updates"] for group in converted] == [5, 5]
+
+
+def test_old_torches_saved_steps_as_numbers() -> None:
+    state = begun(torch.optim.AdamW, {"lr": 0.1, "weight_decay": 1.0}, 5).state_dict()
+    numbers = {k: {**v, "step": 5} for k, v in state["state"].items()}
+    assert from_torch({**state, "state": numbers})["state"][0]["step"] == 5.0
+
+
+def test_a_peak_that_is_still_to_come_is_taken_as_base() -> None:
+    opt = torch.optim.AdamW([parameter()], 0.01, weight_decay=1.0)
+    torch.optim.lr_scheduler.OneCycleLR(opt, max_lr=0.5, total_steps=10)
+    [group] = from_torch(opt.state_dict())["param_groups"]
+    assert (group["base"], group["weight_decay"]) == (0.5, 0.5)
+
+
+def test_momentum_begun_anew_converts_under_any_schedule() -> None:
+    state = from_torch({**_scheduled_sgd(), "state": {}})
+    opt = SGD([parameter()], 0.1)
+    opt.load_state_dict(state)
+    advance(opt, 1)
+    restarted = SGD([parameter()], 0.1, schedule=Cosine(10))
+    to_torch(restarted.state_dict())
 
 
 def test_a_normalized_decay_goes_to_torch_as_it_stands() -> None:

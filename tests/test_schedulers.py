@@ -1,5 +1,6 @@
 """η is lr/base: torch's schedulers scale the decay too, and a schedule of ours is nobody else's."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -156,6 +157,12 @@ def test_a_foreign_hand_on_a_schedule_of_ours_is_an_error_with_its_cure(case: Ca
     set_gradients(opt, 4)
     with pytest.raises(RuntimeError, match=r"for update 3.*opt\.scheduler\(\).*opt\.rebase"):
         opt.step()
+    for slight in (1 + 1e-5, 1 + 1e-9):
+        opt.param_groups[0]["lr"] = LR * Cosine(10)(3) * slight
+        with contextlib.ExitStack() as stack:
+            if slight > 1 + 1e-6:
+                stack.enter_context(pytest.raises(RuntimeError, match="something else set it"))
+            opt.step()
 
 
 def test_a_torch_scheduler_on_top_of_ours_is_noticed() -> None:
@@ -186,6 +193,20 @@ def test_a_plain_decay_may_be_set_by_hand() -> None:
     np.testing.assert_allclose(weights(opt)[0], start() * 0.9 * 0.7, rtol=1e-12)
     opt.param_groups[0]["weight_decay"] = 1.5
     with pytest.raises(ValueError, match=r"`weight_decay` must be in \[0, 1\), got 1\.5"):
+        opt.step()
+
+
+@pytest.mark.parametrize(("value", "error"), [(-1.0, ValueError), ("a", TypeError)])
+def test_what_a_schedule_says_is_checked(value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"`schedule\(0\)` must be"):
+        AdamW([parameter()], weight_decay=0.1, schedule=lambda _: value)
+
+
+def test_a_decay_set_by_hand_where_lr_is_zero_is_refused() -> None:
+    opt = AdamW([parameter()], lr=0, weight_decay=0.0)
+    opt.param_groups[0]["weight_decay"] = 0.1
+    set_gradients(opt, 1)
+    with pytest.raises(ValueError, match="`lr` must be above 0 where weights decay"):
         opt.step()
 
 
@@ -248,6 +269,10 @@ def test_a_trainer_that_insists_gets_a_scheduler_that_changes_nothing() -> None:
     assert scheduler.get_last_lr() == [LR * WarmRestarts(3)(5)]
     assert scheduler.last_epoch == 5
     assert scheduler.state_dict() == {}
+    scheduler._step_count += 1
+    opt.rebase(2 * LR)
+    assert scheduler.base_lrs == [2 * LR]
+    assert scheduler.get_lr() == [2 * LR * WarmRestarts(3)(5)]
     scheduler.load_state_dict({})
 
 

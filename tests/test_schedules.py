@@ -60,6 +60,12 @@ def test_an_update_is_in_its_own_cycle(first: int, factor: Fraction, t: int) -> 
     assert cycle.start <= t < cycle.end
 
 
+def test_a_fraction_and_a_float_that_are_equal_are_not_the_same_factor() -> None:
+    """1.7 is 17/10; Fraction(1.7) is what binary makes of it, a little less."""
+    assert WarmRestarts(5, Fraction(1.7)).cycle(6).length == 8
+    assert WarmRestarts(5, 1.7).cycle(6).length == 9
+
+
 @given(first=st.integers(1, 50), t=st.integers(0, 10**15))
 def test_equal_cycles_need_no_list(first: int, t: int) -> None:
     assert WarmRestarts(first, factor=1).cycle(t) == Cycle(t // first, t - t % first, first)
@@ -105,6 +111,7 @@ def test_restarts_follow_the_papers_formula(high: float, low: float, first: int,
     expected = low + 0.5 * (high - low) * (1 + cos(pi * (t - cycle.start) / cycle.length))
     assert schedule(t) == pytest.approx(expected, abs=1e-12)
     assert schedule(cycle.start) == high
+    assert WarmRestarts(first, high=high + 0.7, low=0.1)(cycle.start) == high + 0.7
 
 
 def test_peaks_and_floors_may_differ_from_cycle_to_cycle() -> None:
@@ -204,8 +211,10 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Warmup(-1, Constant()), ValueError, r"`steps` must be at least 0, got -1"),
     (lambda: Warmup(1, 0.5), TypeError, r"`then` must be a schedule or a function of t, got 0.5"),  # type: ignore[arg-type]
     (lambda: as_schedule(Constant), TypeError, r"`schedule` must be a schedule or a function"),
-    (lambda: as_schedule(lambda _: NAN)(3), ValueError, r"`schedule\(3\)` must be .*got nan"),
-    (lambda: as_schedule(lambda _: "a")(3), TypeError, r"`schedule\(3\)` must be a number"),
+    (lambda: StepDrop(at=(5,), drop=10), ValueError, r"`drop` must be at most 1, got 10"),
+    (lambda: WarmRestarts.from_budget(3, cycles=4, factor=1), ValueError, r"an update, got 3 for"),
+    (lambda: Cosine(10)(NAN), TypeError, r"`t` must be a whole number, got nan"),  # type: ignore[arg-type]
+    (lambda: Constant()(1.5), TypeError, r"`t` must be a whole number, got 1.5"),  # type: ignore[arg-type]
 ]
 
 

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from collections.abc import Collection
 
 
 def number(
@@ -16,7 +17,10 @@ def number(
     """Return `value` as a float, or say what it should have been; NaN and infinity never pass."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(_message(name, "a number", value, cure))
-    real = float(value)
+    try:
+        real = float(value)
+    except OverflowError:
+        real = math.inf
     if not (at_least <= real < below and real > above):
         raise ValueError(_message(name, _interval(at_least, above, below), value, cure))
     return real
@@ -30,6 +34,15 @@ def whole(name: str, value: object, *, at_least: int, cure: str = "") -> int:
     if integer < at_least:
         raise ValueError(_message(name, f"at least {at_least}", value, cure))
     return integer
+
+
+def one_of(name: str, value: object, choices: Collection[str]) -> str:
+    """Return `value` if it is one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(map(repr, choices))
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(_message(name, f"one of {listed}", value, ""))
+    return value
 
 
 def flag(name: str, value: object) -> bool:

@@ -93,7 +93,10 @@ def _carried(decay: Decay, options: argparse.Namespace) -> dict[str, Decay]:
     run = {name: getattr(options, name) for name in _BUDGET}
     if None in run.values():
         raise ValueError("To carry a decay to another run, state --batch, --data and --epochs.")
-    target = {name: getattr(options, f"to_{name}") or value for name, value in run.items()}
+    target = {
+        name: value if (to := getattr(options, f"to_{name}")) is None else to
+        for name, value in run.items()
+    }
     tuned, now = Budget(**run), Budget(**target)
     there = replace(decay.run, updates=now.updates, updates_per_epoch=now.data / now.batch)
     return {

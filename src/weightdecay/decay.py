@@ -49,7 +49,7 @@ class Normalized:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", checks.number("value", self.value, at_least=0))
-        object.__setattr__(self, "power", checks.number("power", self.power))
+        object.__setattr__(self, "power", checks.number("power", self.power, at_least=0))
         if self.steps is not None:
             object.__setattr__(self, "steps", checks.whole("steps", self.steps, at_least=1))
 
@@ -62,7 +62,10 @@ class Normalized:
                 f"without an end. Use a schedule that ends, such as Cosine(steps) or WarmRestarts, "
                 f"or pass Normalized({self.value:g}, steps=…)."
             )
-        weight_decay: float = self.value / updates**self.power
+        try:
+            weight_decay: float = self.value / updates**self.power
+        except OverflowError:  # a power so large that nothing is left
+            weight_decay = 0.0
         if not weight_decay < 1:
             raise ValueError(
                 f"`weight_decay` must be below 1, got {weight_decay:g} from {self!r} over "
@@ -259,6 +262,10 @@ class BudgetExponents:
     epochs: float
     data: float
     batch: float
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "data", "batch"):
+            checks.number(name, getattr(self, name))
 
 
 #: The paper: λ_norm = λ√N stays the same.

@@ -71,7 +71,10 @@ class StepDrop(Schedule):
         if any(later <= earlier for earlier, later in pairwise(at)):
             raise ValueError(f"`at` must be strictly increasing, got {self.at!r}.")
         object.__setattr__(self, "at", at)
-        object.__setattr__(self, "drop", checks.number("drop", self.drop, at_least=0))
+        drop = checks.number("drop", self.drop, at_least=0)
+        if drop > 1:
+            raise ValueError(f"`drop` must be at most 1, got {self.drop!r}. It multiplies η.")
+        object.__setattr__(self, "drop", drop)
 
     def __call__(self, t: int) -> float:
         return self.drop ** bisect_right(self.at, _update(t))
@@ -155,13 +158,12 @@ class WarmRestarts(Schedule):
         powers = [growth**index for index in range(cycles)]
         ends = [_round(steps * part / sum(powers)) for part in accumulate(powers)]
         lengths = tuple(end - start for start, end in pairwise([0, *ends]))
-        if lengths[0] < 1:
+        if min(lengths) < 1:
             raise ValueError(
                 f"`steps` must leave every cycle an update, got {steps!r} for {cycles} cycles of "
                 f"factor {factor}. Ask for fewer cycles, or a smaller factor."
             )
-        exact = all(n == lengths[0] * power for n, power in zip(lengths, powers, strict=True))
-        return cls(lengths[0] if exact else lengths, factor, high, low)
+        return cls(lengths, factor, high, low)
 
     def __call__(self, t: int) -> float:
         cycle = self.cycle(t)
@@ -217,7 +219,7 @@ class Custom(Schedule):
     function: Callable[[int], float]
 
     def __call__(self, t: int) -> float:
-        return checks.number(f"schedule({t})", self.function(_update(t)), at_least=0)
+        return self.function(_update(t))
 
     def cycle(self, t: int) -> Cycle:
         cycle = getattr(self.function, "cycle", super().cycle)(t)
@@ -253,36 +255,23 @@ def _anneal(t: int, length: int, *, high: float, low: float) -> float:
 
 def _restart(first: int | Sequence[int], factor: float | Fraction, t: int) -> Cycle:
     listed = (first,) if isinstance(first, int) else tuple(first)
-    if factor == 1:
-        start = sum(listed[:-1])
-        if t >= start:
-            repeat = (t - start) // listed[-1]
-            index = len(listed) - 1 + repeat
-            return Cycle(index=index, start=start + repeat * listed[-1], length=listed[-1])
-    ends = _ends(listed, factor)
-    while ends.grown[-1] <= t:
-        ends.grow()
-    index = bisect_right(ends.grown, t)
-    start = ends.grown[index - 1] if index else 0
-    return Cycle(index=index, start=start, length=ends.grown[index] - start)
-
-
-class _Ends:
-    """Where cycles end, found once and in order; restarts are never found by a logarithm."""
-
-    def __init__(self, listed: tuple[int, ...], factor: float | Fraction) -> None:
-        self.grown = [sum(listed[: index + 1]) for index in range(len(listed))]
-        self._length = Fraction(listed[-1])
-        self._factor = _growth(factor)
-
-    def grow(self) -> None:
-        self._length *= self._factor
-        self.grown.append(self.grown[-1] + _round(self._length))
+    start, last = sum(listed[:-1]), listed[-1]
+    if factor == 1 and t >= start:
+        repeat = (t - start) // last
+        return Cycle(len(listed) - 1 + repeat, start + repeat * last, last)
+    count = 8
+    while (ends := _ends(listed, _growth(factor), count))[-1] <= t:
+        count *= 2
+    index = bisect_right(ends, t)
+    start = ends[index - 1] if index else 0
+    return Cycle(index, start, ends[index] - start)
 
 
 @lru_cache(maxsize=256)
-def _ends(listed: tuple[int, ...], factor: float | Fraction) -> _Ends:
-    return _Ends(listed, factor)
+def _ends(listed: tuple[int, ...], growth: Fraction, count: int) -> tuple[int, ...]:
+    """Return where the first cycles end: found in order, never by a logarithm."""
+    lengths = [*listed, *(_round(listed[-1] * growth**n) for n in range(1, count))]
+    return tuple(accumulate(lengths))
 
 
 def _growth(factor: float | Fraction) -> Fraction:
@@ -320,6 +309,4 @@ def _listed(name: str, values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _update(t: int) -> int:
-    if t < 0:
-        raise ValueError(f"`t` must be at least 0, got {t!r}. Updates are numbered from 0.")
-    return t
+    return checks.whole("t", t, at_least=0, cure="Updates are numbered from 0.")

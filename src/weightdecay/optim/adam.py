@@ -6,7 +6,7 @@ Algorithm 2 of Loshchilov & Hutter, 2019 (arXiv:1711.05101); a comment `# line 1
     m  exp_avg  v  exp_avg_sq  η  multiplier    t  step                β₁, β₂  betas
 """
 
-from collections.abc import Callable
+from typing import Unpack
 
 import torch
 from torch import Tensor
@@ -14,9 +14,10 @@ from torch.optim.optimizer import ParamsT
 
 from weightdecay import checks
 from weightdecay.decay import Normalized
-from weightdecay.optim.elementwise import Elementwise, State, zeros
-from weightdecay.optim.scheduled import Group
-from weightdecay.schedules import Schedule, WarmRestarts
+from weightdecay.optim.elementwise import Computing, Elementwise, zeros
+from weightdecay.optim.kernels.slot import State
+from weightdecay.optim.scheduled import AnySchedule, Group
+from weightdecay.schedules import WarmRestarts
 
 
 def adam_(
@@ -34,7 +35,10 @@ def adam_(
     l2: float = 0.0,
     weight_decay: float = 0.0,
 ) -> None:
-    """Lines 6 to 12, in place. `step` counts this parameter's own updates, from 1."""
+    """Lines 6 to 12, in place; `step` is line 4's t, `grad` line 5's, `multiplier` line 11's η.
+
+    t counts this parameter's own updates, from 1.
+    """
     beta1, beta2 = betas
     if l2:
         grad = grad + l2 * param  # line 6
@@ -63,16 +67,15 @@ class _Adam(Elementwise):
 
     def _new_state(self, param: Tensor, group: Group) -> State:
         state = {
-            "step": torch.tensor(0.0),
-            "exp_avg": zeros(param),
-            "exp_avg_sq": zeros(param),
+            "step": torch.tensor(0.0, dtype=torch.float32),
+            "exp_avg": zeros(param, group),
+            "exp_avg_sq": zeros(param, group),
         }
-        return {**state, "max_exp_avg_sq": zeros(param)} if group["amsgrad"] else state
+        return {**state, "max_exp_avg_sq": zeros(param, group)} if group["amsgrad"] else state
 
     def _advance(
         self, param: Tensor, grad: Tensor, state: State, group: Group, multiplier: float
     ) -> None:
-        state["step"] += 1  # line 4
         adam_(
             param,
             grad,
@@ -106,7 +109,8 @@ class Adam(_Adam):
         l2: float = 0.0,
         amsgrad: bool = False,
         maximize: bool = False,
-        schedule: Schedule | Callable[[int], float] | None = None,
+        schedule: AnySchedule = None,
+        **computing: Unpack[Computing],
     ) -> None:
         super().__init__(
             params,
@@ -117,6 +121,7 @@ class Adam(_Adam):
             l2=l2,
             amsgrad=amsgrad,
             maximize=maximize,
+            computing=computing,
         )
 
 
@@ -138,7 +143,8 @@ class AdamW(_Adam):
         weight_decay: float | Normalized | None = None,
         amsgrad: bool = False,
         maximize: bool = False,
-        schedule: Schedule | Callable[[int], float] | None = None,
+        schedule: AnySchedule = None,
+        **computing: Unpack[Computing],
     ) -> None:
         super().__init__(
             params,
@@ -149,6 +155,7 @@ class AdamW(_Adam):
             weight_decay=weight_decay,
             amsgrad=amsgrad,
             maximize=maximize,
+            computing=computing,
         )
 
 

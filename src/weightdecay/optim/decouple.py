@@ -13,24 +13,21 @@ the whole buffer by the current lr, so that a schedule rescales the gradients of
 two agree only while lr is constant.
 """
 
+import copy
 import functools
 import importlib
 import inspect
 from collections.abc import Callable
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from weightdecay.decay import Normalized
+from weightdecay.optim.kernels.slot import local
 from weightdecay.optim.rounding import SIXTEEN_BIT, round_into
-from weightdecay.optim.scheduled import Group, Multiplier, ScheduledOptimizer
-from weightdecay.schedules import Schedule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from weightdecay.optim.scheduled import AnySchedule, Group, ScheduledOptimizer
 
 _REFUSED: dict[type[torch.optim.Optimizer], str] = {
     torch.optim.LBFGS: "it evaluates the loss several times a step and searches along a line, so "
@@ -46,24 +43,28 @@ class Decoupled(ScheduledOptimizer):
     """What `decouple` adds to a class; `original` is that class."""
 
     original: type[torch.optim.Optimizer]
+    _unprobed: tuple[dict[Any, Any], list[Group]] | None = None
 
     def __init__(
         self,
         params: ParamsT,
         *args: Any,
         weight_decay: float | Normalized,
-        schedule: Schedule | Callable[[int], float] | None = None,
+        schedule: AnySchedule = None,
         **options: Any,
     ) -> None:
         self._begin(schedule)
         if "weight_decay" in inspect.signature(self.original.__init__).parameters:
             options["weight_decay"] = 0.0
-        groups: list[Any] = list(params)
-        if groups and not isinstance(groups[0], dict):
+        groups: Any = params if isinstance(params, Tensor) else list(params)
+        if isinstance(groups, list) and groups and not isinstance(groups[0], dict):
             groups = [{"params": groups}]
-        groups = [{"weight_decay": weight_decay, **group} for group in groups]
+        if isinstance(groups, list):
+            groups = [{"weight_decay": weight_decay, **group} for group in groups]
         self.original.__init__(self, groups, *args, **options)
         self.defaults["weight_decay"] = weight_decay
+        # GradScaler must skip the whole step, not leave that to the class's kernel.
+        self._step_supports_amp_scaling = False
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group; see `ScheduledOptimizer.add_param_group`."""
@@ -74,27 +75,71 @@ class Decoupled(ScheduledOptimizer):
             )
         super().add_param_group(param_group)
 
-    def _update(self, multipliers: list[Multiplier]) -> None:
-        kept = [
-            (param, param.detach().clone(), multiplier and multiplier * group["weight_decay"])
+    def _make_update(self, multipliers: list[float]) -> bool:
+        if self._unprobed is not None:
+            self._restore(*self._unprobed)
+            self._unprobed = None
+        decaying = [
+            (param, multiplier * group["weight_decay"])
             for group, multiplier in zip(self.param_groups, multipliers, strict=True)
             for param in group["params"]
-            if param.grad is not None and (multiplier is None or group["weight_decay"])
+            if param.grad is not None and multiplier * group["weight_decay"]
         ]
-        for param, _, rate in kept:
-            if rate and param.grad.is_sparse:
-                raise RuntimeError(
-                    f"A decoupled {self.original.__name__} must be given dense gradients where "
-                    "weights decay, got a sparse one. Rows without a gradient would have to decay "
-                    "too: use sparse=False, or weight_decay=0 for that group."
-                )
-        with self._own_decay_off():
+        if any(param.grad.is_sparse for param, _ in decaying):
+            raise RuntimeError(
+                f"A decoupled {self.original.__name__} must be given dense gradients where weights "
+                "decay, got a sparse one. Rows without a gradient would have to decay too: use "
+                "sparse=False, or weight_decay=0 for that group."
+            )
+        before = [param.detach().clone() for param, _ in decaying]
+        self._step_original()
+        update = self.param_groups[0]["updates"]
+        for number, ((param, rate), old) in enumerate(zip(decaying, before, strict=True)):
+            _subtract(local(param), rate * _wide(local(old)), update=update, stream=4 * number)
+        return True
+
+    def _create_state(self) -> None:
+        """Let the class create its state by a step, of which nothing else remains."""
+        if any(group["updates"] for group in self.param_groups):
+            return
+        groups = [{k: v for k, v in g.items() if k != "params"} for g in self.param_groups]
+        unprobed = copy.deepcopy(dict(self.state.items())), groups
+        params = [param for group in self.param_groups for param in group["params"]]
+        before = [param.detach().clone() for param in params]
+        self._step_original()
+        for param, old in zip(params, before, strict=True):
+            param.copy_(old)
+        # What a checkpoint may read stays there until the first update, or until one is loaded.
+        self._unprobed = unprobed if self._unprobed is None else self._unprobed
+
+    def _restore(self, state: dict[Any, Any], groups: list[Group]) -> None:
+        self.state.clear()
+        self.state.update(state)
+        for group, values in zip(self.param_groups, groups, strict=True):
+            shown = {key: group[key] for key in ("lr", "weight_decay")}
+            group.update({**values, **shown})
+
+    def _step_original(self) -> None:
+        """Run the class's own step, with its decay off and without hooks: ours fire them."""
+        decays = [group["weight_decay"] for group in self.param_groups]
+        hooks = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
+        self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = {}, {}
+        for group in self.param_groups:
+            group["weight_decay"] = 0.0
+        try:
             _unhooked(self.original.step)(self)
-        for number, (param, before, rate) in enumerate(kept):
-            if rate is None:  # state was created, nothing more
-                param.copy_(before)
-            else:
-                self._subtract(param, before, rate, number)
+        finally:
+            self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = hooks
+            for group, weight_decay in zip(self.param_groups, decays, strict=True):
+                group["weight_decay"] = weight_decay
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load what `state_dict` saved; a class that loads in its own way does."""
+        if self.original.load_state_dict is torch.optim.Optimizer.load_state_dict:
+            super().load_state_dict(state_dict)
+        else:
+            self.original.load_state_dict(self, state_dict)
+        self._unprobed = None
 
     def __getstate__(self) -> dict[str, Any]:
         # torch saves its own attributes; a class may have set others, which its step needs.
@@ -105,24 +150,16 @@ class Decoupled(ScheduledOptimizer):
         }
         return {**others, **super().__getstate__()}
 
-    @contextmanager
-    def _own_decay_off(self) -> "Iterator[None]":
-        shown = [group["weight_decay"] for group in self.param_groups]
-        for group in self.param_groups:
-            group["weight_decay"] = 0.0
-        try:
-            yield
-        finally:
-            for group, weight_decay in zip(self.param_groups, shown, strict=True):
-                group["weight_decay"] = weight_decay
 
-    def _subtract(self, param: Tensor, before: Tensor, rate: float, number: int) -> None:
-        if param.dtype in SIXTEEN_BIT:
-            update = self.param_groups[0]["updates"]
-            value = param.float() - rate * before.float()
-            round_into(param, value, update=update, tensor=number)
-        else:
-            param.sub_(before, alpha=rate)
+def _subtract(param: Tensor, amount: Tensor, *, update: int, stream: int) -> None:
+    if param.dtype in SIXTEEN_BIT:
+        round_into(param, param.float() - amount, update=update, stream=stream)
+    else:
+        param.sub_(amount)
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    return tensor.float() if tensor.dtype in SIXTEEN_BIT else tensor
 
 
 def decouple(cls: type[torch.optim.Optimizer]) -> type[Decoupled]:
@@ -141,6 +178,12 @@ def decouple(cls: type[torch.optim.Optimizer]) -> type[Decoupled]:
     for refused, reason in _REFUSED.items():
         if issubclass(cls, refused):
             raise TypeError(f"{cls.__name__} cannot be decoupled: {reason}.")
+    closure = inspect.signature(cls.step).parameters.get("closure")
+    if closure is not None and closure.default is inspect.Parameter.empty:
+        raise TypeError(
+            f"{cls.__name__} cannot be decoupled: its step needs a closure, to evaluate the loss "
+            "more than once."
+        )
     return _decoupled(cls)  # type: ignore[arg-type]  # mypy: a class can be hashed
 
 

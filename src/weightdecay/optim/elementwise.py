@@ -1,29 +1,65 @@
 """From an algorithm's few lines of maths to an optimizer over any parameters.
 
 `sgd.py` and `adam.py` say what happens to one float tensor. Here that is done to every parameter
-that has a gradient: complex ones as pairs of real numbers, 16-bit ones in float32 with stochastic
-rounding at the end, so that the decay is inside the rounded quantity.
+that has a gradient, by the fastest kernel that can, or as those lines say it: complex ones as pairs
+of real numbers, 16-bit ones in float32 with the decay inside the quantity that is rounded.
 """
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor
+from torch.optim.optimizer import ParamsT
 
 from weightdecay import checks
+from weightdecay.optim.kernels import KERNELS, Plan
+from weightdecay.optim.kernels.slot import Slot, State, slot_of
 from weightdecay.optim.rounding import SIXTEEN_BIT, round_into
-from weightdecay.optim.scheduled import Group, Multiplier, ScheduledOptimizer
-
-State = dict[str, Any]
+from weightdecay.optim.scheduled import AnySchedule, Group, ScheduledOptimizer
 
 # Keys that a group may have beside its optimizer's own: torch's, and what identifies it to a user.
 _ALLOWED = {"params", "param_names", "name", "initial_lr"}
 _OURS = {"base", "updates", "scheduled", "normalized"}
+_STATE_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+class Computing(TypedDict, total=False):
+    """How an update is computed, which does not change what it is.
+
+    `kernel` forces one of "triton", "fused", "foreach" and "reference"; else the fastest that can
+    serve a parameter is taken. For 16-bit parameters, `rounding` is "stochastic" (no memory, exact
+    in the mean) or "compensated" (2 bytes a weight for what rounding cut off), and `state_dtype`
+    is "float32" or "bfloat16".
+    """
+
+    kernel: str | None
+    rounding: str
+    state_dtype: str
 
 
 class Elementwise(ScheduledOptimizer):
     """An optimizer whose update of an element needs that element alone."""
+
+    #: GradScaler leaves unscaling and skipping to `step`.
+    _step_supports_amp_scaling = True
+    _kernel: str | None
+    _plan: Plan | None = None
+
+    def __init__(
+        self,
+        params: ParamsT,
+        *,
+        schedule: AnySchedule,
+        computing: Computing,
+        **defaults: Any,
+    ) -> None:
+        options: dict[str, Any] = {"rounding": "stochastic", "state_dtype": "float32", **computing}
+        kernel = options.pop("kernel", None)
+        self._kernel = None if kernel is None else checks.one_of("kernel", kernel, KERNELS)
+        self._refuse(set(options) - {"rounding", "state_dtype"}, defaults)
+        super().__init__(params, schedule=schedule, **defaults, **options)
 
     @abstractmethod
     def _new_state(self, param: Tensor, group: Group) -> State:
@@ -35,61 +71,129 @@ class Elementwise(ScheduledOptimizer):
     ) -> None:
         """Update a float tensor and its state in place."""
 
+    def add_param_group(self, param_group: Group) -> None:
+        super().add_param_group(param_group)
+        self._plan = None
+
     def _check(self, group: Group) -> None:
         super()._check(group)
-        unknown = sorted(set(group) - set(self.defaults) - _ALLOWED - _OURS)
-        if unknown:
-            raise TypeError(
-                f"{type(self).__name__} has no {', '.join(f'`{key}`' for key in unknown)}; it has "
-                f"{', '.join(f'`{key}`' for key in self.defaults if key not in _OURS)}. "
-                "L2 regularization is `l2` of SGD and Adam, decoupled decay is `weight_decay` of "
-                "SGDW and AdamW."
-            )
+        self._refuse(set(group) - set(self.defaults) - _ALLOWED - _OURS, self.defaults)
         checks.flag("maximize", group["maximize"])
+        checks.one_of("rounding", group["rounding"], ("stochastic", "compensated"))
+        checks.one_of("state_dtype", group["state_dtype"], tuple(_STATE_DTYPES))
         if "l2" in group:
             group["l2"] = checks.number("l2", group["l2"], at_least=0)
 
-    def _update(self, multipliers: list[Multiplier]) -> None:
-        params = (
-            (param, group, multiplier)
-            for group, multiplier in zip(self.param_groups, multipliers, strict=True)
-            for param in group["params"]
-        )
-        for number, (param, group, multiplier) in enumerate(params):
-            if param.grad is not None:
-                self._update_one(param, group, multiplier, number)
+    def _refuse(self, unknown: set[str], known: Iterable[str]) -> None:
+        if unknown:
+            raise TypeError(
+                f"{type(self).__name__} has no {', '.join(f'`{key}`' for key in sorted(unknown))}; "
+                f"it has {', '.join(f'`{key}`' for key in known if key not in _OURS)}. "
+                "L2 regularization is `l2` of SGD and Adam, decoupled decay is `weight_decay` of "
+                "SGDW and AdamW."
+            )
 
-    def _update_one(self, param: Tensor, group: Group, multiplier: Multiplier, number: int) -> None:
-        grad = param.grad
-        assert grad is not None
-        if grad.is_sparse:
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        self._plan = None
+
+    def _make_update(self, multipliers: list[float]) -> bool:
+        scaling = self._scaling()
+        if scaling is not None and bool(scaling[0]):
+            return False
+        plan, grads = self._planned()
+        plan.run(grads, multipliers, scaling)
+        return True
+
+    def _create_state(self) -> None:
+        self._new_plan()
+
+    def _scaling(self) -> tuple[Tensor, Tensor] | None:
+        """Return what GradScaler left for this step: whether gradients overflowed, and a scale."""
+        found_inf = getattr(self, "found_inf", None)
+        if found_inf is None:
+            return None
+        scale = getattr(self, "grad_scale", None)
+        return found_inf, torch.ones_like(found_inf) if scale is None else scale
+
+    def _planned(self) -> tuple[Plan, list[Tensor]]:
+        """Return a plan, and the gradients it is for."""
+        if self._plan is not None:
+            grads = self._plan.gradients()
+            if grads is not None and self._plan.holds(grads):
+                return self._plan, grads
+        self._plan = self._new_plan()
+        grads = self._plan.gradients()
+        assert grads is not None
+        return self._plan, grads
+
+    def _new_plan(self) -> Plan:
+        slots, idle = [], []
+        owners = [
+            (n, param) for n, group in enumerate(self.param_groups) for param in group["params"]
+        ]
+        for number, (index, param) in enumerate(owners):
+            if param.grad is None:
+                idle.append(param)
+            else:
+                state = self._state_of(param, self.param_groups[index])
+                slots.append(slot_of(param, state, group=index, number=number))
+        return Plan(
+            slots, self.param_groups, idle=idle, kernel=self._kernel, reference=self._reference
+        )
+
+    def _state_of(self, param: Tensor, group: Group) -> State:
+        assert param.grad is not None
+        if param.grad.is_sparse:
             raise RuntimeError(
                 f"{type(self).__name__} must be given dense gradients, got a sparse one. Decay and "
                 "momentum move every row: use sparse=False, or param.grad.to_dense()."
             )
-        state = self.state[param]
+        state: State = self.state.get(param, {})
         if not state:
-            state.update(self._new_state(param, group))
-        if multiplier is None:
-            return
+            state = self._new_state(param, group)
+            if param.dtype in SIXTEEN_BIT and group["rounding"] == "compensated":
+                state["compensation"] = torch.zeros_like(param)
+            if state:
+                self.state[param] = state
+        return state
+
+    def _reference(self, slot: Slot, grad: Tensor, group: Group, multiplier: float) -> None:
+        """Update one parameter as the paper's lines say: the specification of every kernel."""
+        param, states = slot.param, dict(slot.states)
         if param.is_complex():
             param, grad = torch.view_as_real(param), torch.view_as_real(grad)
-            state = {key: _real(value) for key, value in state.items()}
+            states = {key: torch.view_as_real(value) for key, value in states.items()}
         if group["maximize"]:
             grad = -grad
-        if param.dtype in SIXTEEN_BIT:
-            value = param.float()
-            self._advance(value, grad.float(), state, group, multiplier)
-            round_into(param, value, update=group["updates"], tensor=number)
+        dtype = torch.float32 if param.dtype in SIXTEEN_BIT else param.dtype
+        rest = states.pop("compensation", None)
+        value = param.to(dtype) if rest is None else param.to(dtype) + rest
+        wide = {key: state.to(dtype) for key, state in states.items()}
+        counted = {"step": slot.state["step"]} if "step" in slot.state else {}
+        self._advance(value, grad.to(dtype), {**wide, **counted}, group, multiplier)
+        seed = {"update": group["updates"], "stream": 4 * slot.number}
+        if rest is None:
+            _store(param, value, **seed)
         else:
-            self._advance(param, grad, state, group, multiplier)
+            param.copy_(value)
+            rest.copy_(torch.where(value.isfinite(), value - param, 0.0))
+        for key, state in states.items():
+            seed["stream"] += 1
+            _store(state, wide[key], **seed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_kernel": self._kernel}
 
 
-def zeros(param: Tensor) -> Tensor:
-    """Return a zero state for a parameter: float32 where the parameter has 16 bits."""
-    dtype = torch.float32 if param.dtype in SIXTEEN_BIT else param.dtype
+def zeros(param: Tensor, group: Group) -> Tensor:
+    """Return a zero state for a parameter; of a 16-bit one in the group's `state_dtype`."""
+    dtype = _STATE_DTYPES[group["state_dtype"]] if param.dtype in SIXTEEN_BIT else param.dtype
     return torch.zeros_like(param, dtype=dtype)
 
 
-def _real(value: Any) -> Any:
-    return torch.view_as_real(value) if torch.is_tensor(value) and value.is_complex() else value
+def _store(tensor: Tensor, value: Tensor, *, update: int, stream: int) -> None:
+    if tensor.dtype in SIXTEEN_BIT:
+        round_into(tensor, value, update=update, stream=stream)
+    elif tensor is not value:
+        tensor.copy_(value)

@@ -39,6 +39,7 @@ class ExplainedGroup:
     scheduled: bool
     stretches: tuple[Stretch, ...]
     restarts: tuple[int, ...]
+    warming_up: bool
     unfinished: Cycle | None
     idle_from: int | None
 
@@ -89,7 +90,8 @@ def _explain(group: Group, schedule: Schedule | None, steps: int) -> ExplainedGr
         scheduled=schedule is not None,
         stretches=tuple(_stretches(group, followed, passed, steps)),
         restarts=tuple(cycle.start for cycle in passed[1:]),
-        unfinished=last if last.end is not None and steps < last.end else None,
+        warming_up=last.start >= steps,
+        unfinished=last if last.end is not None and last.start < steps < last.end else None,
         idle_from=last.end if last.end is not None and last.end < steps else None,
     )
 
@@ -102,8 +104,10 @@ def _stretches(
     stretch: Stretch | None = None
     for cycle, (start, end) in zip(passed, pairwise(bounds), strict=True):
         weight_decay = _weight_decay(group, cycle)
-        log_left += sum(_log_kept(schedule, t, weight_decay) for t in range(start, end))
-        run = Run(lr=group["base"] or None, updates=cycle.length or steps)
+        if weight_decay:
+            log_left += sum(_log_kept(schedule, t, weight_decay) for t in range(start, end))
+        told = group.get("normalized") and group["normalized"][2]
+        run = Run(lr=group["base"] or None, updates=told or cycle.length or steps)
         decay = Decay(weight_decay, run) if weight_decay else None
         same = stretch is not None and stretch.decay == decay
         if stretch is not None and not same:
@@ -152,6 +156,8 @@ def _rows(number: int, group: ExplainedGroup) -> Iterator[tuple[str, ...]]:
 def _ending(group: ExplainedGroup, steps: int) -> str:
     if not group.scheduled:
         return "no schedule of ours; η is taken to be 1 throughout"
+    if group.warming_up:
+        return "the run ends within the warm-up"
     restarts = ", ".join(f"{t:,}" for t in group.restarts) or "none"
     if group.idle_from is not None:
         return f"restarts at {restarts}; the last cycle ends at {group.idle_from:,}, η stays low"

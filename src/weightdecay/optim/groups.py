@@ -2,7 +2,8 @@
 
 The optimizers decay all they are given, as the paper does. Practice often leaves biases and the
 parameters of normalization layers out; this says which, before anything is trained. It looks at
-modules and names, never at shapes, so it is as right after sharding or flattening as before.
+modules and names, never at shapes, so it is as right after sharding as before; only a wrapper that
+merges parameters into one, as FSDP1 does without use_orig_params, leaves nothing to look at.
 """
 
 from collections.abc import Iterable
@@ -11,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
 from torch import nn
+from torch.nn.utils.parametrize import ParametrizationList
 
 from weightdecay.decay import Normalized
 from weightdecay.table import table
@@ -25,6 +27,7 @@ NO_DECAY: tuple[Rule, ...] = (
     nn.GroupNorm,
     nn.RMSNorm,
     "*bias",
+    "*bias_*",
 )
 
 
@@ -78,14 +81,16 @@ def parameter_groups(
     found: dict[int, tuple[nn.Parameter, Decision]] = {}
     used: set[Rule] = set()
     for prefix, module in model.named_modules(remove_duplicate=False):
-        for own_name, param in module.named_parameters(prefix, recurse=False):
-            met = [rule for rule in rules if _meets(rule, module, own_name)]
+        named = module.named_parameters(prefix, recurse=False, remove_duplicate=False)
+        for own_name, param in named:
+            owner, role = _role(model, module, own_name)
+            met = [rule for rule in rules if _meets(rule, owner, role)]
             used.update(met)
             _, earlier = found.get(id(param), (param, None))
             if earlier is None or (earlier.decays and met):
                 decision = Decision(
                     name=own_name if earlier is None else earlier.name,
-                    module=type(module).__name__,
+                    module=type(owner).__name__,
                     shape=tuple(param.shape),
                     decays=not met,
                     reason=_reason(met[0]) if met else "no rule",
@@ -103,6 +108,14 @@ def parameter_groups(
         if members:
             groups.append({"params": members, "weight_decay": decay})
     return ParameterGroups(groups, (decision for _, decision in found.values()))
+
+
+def _role(model: nn.Module, module: nn.Module, name: str) -> tuple[nn.Module, str]:
+    """Return whose parameter it is, and under which name: a parametrized one is its original's."""
+    if not isinstance(module, ParametrizationList):
+        return module, name
+    prefix, _, rest = name.rpartition("parametrizations.")
+    return model.get_submodule(prefix.rstrip(".")), prefix + rest.split(".")[0]
 
 
 def _meets(rule: Rule, module: nn.Module, name: str) -> bool:

@@ -37,6 +37,7 @@ def load_into(optimizer: torch.optim.Optimizer, state_dict: dict[str, Any]) -> N
     optimizer.state.update(loaded)
     for group, saved in zip(groups, saved_groups, strict=True):
         _load_group(group, saved)
+    write_rates(groups, [float(saved["lr"]) for saved in saved_groups])
 
     for after in optimizer._optimizer_load_state_dict_post_hooks.values():
         after(optimizer)
@@ -75,6 +76,10 @@ def _merged(existing: Any, saved: Any, param: Tensor, group: Group, key: Any = N
     if isinstance(saved, dict):
         kept = existing if isinstance(existing, dict) else {}
         return {k: _merged(kept.get(k), v, param, group, k) for k, v in saved.items()}
+    if isinstance(saved, (list, tuple)):
+        same = isinstance(existing, (list, tuple)) and len(existing) == len(saved)
+        pairs = zip(existing if same else [None] * len(saved), saved, strict=True)
+        return type(saved)(_merged(old, new, param, group) for old, new in pairs)
     if not isinstance(saved, Tensor):
         return deepcopy(saved)
     if (
@@ -82,7 +87,7 @@ def _merged(existing: Any, saved: Any, param: Tensor, group: Group, key: Any = N
         and existing.shape == saved.shape
         and existing.dtype == saved.dtype
     ):
-        return existing.copy_(saved) if existing is not saved else existing
+        return existing.copy_(saved)
     # torch's own rule: a count of steps stays on the host unless a kernel reads it on the device.
     on_host = key == "step" and not (group.get("capturable") or group.get("fused"))
     return saved.detach().to(saved.device if on_host else param.device, copy=True)
@@ -90,11 +95,25 @@ def _merged(existing: Any, saved: Any, param: Tensor, group: Group, key: Any = N
 
 def _load_group(group: Group, saved: Group) -> None:
     for key, value in saved.items():
-        if key in ("params", "scheduled"):
+        if key in ("params", "scheduled", "lr"):
             continue
-        if isinstance(group.get(key), Tensor):
-            group[key].fill_(float(value))
-        elif isinstance(value, Tensor):
+        if isinstance(value, Tensor):
             group[key] = value.item() if key in group else value.detach().clone()
         else:
             group[key] = deepcopy(value)
+
+
+def write_rates(groups: list[Group], rates: list[float]) -> None:
+    """Write each group's lr, into its tensor where it has one.
+
+    A tensor that several groups share stays shared as long as they agree.
+    """
+    written: dict[int, float] = {}
+    for group, rate in zip(groups, rates, strict=True):
+        if not isinstance(group["lr"], Tensor):
+            group["lr"] = rate
+            continue
+        if written.get(id(group["lr"]), rate) != rate:
+            group["lr"] = group["lr"].clone()
+        written[id(group["lr"])] = rate
+        group["lr"].fill_(rate)

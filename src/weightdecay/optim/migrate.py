@@ -5,11 +5,15 @@ by η · λ with η = lr/base, so λ = base · weight_decay is the same number w
 
 SGD, while lr is constant: torch's buffer gathers gradients, Algorithm 1's gathers η·α times them,
 so one is the other times lr only if lr has always been the same. A state in which it visibly has
-not been is refused.
+not been is refused. What cannot be seen: an lr set by hand, by ReduceLROnPlateau, or by a schedule
+of torch's that is just back at its start.
 """
 
 from collections.abc import Callable
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from weightdecay.decay import checked_weight_decay
 
@@ -42,7 +46,7 @@ def to_torch(state_dict: StateDict) -> StateDict:
 def _converted(
     state_dict: StateDict,
     group_of: Callable[[Group], Group],
-    buffer_of: Callable[[Group, Any], Any],
+    buffer_of: Callable[[Group, Tensor], Tensor],
 ) -> StateDict:
     if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= set(state_dict):
         raise TypeError(
@@ -50,18 +54,20 @@ def _converted(
             f"got {type(state_dict).__name__}."
         )
     states = {name: dict(state) for name, state in state_dict["state"].items()}
-    groups = []
-    for saved in state_dict["param_groups"]:
-        members = [states[name] for name in saved["params"] if name in states]
-        for state in members:
-            if state.get(_MOMENTUM) is not None:
-                state[_MOMENTUM] = buffer_of(saved, state[_MOMENTUM])
-            elif _MOMENTUM in state:  # torch's mark for a buffer not yet begun
-                del state[_MOMENTUM]
-        group = group_of(saved)
+    for state in states.values():
+        if state.get(_MOMENTUM, state) is None:  # torch's mark for a buffer not yet begun
+            del state[_MOMENTUM]
+        if "step" in state:  # older torches saved a number
+            state["step"] = torch.tensor(float(state["step"]), dtype=torch.float32)
+    for group in state_dict["param_groups"]:
+        for state in (states[name] for name in group["params"] if name in states):
+            if _MOMENTUM in state:
+                state[_MOMENTUM] = buffer_of(group, state[_MOMENTUM])
+    updates = max((int(state.get("step", 0)) for state in states.values()), default=0)
+    groups = [group_of(group) for group in state_dict["param_groups"]]
+    for group in groups:
         if "updates" in group:
-            group["updates"] = max((int(state.get("step", 0)) for state in members), default=0)
-        groups.append(group)
+            group["updates"] = updates
     return {"state": states, "param_groups": groups}
 
 
@@ -73,8 +79,8 @@ def _group_from_torch(group: Group, decoupled: bool | None) -> Group:
     base = max(lr, *(float(group.get(key, 0.0)) for key in ("initial_lr", "max_lr")))
     converted = {key: group[key] for key in _SHARED if key in group}
     converted |= {"base": base, "updates": 0, "scheduled": False}
+    converted |= {"rounding": "stochastic", "state_dtype": "float32"}
     if "dampening" in group:
-        _require_constant_lr(group, group.get("initial_lr"))
         if group["dampening"]:
             raise ValueError(
                 f"`dampening` must be 0, as in Algorithm 1, got {group['dampening']!r}."
@@ -125,24 +131,30 @@ def _group_to_torch(group: Group) -> Group:
             "`state_dict` must come from AdamW, Adam or SGD, got SGDW's. torch has no SGDW: its "
             "SGD passes decay through the momentum."
         )
-    _require_constant_lr(group, base)
     kept = {key: group[key] for key in ("momentum", "nesterov")}
     return {**converted, **kept, "dampening": 0, "weight_decay": group["l2"]}
 
 
-def _require_constant_lr(group: Group, initial: Any) -> None:
+def _from_buffer(group: Group, buffer: Tensor) -> Tensor:
+    return buffer * _constant_lr(
+        group, changed="initial_lr" in group and _differs(group, "initial_lr")
+    )
+
+
+def _to_buffer(group: Group, buffer: Tensor) -> Tensor:
+    return buffer / _constant_lr(group, changed=group["scheduled"] or _differs(group, "base"))
+
+
+def _differs(group: Group, key: str) -> bool:
+    return float(group[key]) != float(group["lr"])
+
+
+def _constant_lr(group: Group, *, changed: bool) -> float:
     lr = float(group["lr"])
-    if group["momentum"] and (lr == 0 or (initial is not None and float(initial) != lr)):
+    if changed or lr == 0:
         raise ValueError(
-            f"`lr` must have been constant and above 0 to convert SGD's momentum, got {lr:g} after "
-            f"{initial}. torch keeps lr outside the buffer, Algorithm 1 has it inside: begin the "
-            "momentum anew, or convert before the schedule starts."
+            f"`lr` must have been constant and above 0 to convert SGD's momentum, got {lr:g} under "
+            "a schedule. torch keeps lr outside the buffer, Algorithm 1 has it inside: begin the "
+            "momentum anew by emptying state_dict['state'], or convert before the schedule starts."
         )
-
-
-def _from_buffer(group: Group, buffer: Any) -> Any:
-    return buffer * float(group["lr"])
-
-
-def _to_buffer(group: Group, buffer: Any) -> Any:
-    return buffer / float(group["lr"])
+    return lr

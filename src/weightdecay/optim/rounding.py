@@ -3,8 +3,9 @@
 A bfloat16 weight times 1 − 10⁻³ rounds back to itself, so that decay of a usual size does nothing.
 Rounded up or down at random, with the odds that make the mean exact, it decays as it should.
 
-The random bits are a hash of (update, tensor, element) and nothing else. So they need no memory, a
-resumed run sees the bits it would have seen, and every replica of a weight rounds alike.
+The random bits are a hash of (update, stream, element) and nothing else; a tensor's stream is four
+times its number in the optimizer, and its states have the three after it. So they need no memory,
+a resumed run sees the bits it would have seen, and every replica of a weight rounds alike.
 """
 
 import torch
@@ -14,11 +15,10 @@ SIXTEEN_BIT = (torch.bfloat16, torch.float16)
 _WORD = 0xFFFFFFFF
 
 
-def round_into(param: Tensor, value: Tensor, *, update: int, tensor: int) -> None:
-    """Write float32 `value` into a 16-bit `param`, rounding at random by (update, tensor)."""
-    noise = random_words(value.numel(), update=update, tensor=tensor, device=value.device)
-    rounded = stochastic_round(value, noise.view(value.shape), param.dtype)
-    param.copy_(rounded)
+def round_into(tensor: Tensor, value: Tensor, *, update: int, stream: int) -> None:
+    """Write float32 `value` into a 16-bit `tensor`, rounding at random by (update, stream)."""
+    noise = random_words(value.numel(), update=update, stream=stream, device=value.device)
+    tensor.copy_(stochastic_round(value, noise.view(value.shape), tensor.dtype))
 
 
 def stochastic_round(value: Tensor, noise: Tensor, dtype: torch.dtype) -> Tensor:
@@ -35,13 +35,13 @@ def stochastic_round(value: Tensor, noise: Tensor, dtype: torch.dtype) -> Tensor
         # with 13 random bits the sum is exact, and a value on the grid stays where it is.
         exponent = torch.frexp(value).exponent.clamp(min=-13)
         grid = torch.ldexp(torch.ones_like(value), exponent - 11)
-        rounded = torch.floor(value / grid + (noise >> 19) * 2.0**-13) * grid
+        rounded = torch.floor(value / grid + (noise >> 19).float() * 2.0**-13) * grid
     return torch.where(value.isfinite(), rounded, value).to(dtype)
 
 
-def random_words(numel: int, *, update: int, tensor: int, device: torch.device) -> Tensor:
+def random_words(numel: int, *, update: int, stream: int, device: torch.device) -> Tensor:
     """Return a 32-bit word for each element, as int64: a hash of its place in the run."""
-    seed = int(_scramble(torch.tensor(update * 0x9E3779B9 + tensor & _WORD)))
+    seed = int(_scramble(torch.tensor(update * 0x9E3779B9 + stream & _WORD)))
     return _scramble(torch.arange(numel, device=device) + seed & _WORD)
 
 

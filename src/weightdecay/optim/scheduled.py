@@ -26,11 +26,14 @@ from torch.optim.optimizer import ParamsT
 
 from weightdecay import checks
 from weightdecay.decay import Normalized, checked_weight_decay
-from weightdecay.optim.loading import load_into
+from weightdecay.optim.bystander import Bystander
+from weightdecay.optim.loading import load_into, write_rates
 from weightdecay.schedules import Cycle, Schedule, as_schedule
 
 Group: TypeAlias = dict[str, Any]
-Multiplier: TypeAlias = float | None  # None: create state, change nothing
+AnySchedule: TypeAlias = Schedule | Callable[[int], float] | None
+#: α·η and λ of an update; λ is None where the algorithm does not decay.
+Coming: TypeAlias = tuple[float, float | None]
 
 # How far lr may be from what it should be before it counts as set by another hand: the rounding of
 # a float32 lr, of a scheduler's chained products, of another platform's cosine near its zero.
@@ -38,58 +41,54 @@ _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 
 
 class ScheduledOptimizer(torch.optim.Optimizer):
-    """What SGD, SGDW, Adam, AdamW and every decoupled class share; they add `_update`."""
+    """What SGD, SGDW, Adam, AdamW and every decoupled class share."""
 
     _schedule: Schedule | None
     _schedules: list[Schedule | None]
 
-    def __init__(
-        self,
-        params: ParamsT,
-        *,
-        schedule: Schedule | Callable[[int], float] | None,
-        **defaults: Any,
-    ) -> None:
+    def __init__(self, params: ParamsT, *, schedule: AnySchedule, **defaults: Any) -> None:
         self._begin(schedule)
         super().__init__(params, defaults)
 
-    def _begin(self, schedule: Schedule | Callable[[int], float] | None) -> None:
+    def _begin(self, schedule: AnySchedule) -> None:
         self._schedule = None if schedule is None else as_schedule(schedule)
         self._schedules = []
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group, with its own α, λ and schedule; it joins at the update the others are at."""
-        # α is remembered apart: a tensor lr is shared by all groups that bring none, and
-        # after the first of them it holds α·η.
         self.defaults.setdefault("base", _checked_lr(self.defaults["lr"]))
         group = {**self.defaults, **param_group}
-        if "lr" in param_group:
-            group["base"] = _checked_lr(group["lr"])
-        elif "schedule" in param_group and isinstance(group["lr"], Tensor):
-            group["lr"] = group["lr"].clone()
         schedule = group.pop("schedule", self._schedule)
         schedule = None if schedule is None else as_schedule(schedule)
+        self._set_rate(group, schedule, own="lr" in param_group)
         group["scheduled"] = schedule is not None
         group["updates"] = self.param_groups[0]["updates"] if self.param_groups else 0
         if "weight_decay" in group:
             group["normalized"] = _parts(group["weight_decay"])
         self._check(group)
-        _show(group, schedule)
+        coming = _coming(group, schedule, group["updates"])
         super().add_param_group(group)
         self._schedules.append(schedule)
+        _show([group], [coming])
+
+    def _set_rate(self, group: Group, schedule: Schedule | None, *, own: bool) -> None:
+        lr = group["lr"]
+        if not isinstance(lr, Tensor):
+            group["base"] = _checked_lr(lr) if own else group["base"]
+            group["lr"] = group["base"]
+            return
+        # A tensor may be the lr of several groups. Then it holds α·η already, and α is theirs.
+        for sharing, theirs in self._scheduled_groups():
+            if sharing["lr"] is lr:
+                group["base"] = sharing["base"]
+                if theirs != schedule:
+                    group["lr"] = lr.clone()
+                return
+        group["base"] = _checked_lr(lr)
 
     def _check(self, group: Group) -> None:
         """Raise unless a new group's values are what the algorithm requires."""
-        if "weight_decay" not in group:
-            return
-        if group["normalized"] is None:
-            group["weight_decay"] = checked_weight_decay(group["weight_decay"])
-        if group["base"] == 0 and group["weight_decay"] != 0:
-            raise ValueError(
-                f"`lr` must be above 0 where weights decay, got {group['base']!r} with "
-                f"weight_decay {group['weight_decay']!r}. The decay is scheduled by η = lr/base, "
-                "which 0 hides: to decay without learning, use a tiny lr."
-            )
+        _check_decay(group)
 
     @overload
     def step(self, closure: None = None) -> None: ...
@@ -104,29 +103,49 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        # Every group is looked at before any is touched: an update happens whole or not at all.
+        if self._is_probed():
+            self._create_state()
+            return loss
+        # All that can go wrong is looked at first: an update happens whole or not at all.
         multipliers = [self._multiplier(*pair) for pair in self._scheduled_groups()]
-        self._update(multipliers)
-        for (group, schedule), multiplier in zip(
-            self._scheduled_groups(), multipliers, strict=True
-        ):
-            if multiplier is not None:
+        coming = [
+            _coming(g, schedule, g["updates"] + 1) for g, schedule in self._scheduled_groups()
+        ]
+        if self._make_update(multipliers):
+            for group in self.param_groups:
                 group["updates"] += 1
-                _show(group, schedule)
+            _show(self.param_groups, coming)
         return loss
 
     @abstractmethod
-    def _update(self, multipliers: list[Multiplier]) -> None:
-        """Update the parameters of each group with its η; where that is None, create state only."""
+    def _make_update(self, multipliers: list[float]) -> bool:
+        """Update each group with its η; return whether that was done, and is to be counted."""
+
+    @abstractmethod
+    def _create_state(self) -> None:
+        """Create the state that the first update would create, and change nothing else."""
+
+    def _is_probed(self) -> bool:
+        """Whether this step only asks for state to be created.
+
+        Distributed checkpointing initialises a fresh optimizer by a step with lr = 0 and zero
+        gradients. So is any step that finds lr = 0 where our schedule says otherwise.
+        """
+        if any(float(group["lr"]) != 0 for group in self.param_groups):
+            return False
+        if any(_coming(g, s, g["updates"])[0] != 0 for g, s in self._scheduled_groups() if s):
+            return True
+        fresh = not any(group["updates"] for group in self.param_groups)
+        params = [param for group in self.param_groups for param in group["params"]]
+        grads = [param.grad for param in params if param.requires_grad]
+        return fresh and all(grad is not None and not bool(grad.any()) for grad in grads)
 
     def _scheduled_groups(self) -> Iterator[tuple[Group, Schedule | None]]:
         return zip(self.param_groups, self._schedules, strict=True)
 
-    def _multiplier(self, group: Group, schedule: Schedule | None) -> Multiplier:
+    def _multiplier(self, group: Group, schedule: Schedule | None) -> float:
         lr, base = float(group["lr"]), group["base"]
-        expected = lr if schedule is None else base * schedule(group["updates"])
-        if lr == 0 and (expected != 0 or self._is_probed(group)):
-            return None
+        expected, decay = _coming(group, schedule, group["updates"])
         if not math.isclose(lr, expected, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE * base):
             raise RuntimeError(
                 f"`lr` must be {expected:g} for update {group['updates']}, as the schedule says, "
@@ -135,39 +154,31 @@ class ScheduledOptimizer(torch.optim.Optimizer):
                 "take this schedule on, call `opt.rebase(lr)`; to follow a torch scheduler, build "
                 "without `schedule`."
             )
-        if not 0 <= lr <= base * (1 + _RELATIVE) and schedule is None:
+        if schedule is None and not 0 <= lr <= base * (1 + _RELATIVE):
             raise RuntimeError(
                 f"`lr` must be at least 0 and at most {base:g}, the lr this optimizer was built "
                 f"with, got {lr:g}: the decay is scaled by lr over that. Build the optimizer with "
                 "the scheduler's largest lr."
             )
-        if "weight_decay" in group:
-            self._check_decay(group, schedule, lr)
-        return lr / base if base else 1.0
+        multiplier = lr / base if base else 1.0
+        if decay is not None:
+            self._check_shown_decay(group, decay, multiplier)
+        return multiplier
 
-    def _check_decay(self, group: Group, schedule: Schedule | None, lr: float) -> None:
-        shown, base = checked_weight_decay(group["weight_decay"]), group["base"]
-        if group["normalized"] is not None:
-            expected = _normalized(group, schedule)
-            if not math.isclose(shown, expected, rel_tol=_RELATIVE):
-                raise RuntimeError(
-                    f"`weight_decay` must be {expected:g} for update {group['updates']}, as "
-                    f"{Normalized(*group['normalized'])} says, got {shown:g}: something else set "
-                    "it, or it was saved under another schedule. Build with a number to set it by "
-                    "hand."
-                )
-        if base and not shown * lr / base < 1:
+    def _check_shown_decay(self, group: Group, expected: float, multiplier: float) -> None:
+        _check_decay(group)
+        shown = group["weight_decay"]
+        if not math.isclose(shown, expected, rel_tol=_RELATIVE):
+            raise RuntimeError(
+                f"`weight_decay` must be {expected:g} for update {group['updates']}, as "
+                f"{Normalized(*group['normalized'])} says, got {shown:g}: something else set it, "
+                "or it was saved under another schedule. Build with a number to set it by hand."
+            )
+        if not shown * multiplier < 1:
             raise RuntimeError(
                 f"`weight_decay` times the schedule's multiplier must be below 1, got {shown:g} "
-                f"times {lr / base:g}. Lower one of them."
+                f"times {multiplier:g}. Lower one of them."
             )
-
-    def _is_probed(self, group: Group) -> bool:
-        # Distributed checkpointing creates the state of a fresh optimizer by a step with lr = 0 and
-        # zero gradients. That is no update, wherever the schedule stands.
-        gradients = [p.grad for p in group["params"] if p.grad is not None]
-        fresh = not any(self.state.get(p) for p in group["params"])
-        return fresh and not any(bool(gradient.any()) for gradient in gradients)
 
     @property
     def schedules(self) -> tuple[Schedule | None, ...]:
@@ -183,14 +194,12 @@ class ScheduledOptimizer(torch.optim.Optimizer):
     def cycle_ended(self) -> bool:
         """Whether the update just made was the last of its cycle: the solution to keep."""
         updates = self.param_groups[0]["updates"]
-        if updates == 0:
-            return False
-        cycle = self._cycle_of(-1)
+        cycle = self._cycle_of(-1) if updates else None
         return cycle is not None and cycle.end == updates
 
     def _cycle_of(self, offset: int) -> Cycle | None:
         [cycle, *others] = [
-            None if schedule is None else schedule.cycle(max(group["updates"] + offset, 0))
+            None if schedule is None else schedule.cycle(group["updates"] + offset)
             for group, schedule in self._scheduled_groups()
         ]
         if any(other != cycle for other in others):
@@ -205,30 +214,35 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         return Bystander(self)
 
     def rebase(self, lr: float | Sequence[float]) -> None:
-        """Change α, for every group or one number a group, and leave λ and η alone."""
-        values = list(lr) if isinstance(lr, Sequence) else [lr] * len(self.param_groups)
-        if len(values) != len(self.param_groups):
-            raise ValueError(
-                f"`lr` must be a number or one number a group, got {len(values)} numbers for "
-                f"{len(self.param_groups)} groups."
-            )
+        """Change α, for every group or one number a group, and leave λ and η alone.
+
+        A torch scheduler remembers the α it was built with: rebase first, then build it.
+        """
         bases = {group["base"] for group in self.param_groups}
         if not isinstance(lr, Sequence) and len(bases) > 1:
             raise ValueError(
                 f"`lr` must be one number a group, since the groups' own differ ({sorted(bases)}), "
                 f"got {lr!r}. Pass a list."
             )
-        changed = [
-            {**group, "base": _checked_lr(value)}
-            for group, value in zip(self.param_groups, values, strict=True)
-        ]
-        for group in changed:
-            self._check(group)
-        for (group, schedule), new in zip(self._scheduled_groups(), changed, strict=True):
-            old, group["base"] = group["base"], new["base"]
-            if schedule is None:
-                _write(group, "lr", new["base"] * (float(group["lr"]) / old if old else 1.0))
-            _show(group, schedule)
+        values = list(lr) if isinstance(lr, Sequence) else [lr] * len(self.param_groups)
+        if len(values) != len(self.param_groups):
+            raise ValueError(
+                f"`lr` must be a number or one number a group, got {len(values)} numbers for "
+                f"{len(self.param_groups)} groups."
+            )
+        values = [_checked_lr(value) for value in values]
+        for group, value in zip(self.param_groups, values, strict=True):
+            _check_decay({**group, "base": value})
+        etas = [float(g["lr"]) / g["base"] if g["base"] else 1.0 for g in self.param_groups]
+        for group, value in zip(self.param_groups, values, strict=True):
+            group["base"] = value
+        if not isinstance(lr, Sequence):
+            self.defaults["base"] = values[0]
+        write_rates(self.param_groups, [v * eta for v, eta in zip(values, etas, strict=True)])
+        _show(
+            self.param_groups,
+            [_coming(g, schedule, g["updates"]) for g, schedule in self._scheduled_groups()],
+        )
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load what `state_dict` saved, keeping dtypes and copying into existing tensors."""
@@ -248,42 +262,28 @@ class ScheduledOptimizer(torch.optim.Optimizer):
             del self.defaults["differentiable"]  # torch puts it there; new groups would differ
 
 
-class Bystander(LRScheduler):
-    """A scheduler that changes nothing and reports α·η: the optimizer schedules itself."""
-
-    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
-        self.optimizer = optimizer
-        self.base_lrs = [group["base"] for group in optimizer.param_groups]
-
-    @property
-    def last_epoch(self) -> int:  # type: ignore[override]
-        """The updates made so far."""
-        updates: int = self.optimizer.param_groups[0]["updates"]
-        return updates
-
-    def step(self, epoch: int | None = None) -> None:
-        """Do nothing."""
-
-    def get_last_lr(self) -> list[float | Tensor]:
-        """Return each group's α·η of the coming update."""
-        return [float(group["lr"]) for group in self.optimizer.param_groups]
-
-    get_lr = get_last_lr
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return nothing: all there is to save is in the optimizer."""
-        return {}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Do nothing."""
-
-
 def _checked_lr(lr: object) -> float:
     if isinstance(lr, Tensor):
-        if lr.numel() != 1:
-            raise ValueError(f"`lr` must have one element, got a tensor of shape {lr.shape}.")
+        if lr.numel() != 1 or lr.dtype not in (torch.float32, torch.float64):
+            raise ValueError(
+                "`lr` must be a number or a float32 or float64 tensor of one element, got a tensor "
+                f"of {lr.dtype} and shape {tuple(lr.shape)}."
+            )
         lr = lr.item()
     return checks.number("lr", lr, at_least=0)
+
+
+def _check_decay(group: Group) -> None:
+    if "weight_decay" not in group:
+        return
+    if group["normalized"] is None:
+        group["weight_decay"] = checked_weight_decay(group["weight_decay"])
+    if group["base"] == 0 and group["weight_decay"] != 0:
+        raise ValueError(
+            f"`lr` must be above 0 where weights decay, got {group['base']!r} with weight_decay "
+            f"{group['weight_decay']!r}. The decay is scheduled by η = lr/base, which 0 hides: to "
+            "decay without learning, use a tiny lr."
+        )
 
 
 def _parts(weight_decay: object) -> tuple[float, float, int | None] | None:
@@ -292,21 +292,20 @@ def _parts(weight_decay: object) -> tuple[float, float, int | None] | None:
     return weight_decay.value, weight_decay.power, weight_decay.steps
 
 
-def _normalized(group: Group, schedule: Schedule | None) -> float:
-    length = None if schedule is None else schedule.cycle(group["updates"]).length
-    return Normalized(*group["normalized"]).weight_decay(length)
-
-
-def _show(group: Group, schedule: Schedule | None) -> None:
-    """Write the coming update's α·η and λ where everyone can read them."""
+def _coming(group: Group, schedule: Schedule | None, t: int) -> Coming:
+    """Return what update `t` should have; what others set by hand is taken as it stands."""
+    lr, decay = float(group["lr"]), group.get("weight_decay")
     if schedule is not None:
-        _write(group, "lr", group["base"] * schedule(group["updates"]))
+        lr = group["base"] * checks.number(f"schedule({t})", schedule(t), at_least=0)
     if group.get("normalized") is not None:
-        group["weight_decay"] = _normalized(group, schedule)
+        length = None if schedule is None else schedule.cycle(t).length
+        decay = Normalized(*group["normalized"]).weight_decay(length)
+    return lr, decay
 
 
-def _write(group: Group, key: str, value: float) -> None:
-    if isinstance(group[key], Tensor):
-        group[key].fill_(value)
-    else:
-        group[key] = value
+def _show(groups: list[Group], coming: list[Coming]) -> None:
+    """Write α·η and λ where everyone can read them."""
+    write_rates(groups, [lr for lr, _ in coming])
+    for group, (_, decay) in zip(groups, coming, strict=True):
+        if decay is not None:
+            group["weight_decay"] = decay

@@ -10,16 +10,17 @@ with. `torch.optim.SGD` multiplies the whole buffer by the current lr instead; t
 lr is constant.
 """
 
-from collections.abc import Callable
+from typing import Unpack
 
 from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from weightdecay import checks
 from weightdecay.decay import Normalized
-from weightdecay.optim.elementwise import Elementwise, State, zeros
-from weightdecay.optim.scheduled import Group
-from weightdecay.schedules import Schedule, WarmRestarts
+from weightdecay.optim.elementwise import Computing, Elementwise, zeros
+from weightdecay.optim.kernels.slot import State
+from weightdecay.optim.scheduled import AnySchedule, Group
+from weightdecay.schedules import WarmRestarts
 
 
 def sgd_(
@@ -34,7 +35,10 @@ def sgd_(
     l2: float = 0.0,
     weight_decay: float = 0.0,
 ) -> None:
-    """Lines 6 to 9, in place. Without momentum there is no buffer: m is the step itself."""
+    """Lines 6 to 9, in place; `grad` is line 5's, `multiplier` line 7's η.
+
+    Without momentum there is no buffer: m is the step itself.
+    """
     if l2:
         grad = grad + l2 * param  # line 6
     step = multiplier * lr * grad
@@ -56,7 +60,7 @@ class _SGD(Elementwise):
             )
 
     def _new_state(self, param: Tensor, group: Group) -> State:
-        return {"momentum_buffer": zeros(param)} if group["momentum"] else {}
+        return {"momentum_buffer": zeros(param, group)} if group["momentum"] else {}
 
     def _advance(
         self, param: Tensor, grad: Tensor, state: State, group: Group, multiplier: float
@@ -90,7 +94,8 @@ class SGD(_SGD):
         l2: float = 0.0,
         nesterov: bool = False,
         maximize: bool = False,
-        schedule: Schedule | Callable[[int], float] | None = None,
+        schedule: AnySchedule = None,
+        **computing: Unpack[Computing],
     ) -> None:
         super().__init__(
             params,
@@ -100,6 +105,7 @@ class SGD(_SGD):
             l2=l2,
             nesterov=nesterov,
             maximize=maximize,
+            computing=computing,
         )
 
 
@@ -120,7 +126,8 @@ class SGDW(_SGD):
         weight_decay: float | Normalized | None = None,
         nesterov: bool = False,
         maximize: bool = False,
-        schedule: Schedule | Callable[[int], float] | None = None,
+        schedule: AnySchedule = None,
+        **computing: Unpack[Computing],
     ) -> None:
         super().__init__(
             params,
@@ -130,6 +137,7 @@ class SGDW(_SGD):
             weight_decay=weight_decay,
             nesterov=nesterov,
             maximize=maximize,
+            computing=computing,
         )
 
 

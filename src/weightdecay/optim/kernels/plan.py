@@ -1,0 +1,144 @@
+"""Which parameters an update moves, and by which kernel.
+
+A plan is made when the set of gradients changes, and kept while it holds: what a kernel needs of a
+parameter is found out once, and an update only looks whether everything still stands.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from operator import is_
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from weightdecay.optim.kernels import foreach, fused, table
+from weightdecay.optim.kernels.slot import Columns, Group, Slot, State, local
+from weightdecay.optim.kernels.table import Rate, Scaling, Table
+
+Step: TypeAlias = Callable[[Columns, list[Tensor], Group, float], None]
+Reference: TypeAlias = Callable[[Slot, Tensor, Group, float], None]
+
+#: The kernels, the fastest first.
+KERNELS = ("triton", "fused", "foreach", "reference")
+_UNFIT = {"triton": table.unfit, "fused": fused.unfit, "foreach": foreach.unfit}
+_STEPS: dict[tuple[str, str], Step] = {
+    ("fused", "adam"): fused.adam,
+    ("fused", "sgd"): fused.sgd,
+    ("foreach", "adam"): foreach.adam,
+    ("foreach", "sgd"): foreach.sgd,
+}
+
+
+class Plan:
+    """The parameters that have a gradient, each with the kernel that updates it."""
+
+    def __init__(
+        self,
+        slots: list[Slot],
+        groups: list[Group],
+        *,
+        idle: list[Tensor],
+        kernel: str | None,
+        reference: Reference,
+    ) -> None:
+        self.slots, self._groups, self._idle, self._reference = slots, groups, idle, reference
+        self._size = sum(len(group["params"]) for group in groups)
+        self._owners = [slot.owner for slot in slots]
+        self._sharded = any(slot.param is not slot.owner for slot in slots)
+        self.steps = _share_steps(slots)
+        grads = self.gradients()
+        assert grads is not None
+        batches: dict[Any, list[int]] = defaultdict(list)
+        for index, (slot, grad) in enumerate(zip(slots, grads, strict=True)):
+            group = groups[slot.group]
+            chosen = _choose(slot, grad, group, kernel)
+            # One launch takes all groups; torch's operations take one group and dtype at a time.
+            if chosen == "triton":
+                batches[chosen, table.kind(slot, grad, group)].append(index)
+            else:
+                batches[chosen, slot.group, slot.param.device, slot.param.dtype].append(index)
+        self._tables: list[tuple[Table, list[int]]] = []
+        self._lists: list[tuple[Step, Columns, list[int]]] = []
+        self._singles: list[int] = []
+        self._found: list[tuple[State, State]] = []
+        for (chosen, *_), indices in batches.items():
+            members = [slots[index] for index in indices]
+            if chosen == "triton":
+                entry = Table(members, [grads[index] for index in indices], groups)
+                self._tables.append((entry, indices))
+            elif chosen == "reference":
+                self._singles += indices
+                self._found += [(slot.state, dict(slot.state)) for slot in members]
+            else:
+                algorithm = "adam" if "betas" in groups[members[0].group] else "sgd"
+                self._lists.append((_STEPS[chosen, algorithm], Columns(members), indices))
+
+    def gradients(self) -> list[Tensor] | None:
+        """Return the gradients, or None where others have one than did."""
+        grads: list[Any] = [owner.grad for owner in self._owners]
+        if any(grad is None for grad in grads) or any(p.grad is not None for p in self._idle):
+            return None
+        return list(map(local, grads)) if self._sharded else grads
+
+    def holds(self, grads: list[Tensor]) -> bool:
+        """Whether all that was found out about parameters and states is still so."""
+        return (
+            self._size == sum(len(group["params"]) for group in self._groups)
+            and all(entry.stands(_pick(grads, of)) for entry, of in self._tables)
+            and all(
+                columns.stand() and all(map(Tensor.is_contiguous, _pick(grads, of)))
+                for _, columns, of in self._lists
+            )
+            and all(all(map(is_, now.values(), then.values())) for now, then in self._found)
+        )
+
+    def run(
+        self, grads: list[Tensor], multipliers: Sequence[float], scaling: Scaling | None
+    ) -> None:
+        """Make one update; `scaling` is what gradients are to be divided by."""
+        self.steps += 1  # line 4
+        rates = [_rate(*pair) for pair in zip(self._groups, multipliers, strict=True)]
+        for entry, of in self._tables:
+            entry.run(_pick(grads, of), rates, scaling)
+        if scaling is not None and (self._lists or self._singles):
+            grads = [grad / scaling[1].to(grad.device) for grad in grads]
+        for step, columns, of in self._lists:
+            number = self.slots[of[0]].group
+            step(columns, _pick(grads, of), self._groups[number], multipliers[number])
+        for index in self._singles:
+            slot = self.slots[index]
+            group, multiplier = self._groups[slot.group], multipliers[slot.group]
+            self._reference(slot, grads[index], group, multiplier)
+
+
+def _rate(group: Group, multiplier: float) -> Rate:
+    return multiplier * group["base"], multiplier * group.get("weight_decay", 0.0)
+
+
+def _pick(grads: list[Tensor], indices: list[int]) -> list[Tensor]:
+    return grads if len(indices) == len(grads) else [grads[index] for index in indices]
+
+
+def _choose(slot: Slot, grad: Tensor, group: Group, forced: str | None) -> str:
+    if forced is None:
+        # On the CPU Triton has an interpreter, which is for tests.
+        kernels = [k for k in _UNFIT if k != "triton" or slot.param.is_cuda]
+        return next((k for k in kernels if _UNFIT[k](slot, grad, group) is None), "reference")
+    wanted = _UNFIT[forced](slot, grad, group) if forced in _UNFIT else None
+    if wanted is not None:
+        raise RuntimeError(
+            f"kernel={forced!r} must be given {wanted}. Leave `kernel` out to have one chosen "
+            "for each parameter."
+        )
+    return forced
+
+
+def _share_steps(slots: list[Slot]) -> Tensor:
+    """Put all counts of updates into one tensor, so that they are raised in one operation."""
+    counted = [slot for slot in slots if "step" in slot.state]
+    counts = [float(slot.state["step"]) for slot in counted]
+    steps = torch.tensor(counts, dtype=torch.float32)
+    for slot, step in zip(counted, steps, strict=True):
+        slot.state["step"] = step
+    return steps

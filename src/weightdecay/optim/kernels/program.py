@@ -1,0 +1,252 @@
+"""The multi-tensor kernel: one program a chunk of one tensor, and all it needs comes from tables.
+
+    chunks   [chunk, 2]           which tensor, and which chunk of it
+    tensors  [9, tensor]          pointers to param, grad, up to three states and compensation;
+                                  length, class and number in the optimizer
+    rows     [row, class, WIDTH]  an update's numbers; a class is a group at a count of updates
+    cursor   [1]                  the row to read: 0, unless a CUDA graph reads rows filled ahead
+
+So a hundred groups cost what one costs, and nothing is compiled again when a number moves.
+Arithmetic is in float32, division and root rounded exactly, in the order of the reference.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+TYPES = {torch.float32: tl.float32, torch.bfloat16: tl.bfloat16, torch.float16: tl.float16}
+INTERPRETED = bool(triton.knobs.runtime.interpret)
+# Numbers of a row: α·η, λ·η, L2, 1 − β₁ or momentum, 1 − β₂, ε, 1/(1 − β₁ᵗ), 1/(1 − β₂ᵗ), ±1 for
+# the gradient's sign, and t as the bits of an int32: it seeds the rounding of 16-bit values.
+WIDTH = 16  # padded to half a cache line
+
+
+@triton.jit
+def scramble(word):
+    """The twin of rounding._scramble, on 32-bit words."""
+    word = (word ^ (word >> 16)) * 0x21F0AAAD
+    word = (word ^ (word >> 15)) * 0x735A2D97
+    return word ^ (word >> 15)
+
+
+@triton.jit
+def rounded(value, offsets, update, stream, DTYPE: tl.constexpr):
+    """The twin of rounding.stochastic_round, for the words of (update, stream, offset)."""
+    if tl.float32 == DTYPE:
+        return value
+    seed = scramble((update * 0x9E3779B9 + stream).to(tl.uint32))
+    noise = scramble(offsets.to(tl.uint32) + seed)
+    bits = value.to(tl.uint32, bitcast=True)
+    if tl.bfloat16 == DTYPE:
+        result = ((bits + (noise >> 16)) & 0xFFFF0000).to(tl.float32, bitcast=True)
+    else:
+        exponent = tl.maximum(((bits >> 23) & 0xFF).to(tl.int32) - 126, -13) - 11
+        grid = ((exponent + 127) << 23).to(tl.float32, bitcast=True)
+        inverse = ((127 - exponent) << 23).to(tl.float32, bitcast=True)
+        share = (noise >> 19).to(tl.float32) * 0.0001220703125  # 2⁻¹³
+        result = tl.floor(value * inverse + share) * grid
+    finite = (bits & 0x7F800000) != 0x7F800000
+    return tl.where(finite, result, value).to(DTYPE)
+
+
+@triton.jit
+def nearest(value, DTYPE: tl.constexpr):
+    if tl.bfloat16 != DTYPE:
+        return value.to(DTYPE)
+    # Said in bits, since Triton's interpreter cuts off where the GPU rounds to nearest.
+    bits = value.to(tl.uint32, bitcast=True)
+    even = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    finite = (bits & 0x7F800000) != 0x7F800000
+    return tl.where(finite, even.to(tl.float32, bitcast=True), value).to(DTYPE)
+
+
+@triton.jit
+def read(pointer, offsets, left, WHOLE: tl.constexpr):
+    if WHOLE:
+        return tl.load(pointer + offsets).to(tl.float32)
+    return tl.load(pointer + offsets, mask=offsets < left, other=0.0).to(tl.float32)
+
+
+@triton.jit
+def write(pointer, offsets, value, left, WHOLE: tl.constexpr):
+    if WHOLE:
+        tl.store(pointer + offsets, value)
+    else:
+        tl.store(pointer + offsets, value, mask=offsets < left)
+
+
+@triton.jit
+def update_block(
+    offsets,
+    left,
+    origin,
+    pointers,
+    row,
+    factor,
+    update,
+    stream,
+    ADAM: tl.constexpr,
+    EXTRA: tl.constexpr,
+    COMPENSATED: tl.constexpr,
+    PARAM_TYPE: tl.constexpr,
+    STATE_TYPE: tl.constexpr,
+    WHOLE: tl.constexpr,
+):
+    """Algorithm 1 or 2 on one block of elements."""
+    param, grad, first, second, third, rest = pointers
+    lr, decay, l2, blend, blend_sq, eps, correction, correction_sq = row
+    theta = read(param, offsets, left, WHOLE)
+    g = read(grad, offsets, left, WHOLE) * factor
+    if EXTRA != "plain":
+        m = read(first, offsets, left, WHOLE)
+    if ADAM:
+        v = read(second, offsets, left, WHOLE)
+    if EXTRA == "amsgrad":
+        largest = read(third, offsets, left, WHOLE)
+    if COMPENSATED:
+        theta += read(rest, offsets, left, WHOLE)
+
+    g += l2 * theta  # line 6
+    if ADAM:
+        m += blend * (g - m)  # line 7
+        v += blend_sq * (g * g - v)  # line 8
+        square = v
+        if EXTRA == "amsgrad":
+            largest = tl.maximum(largest, v, propagate_nan=tl.PropagateNan.ALL)
+            square = largest
+        mean = m * correction  # line 9
+        square *= correction_sq  # line 10
+        step = lr * tl.div_rn(mean, tl.sqrt_rn(square) + eps)
+    else:
+        step = lr * g
+        if EXTRA != "plain":
+            m = blend * m + step  # line 8
+            step = step + blend * m if EXTRA == "nesterov" else m
+    theta -= step + decay * theta  # Algorithm 1, line 9; Algorithm 2, line 12
+
+    if COMPENSATED:
+        kept = nearest(theta, PARAM_TYPE)
+        lost = tl.where(tl.abs(theta) < float("inf"), theta - kept.to(tl.float32), 0.0)
+        write(rest, offsets, nearest(lost, PARAM_TYPE), left, WHOLE)
+        write(param, offsets, kept, left, WHOLE)
+    else:
+        element = origin + offsets
+        write(param, offsets, rounded(theta, element, update, stream, PARAM_TYPE), left, WHOLE)
+    element = origin + offsets
+    if EXTRA != "plain":
+        write(first, offsets, rounded(m, element, update, stream + 1, STATE_TYPE), left, WHOLE)
+    if ADAM:
+        write(second, offsets, rounded(v, element, update, stream + 2, STATE_TYPE), left, WHOLE)
+    if EXTRA == "amsgrad":
+        top = rounded(largest, element, update, stream + 3, STATE_TYPE)
+        write(third, offsets, top, left, WHOLE)
+
+
+@triton.jit
+def update_chunk(
+    chunks,
+    tensors,
+    rows,
+    cursor,
+    found_inf,
+    grad_scale,
+    count,
+    classes,
+    ahead,
+    ADAM: tl.constexpr,
+    EXTRA: tl.constexpr,
+    COMPENSATED: tl.constexpr,
+    SCALED: tl.constexpr,
+    PARAM_TYPE: tl.constexpr,
+    GRAD_TYPE: tl.constexpr,
+    STATE_TYPE: tl.constexpr,
+    ALIGNED: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """Update one chunk of one tensor; nothing where a gradient overflowed or no row is left."""
+    program = tl.program_id(0)
+    entry = tensors + tl.load(chunks + program * 2)
+    origin = tl.load(chunks + program * 2 + 1).to(tl.int64) * CHUNK
+    at = tl.load(cursor)
+    left = tl.minimum(tl.load(entry + 6 * count) - origin, CHUNK).to(tl.int32)
+    left = tl.where(at < ahead, left, 0)
+    line = rows + (tl.minimum(at, ahead - 1) * classes + tl.load(entry + 7 * count)) * WIDTH
+    row = (
+        tl.load(line),
+        tl.load(line + 1),
+        tl.load(line + 2),
+        tl.load(line + 3),
+        tl.load(line + 4),
+        tl.load(line + 5),
+        tl.load(line + 6),
+        tl.load(line + 7),
+    )
+    factor = tl.load(line + 8)
+    update = tl.load((line + 9).to(tl.pointer_type(tl.uint32)))
+    stream = tl.load(entry + 8 * count).to(tl.uint32) * 4
+    if SCALED:
+        left = tl.where(tl.load(found_inf) == 0, left, 0)
+        factor = factor / tl.load(grad_scale)
+
+    param = tl.load(entry).to(tl.pointer_type(PARAM_TYPE)) + origin
+    grad = tl.load(entry + count).to(tl.pointer_type(GRAD_TYPE)) + origin
+    first = tl.load(entry + 2 * count).to(tl.pointer_type(STATE_TYPE)) + origin
+    second = tl.load(entry + 3 * count).to(tl.pointer_type(STATE_TYPE)) + origin
+    third = tl.load(entry + 4 * count).to(tl.pointer_type(STATE_TYPE)) + origin
+    rest = tl.load(entry + 5 * count).to(tl.pointer_type(PARAM_TYPE)) + origin
+    if ALIGNED:
+        param = tl.multiple_of(param, 16)
+        grad = tl.multiple_of(grad, 16)
+        first = tl.multiple_of(first, 16)
+        second = tl.multiple_of(second, 16)
+        third = tl.multiple_of(third, 16)
+        rest = tl.multiple_of(rest, 16)
+    pointers = (param, grad, first, second, third, rest)
+
+    for block in tl.static_range(CHUNK // BLOCK):
+        offsets = block * BLOCK + tl.arange(0, BLOCK)
+        if (block + 1) * BLOCK <= left:
+            update_block(
+                offsets,
+                left,
+                origin,
+                pointers,
+                row,
+                factor,
+                update,
+                stream,
+                ADAM,
+                EXTRA,
+                COMPENSATED,
+                PARAM_TYPE,
+                STATE_TYPE,
+                WHOLE=True,
+            )
+        elif block * BLOCK < left:
+            update_block(
+                offsets,
+                left,
+                origin,
+                pointers,
+                row,
+                factor,
+                update,
+                stream,
+                ADAM,
+                EXTRA,
+                COMPENSATED,
+                PARAM_TYPE,
+                STATE_TYPE,
+                WHOLE=False,
+            )
+
+
+@triton.jit
+def advance_cursor(cursor, found_inf, SCALED: tl.constexpr):
+    """Move on to the next row; stay where a gradient overflowed."""
+    made = 1
+    if SCALED:
+        made = tl.where(tl.load(found_inf) == 0, 1, 0)
+    tl.store(cursor, tl.load(cursor) + made)
