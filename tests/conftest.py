@@ -1,10 +1,11 @@
 """Every test runs on one thread: small work on two busy cores is far slower with two.
 
-Without a GPU, Triton's kernel runs under Triton's interpreter, which must be asked for before it
-is imported.
+`pytest --device cuda` runs the whole suite on a GPU; what needs one is marked `gpu` and runs there
+alone. Without a GPU, Triton's kernel runs under Triton's interpreter.
 """
 
 import os
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +15,41 @@ settings.register_profile("ours", deadline=None, derandomize=True, max_examples=
 settings.load_profile("ours")
 torch.set_num_threads(1)
 if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"
+    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--device", default="cpu", help="where the tests' tensors live")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "gpu: needs a GPU; runs with --device cuda")
+    if config.getoption("--device") != "cpu":
+        torch.set_default_device(config.getoption("--device"))
+        _compare_on_the_host()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--device") == "cpu":
+        chosen = [item for item in items if item.get_closest_marker("gpu") is None]
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
+
+
+def _compare_on_the_host() -> None:
+    """Let numpy, in which the reference is written, read tensors of a device."""
+    to_numpy = torch.Tensor.numpy
+
+    def numpy(tensor: torch.Tensor, *, force: bool = False) -> Any:
+        return to_numpy(tensor.detach().cpu(), force=force)
+
+    def array(tensor: torch.Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+        del copy
+        values = numpy(tensor)
+        return values if dtype is None else values.astype(dtype)
+
+    torch.Tensor.numpy = numpy  # type: ignore[method-assign,assignment]
+    torch.Tensor.__array__ = array  # type: ignore[method-assign,assignment]
 
 
 @pytest.fixture(autouse=True)

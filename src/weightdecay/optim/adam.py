@@ -67,7 +67,7 @@ class _Adam(Elementwise):
 
     def _new_state(self, param: Tensor, group: Group) -> State:
         state = {
-            "step": torch.tensor(0.0, dtype=torch.float32),
+            "step": torch.tensor(0.0, dtype=torch.float32, device="cpu"),
             "exp_avg": zeros(param, group),
             "exp_avg_sq": zeros(param, group),
         }

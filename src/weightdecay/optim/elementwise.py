@@ -14,10 +14,11 @@ from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from weightdecay import checks
-from weightdecay.optim.kernels import KERNELS, Plan
+from weightdecay.optim.kernels import KERNELS, Ahead, Plan
 from weightdecay.optim.kernels.slot import Slot, State, slot_of
+from weightdecay.optim.kernels.table import Scaling
 from weightdecay.optim.rounding import SIXTEEN_BIT, round_into
-from weightdecay.optim.scheduled import AnySchedule, Group, ScheduledOptimizer
+from weightdecay.optim.scheduled import AnySchedule, Coming, Group, ScheduledOptimizer
 
 # Keys that a group may have beside its optimizer's own: torch's, and what identifies it to a user.
 _ALLOWED = {"params", "param_names", "name", "initial_lr"}
@@ -46,6 +47,7 @@ class Elementwise(ScheduledOptimizer):
     _step_supports_amp_scaling = True
     _kernel: str | None
     _plan: Plan | None = None
+    _ahead: Ahead | None = None
 
     def __init__(
         self,
@@ -99,16 +101,52 @@ class Elementwise(ScheduledOptimizer):
 
     def _make_update(self, multipliers: list[float]) -> bool:
         scaling = self._scaling()
+        if _capturing():
+            self._capture(scaling)
+            return False
         if scaling is not None and bool(scaling[0]):
             return False
         plan, grads = self._planned()
         plan.run(grads, multipliers, scaling)
         return True
 
+    def _capture(self, scaling: Scaling | None) -> None:
+        """Record an update into the CUDA graph that is being captured; nothing is updated now."""
+        grads = None if self._plan is None else self._plan.gradients()
+        if self._plan is None or grads is None or not self._plan.holds(grads):
+            raise RuntimeError(
+                "An update of the same parameters must be made before a step is captured, or every "
+                "replay would begin their state anew. Make one outside the graph first."
+            )
+        if self._ahead is None:
+            self._ahead = Ahead(self.param_groups, self._schedules)
+        self._ahead.capture(self._plan, grads, scaling)
+
+    def replayed(self, updates: int = 1) -> None:
+        """Say that CUDA graphs of captured steps have made so many updates.
+
+        A graph reads its α·η and λ from a table that is written ahead, for 1,024 updates: call this
+        after every `graph.replay()`, or at least that often. It moves the schedule on, which a
+        replay cannot; where GradScaler was captured too, it counts only what was not skipped. A
+        value changed by hand takes effect with the next call; `replayed(0)` is one.
+        """
+        checks.whole("updates", updates, at_least=0)
+        if self._ahead is None:
+            raise RuntimeError("A step must have been captured to be replayed, got none.")
+        made = self._ahead.replayed(updates)
+        if made:
+            self._plan = None  # which has not seen these updates
+        self._count(made)
+
+    def _count(self, updates: int, coming: list[Coming] | None = None) -> None:
+        super()._count(updates, coming)
+        if self._ahead is not None:
+            self._ahead.refill()
+
     def _create_state(self) -> None:
         self._new_plan()
 
-    def _scaling(self) -> tuple[Tensor, Tensor] | None:
+    def _scaling(self) -> Scaling | None:
         """Return what GradScaler left for this step: whether gradients overflowed, and a scale."""
         found_inf = getattr(self, "found_inf", None)
         if found_inf is None:
@@ -184,6 +222,10 @@ class Elementwise(ScheduledOptimizer):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_kernel": self._kernel}
+
+
+def _capturing() -> bool:
+    return bool(torch.cuda.is_initialized()) and torch.cuda.is_current_stream_capturing()  # type: ignore[no-untyped-call]
 
 
 def zeros(param: Tensor, group: Group) -> Tensor:

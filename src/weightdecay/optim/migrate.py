@@ -58,7 +58,7 @@ def _converted(
         if state.get(_MOMENTUM, state) is None:  # torch's mark for a buffer not yet begun
             del state[_MOMENTUM]
         if "step" in state:  # older torches saved a number
-            state["step"] = torch.tensor(float(state["step"]), dtype=torch.float32)
+            state["step"] = torch.tensor(float(state["step"]), dtype=torch.float32, device="cpu")
     for group in state_dict["param_groups"]:
         for state in (states[name] for name in group["params"] if name in states):
             if _MOMENTUM in state:

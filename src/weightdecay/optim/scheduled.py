@@ -112,10 +112,18 @@ class ScheduledOptimizer(torch.optim.Optimizer):
             _coming(g, schedule, g["updates"] + 1) for g, schedule in self._scheduled_groups()
         ]
         if self._make_update(multipliers):
-            for group in self.param_groups:
-                group["updates"] += 1
-            _show(self.param_groups, coming)
+            self._count(1, coming)
         return loss
+
+    def _count(self, updates: int, coming: list[Coming] | None = None) -> None:
+        """Note that so many updates were made, and show what the coming one has."""
+        for group in self.param_groups:
+            group["updates"] += updates
+        if coming is None:
+            coming = [
+                _coming(g, schedule, g["updates"]) for g, schedule in self._scheduled_groups()
+            ]
+        _show(self.param_groups, coming)
 
     @abstractmethod
     def _make_update(self, multipliers: list[float]) -> bool:
@@ -239,10 +247,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         if not isinstance(lr, Sequence):
             self.defaults["base"] = values[0]
         write_rates(self.param_groups, [v * eta for v, eta in zip(values, etas, strict=True)])
-        _show(
-            self.param_groups,
-            [_coming(g, schedule, g["updates"]) for g, schedule in self._scheduled_groups()],
-        )
+        self._count(0)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load what `state_dict` saved, keeping dtypes and copying into existing tensors."""

@@ -6,7 +6,8 @@ parameter is found out once, and an update only looks whether everything still s
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from operator import is_
+from itertools import repeat
+from operator import is_, is_not
 from typing import Any, TypeAlias
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from weightdecay.optim.kernels import foreach, fused, table
 from weightdecay.optim.kernels.slot import Columns, Group, Slot, State, local
-from weightdecay.optim.kernels.table import Rate, Scaling, Table
+from weightdecay.optim.kernels.table import Rate, Replays, Scaling, Table
 
 Step: TypeAlias = Callable[[Columns, list[Tensor], Group, float], None]
 Reference: TypeAlias = Callable[[Slot, Tensor, Group, float], None]
@@ -77,7 +78,9 @@ class Plan:
     def gradients(self) -> list[Tensor] | None:
         """Return the gradients, or None where others have one than did."""
         grads: list[Any] = [owner.grad for owner in self._owners]
-        if any(grad is None for grad in grads) or any(p.grad is not None for p in self._idle):
+        if not all(map(is_not, grads, repeat(None))):
+            return None
+        if any(param.grad is not None for param in self._idle):
             return None
         return list(map(local, grads)) if self._sharded else grads
 
@@ -99,8 +102,8 @@ class Plan:
         """Make one update; `scaling` is what gradients are to be divided by."""
         self.steps += 1  # line 4
         rates = [_rate(*pair) for pair in zip(self._groups, multipliers, strict=True)]
-        for entry, of in self._tables:
-            entry.run(_pick(grads, of), rates, scaling)
+        for entry, _ in self._tables:
+            entry.run(rates, scaling)
         if scaling is not None and (self._lists or self._singles):
             grads = [grad / scaling[1].to(grad.device) for grad in grads]
         for step, columns, of in self._lists:
@@ -110,6 +113,20 @@ class Plan:
             slot = self.slots[index]
             group, multiplier = self._groups[slot.group], multipliers[slot.group]
             self._reference(slot, grads[index], group, multiplier)
+
+    def capture(
+        self, grads: list[Tensor], rates: Sequence[Sequence[Rate]], scaling: Scaling | None
+    ) -> list[Replays]:
+        """Record an update into the CUDA graph that is being captured."""
+        if self._lists or self._singles:
+            others = {str(self.slots[i].param.dtype) for *_, of in self._lists for i in of}
+            others |= {str(self.slots[i].param.dtype) for i in self._singles}
+            raise RuntimeError(
+                "A captured step must be triton's for every parameter, got "
+                f"{', '.join(sorted(others))} that it cannot serve: other kernels take their "
+                "numbers from Python, which a replay does not run."
+            )
+        return [entry.capture(_pick(grads, of), rates, scaling) for entry, of in self._tables]
 
 
 def _rate(group: Group, multiplier: float) -> Rate:
@@ -138,7 +155,7 @@ def _share_steps(slots: list[Slot]) -> Tensor:
     """Put all counts of updates into one tensor, so that they are raised in one operation."""
     counted = [slot for slot in slots if "step" in slot.state]
     counts = [float(slot.state["step"]) for slot in counted]
-    steps = torch.tensor(counts, dtype=torch.float32)
+    steps = torch.tensor(counts, dtype=torch.float32, device="cpu")
     for slot, step in zip(counted, steps, strict=True):
         slot.state["step"] = step
     return steps

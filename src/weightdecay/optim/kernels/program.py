@@ -16,9 +16,10 @@ import triton.language as tl
 
 TYPES = {torch.float32: tl.float32, torch.bfloat16: tl.bfloat16, torch.float16: tl.float16}
 INTERPRETED = bool(triton.knobs.runtime.interpret)
+VERSION = tuple(int(part) for part in triton.__version__.split(".")[:2])
 # Numbers of a row: α·η, λ·η, L2, 1 − β₁ or momentum, 1 − β₂, ε, 1/(1 − β₁ᵗ), 1/(1 − β₂ᵗ), ±1 for
 # the gradient's sign, and t as the bits of an int32: it seeds the rounding of 16-bit values.
-WIDTH = 16  # padded to half a cache line
+WIDTH = 16  # the numbers a row has, padded to half a cache line
 
 
 @triton.jit
@@ -156,14 +157,13 @@ def update_chunk(
     ADAM: tl.constexpr,
     EXTRA: tl.constexpr,
     COMPENSATED: tl.constexpr,
-    SCALED: tl.constexpr,
     PARAM_TYPE: tl.constexpr,
     GRAD_TYPE: tl.constexpr,
     STATE_TYPE: tl.constexpr,
-    ALIGNED: tl.constexpr,
     CHUNK: tl.constexpr,
     BLOCK: tl.constexpr,
-    WIDTH: tl.constexpr,
+    SCALED: tl.constexpr,
+    ALIGNED: tl.constexpr,
 ):
     """Update one chunk of one tensor; nothing where a gradient overflowed or no row is left."""
     program = tl.program_id(0)
@@ -172,7 +172,7 @@ def update_chunk(
     at = tl.load(cursor)
     left = tl.minimum(tl.load(entry + 6 * count) - origin, CHUNK).to(tl.int32)
     left = tl.where(at < ahead, left, 0)
-    line = rows + (tl.minimum(at, ahead - 1) * classes + tl.load(entry + 7 * count)) * WIDTH
+    line = rows + (tl.minimum(at, ahead - 1) * classes + tl.load(entry + 7 * count)) * 16
     row = (
         tl.load(line),
         tl.load(line + 1),
@@ -250,3 +250,15 @@ def advance_cursor(cursor, found_inf, SCALED: tl.constexpr):
     if SCALED:
         made = tl.where(tl.load(found_inf) == 0, 1, 0)
     tl.store(cursor, tl.load(cursor) + made)
+
+
+def launch(compiled, programs, arguments, warps):
+    """Launch `update_chunk`, and return it compiled: that can be launched again at less cost.
+
+    Triton looks at every argument to find what it has compiled. Where nothing it looks at can have
+    changed, the compiled kernel is called directly, which saves most of a launch's time.
+    """
+    if compiled is None or INTERPRETED or VERSION < (3, 6):
+        return update_chunk[(programs,)](*arguments, num_warps=warps)
+    compiled[programs, 1, 1](*arguments)
+    return compiled

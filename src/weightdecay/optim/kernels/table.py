@@ -2,10 +2,11 @@
 
 The tables stay on the device. Each update compares pointers and sends what changed; the numbers of
 the update itself, some 64 bytes a group, are sent every time. In a CUDA graph nothing can be sent:
-there the kernel reads row after row of a table that `fill` has written ahead.
+there the kernel reads row after row of what was written ahead.
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -21,13 +22,15 @@ from weightdecay.optim.rounding import SIXTEEN_BIT
 
 #: A group's α·η and λ·η.
 Rate: TypeAlias = tuple[float, float]
+#: Memory for a capture, on the host and on the device.
+Staging: TypeAlias = dict[str, tuple[Tensor, Tensor]]
 #: GradScaler's `found_inf` and `grad_scale`.
 Scaling: TypeAlias = tuple[Tensor, Tensor]
 
 #: Updates that CUDA graphs may make before the optimizer must be told.
 AHEAD = 1024
 # What the benchmark found best on an H200: elements a program, a block, and warps.
-CHUNK, BLOCK, WARPS = 4096, 1024, 4
+CHUNK, BLOCK, WARPS = 1024, 1024, 4
 
 _FLOATS = (torch.float32, *SIXTEEN_BIT)
 _POINTERS = (
@@ -80,7 +83,7 @@ class Table:
         self._constants = _constants(extra, compensated, dtypes)
         places = [(slot.group, float(slot.state.get("step", 0))) for slot in slots]
         self._classes = list(dict.fromkeys(places))
-        class_of = {place: number for number, place in enumerate(self._classes)}
+        self._class_of = [self._classes.index(place) for place in places]
         tensors = np.zeros((9, len(slots)), dtype=np.int64)
         self._pointers = [list(map(Tensor.data_ptr, t)) for t in (self._columns.params, grads)]
         tensors[:2] = self._pointers
@@ -88,91 +91,151 @@ class Table:
             if key in self._columns.states:
                 tensors[row] = list(map(Tensor.data_ptr, self._columns.states[key]))
         tensors[6] = [slot.param.numel() for slot in slots]
-        tensors[7] = [class_of[place] for place in places]
+        tensors[7] = self._class_of
         tensors[8] = [slot.number for slot in slots]
-        self._states_aligned = not (tensors[2:6] % 16).any()
         self._aligned = not (tensors[:6] % 16).any()
-        self._tensors = _upload(tensors, self._device)
+        self._tensors_here, self._tensors = tensors, _upload(tensors.copy(), self._device)
         self._chunks = _upload(_chunks(tensors[6]), self._device)
-        self._cursor = _upload(np.zeros(1, dtype=np.int32), self._device)
-        self._ahead: Tensor | None = None
+        self._zero = _upload(np.zeros(1, dtype=np.int32), self._device)
+        self._seen = self._pointers
+        self._row = np.zeros((1, len(self._classes), _program().WIDTH), dtype=np.float32)
+        self._kernels: dict[Any, Any] = {}
+        self._staging: Staging | None = None
         self._made = 0
 
     def stands(self, grads: list[Tensor]) -> bool:
         """Whether the tables can serve these gradients, with new pointers at the most."""
-        return self._columns.stand() and all(map(Tensor.is_contiguous, grads))
+        if not self._columns.stand():
+            return False
+        self._seen = [list(map(Tensor.data_ptr, t)) for t in (self._columns.params, grads)]
+        return self._seen == self._pointers or all(map(Tensor.is_contiguous, grads))
 
-    def run(self, grads: list[Tensor], rates: Sequence[Rate], scaling: Scaling | None) -> None:
-        """Make an update at each group's rate."""
-        self._point(grads)
-        self._launch(_upload(self._rows([rates]), self._device), 1, scaling)
+    def run(self, rates: Sequence[Rate], scaling: Scaling | None) -> None:
+        """Make an update at each group's rate, with the gradients that were last looked at."""
+        self._send_pointers()
+        rows = _upload(self._rows([rates], self._row), self._device)
+        self._launch(self._tensors, rows, self._zero, self._aligned, scaling)
         self._made += 1
+        if self._staging is None and self._device.type == "cuda":
+            self._staging = self._lay_by()
 
-    def capture(self, grads: list[Tensor], scaling: Scaling | None) -> None:
-        """Record an update that reads its numbers from rows that `fill` writes ahead."""
-        shape = (AHEAD, len(self._classes), _program().WIDTH)
-        self._ahead = _upload(np.zeros(shape, dtype=np.float32), self._device)
-        self._point(grads)
-        self._launch(self._ahead, AHEAD, scaling)
-        overflow = self._cursor if scaling is None else scaling[0]
-        _program().advance_cursor[(1,)](self._cursor, overflow, SCALED=scaling is not None)
+    def _lay_by(self) -> Staging:
+        """Set memory aside for a capture: pinned, and its like on the device."""
+        rows = (AHEAD, len(self._classes), _program().WIDTH)
+        pinned = {
+            "tensors": torch.empty_like(self._tensors, device="cpu", pin_memory=True),
+            "rows": torch.empty(rows, dtype=torch.float32, device="cpu", pin_memory=True),
+            "cursor": torch.empty(1, dtype=torch.int32, device="cpu", pin_memory=True),
+        }
+        return {
+            name: (there, torch.empty_like(there, device=self._device, pin_memory=False))
+            for name, there in pinned.items()
+        }
 
-    def fill(self, rates: Sequence[Sequence[Rate]]) -> None:
-        """Write the rows of the next AHEAD updates, each with every group's rate."""
-        assert self._ahead is not None
-        self._ahead.copy_(_upload(self._rows(rates), self._device))
-        self._cursor.zero_()
+    def capture(
+        self, grads: list[Tensor], rates: Sequence[Sequence[Rate]], scaling: Scaling | None
+    ) -> "Replays":
+        """Record an update that reads a row of `rates` at each replay, and then the next."""
+        staging, self._staging = self._staging, None
+        if staging is None:
+            raise RuntimeError(
+                "An update must have been made since the last capture to capture another, got none."
+            )
+        pointers = [list(map(Tensor.data_ptr, t)) for t in (self._columns.params, grads)]
+        tensors = np.array([*pointers, *self._tensors_here[2:]])
+        replays = Replays(self, tensors, self._rows(rates), staging)
+        aligned = not (tensors[:6] % 16).any()
+        self._launch(replays.tensors, replays.rows, replays.cursor, aligned, scaling)
+        overflow = replays.cursor if scaling is None else scaling[0]
+        with self._on_device():
+            _program().advance_cursor[(1,)](replays.cursor, overflow, SCALED=scaling is not None)
+        return replays
 
-    def caught_up(self) -> int:
-        """Return how many updates a graph has made since the last `fill`; waits for the device."""
-        return int(self._cursor)
+    def renumber(self, rates: Sequence[Sequence[Rate]]) -> NDArray[np.float32]:
+        """Return the rows of the updates that come now."""
+        steps = (slot.state.get("step", 0) for slot in self.slots)
+        counts = dict(zip(self._class_of, steps, strict=True))
+        self._classes = [(n, float(counts[c])) for c, (n, _) in enumerate(self._classes)]
+        self._made = 0
+        return self._rows(rates)
 
-    def count(self, updates: int) -> None:
-        """Note that a graph has made `updates` of them."""
-        self._made += updates
-
-    def _point(self, grads: list[Tensor]) -> None:
-        """Send the pointers that changed."""
-        pointers = [
-            list(map(Tensor.data_ptr, tensors)) for tensors in (self._columns.params, grads)
-        ]
-        if pointers == self._pointers:
+    def _send_pointers(self) -> None:
+        if self._seen == self._pointers:
             return
-        for row, (new, old) in enumerate(zip(pointers, self._pointers, strict=True)):
+        for row, (new, old) in enumerate(zip(self._seen, self._pointers, strict=True)):
             if new != old:
-                self._tensors[row] = _upload(np.array(new, dtype=np.int64), self._device)
-        self._pointers = pointers
-        self._aligned = self._states_aligned and not (np.array(pointers) % 16).any()
+                self._tensors_here[row] = new
+                self._tensors[row] = _upload(self._tensors_here[row].copy(), self._device)
+        self._pointers = self._seen
+        self._aligned = not (self._tensors_here[:6] % 16).any()
 
-    def _rows(self, rates: Sequence[Sequence[Rate]]) -> NDArray[np.float32]:
-        width, classes = _program().WIDTH, self._classes
-        rows = np.zeros((len(rates), len(classes), width), dtype=np.float32)
+    def _rows(
+        self, rates: Sequence[Sequence[Rate]], out: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
+        """Return the numbers of each update, each class; the last is t, as an int32's bits."""
+        shape = (len(rates), len(self._classes), _program().WIDTH)
+        rows = np.zeros(shape, dtype=np.float32) if out is None else out
+        bits = rows.view(np.int32)
         for ahead, of_groups in enumerate(rates):
-            for place, (number, count) in enumerate(classes):
+            for place, (number, count) in enumerate(self._classes):
                 group = self._groups[number]
                 numbers = _numbers(group, of_groups[number], count + self._made + ahead + 1)
-                rows[ahead, place, : len(numbers)] = numbers
-                rows[ahead, place, len(numbers) :].view(np.int32)[0] = group["updates"] + ahead
+                rows[ahead, place, :9] = numbers
+                bits[ahead, place, 9] = group["updates"] + ahead
         return rows
 
-    def _launch(self, rows: Tensor, ahead: int, scaling: Scaling | None) -> None:
+    def _launch(
+        self, tensors: Tensor, rows: Tensor, cursor: Tensor, aligned: bool, scaling: Scaling | None
+    ) -> None:
         if not len(self._chunks):
             return
-        found_inf, grad_scale = scaling or (self._cursor, self._cursor)
-        _program().update_chunk[(len(self._chunks),)](
-            self._chunks,
-            self._tensors,
-            rows,
-            self._cursor,
-            found_inf,
-            grad_scale,
-            len(self.slots),
-            len(self._classes),
-            ahead,
-            **self._constants,
-            SCALED=scaling is not None,
-            ALIGNED=self._aligned,
-        )
+        pointers = self._chunks, tensors, rows, cursor, *(scaling or (cursor, cursor))
+        numbers = len(self.slots), len(self._classes), len(rows)
+        kind = aligned, scaling is not None, len(rows)
+        with self._on_device():
+            self._kernels[kind] = _program().launch(
+                self._kernels.get(kind),
+                len(self._chunks),
+                (*pointers, *numbers, *self._constants, scaling is not None, aligned),
+                WARPS,
+            )
+
+    def _on_device(self) -> AbstractContextManager[Any]:
+        here = self._device.type != "cuda" or self._device.index == torch.cuda.current_device()
+        return nullcontext() if here else torch.cuda.device(self._device)
+
+
+class Replays:
+    """What a captured update reads: pointers that stay, rows written ahead, and how many it used.
+
+    While a graph is captured no memory of its own can be had: what is allocated then, the graph
+    itself uses at every replay. So it was laid by before, and the copies run beside the capture.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        tensors: NDArray[np.int64],
+        rows: NDArray[np.float32],
+        staging: Staging,
+    ) -> None:
+        self._table, self._staging = table, staging
+        arrays = {"tensors": tensors, "rows": rows, "cursor": np.zeros(1, dtype=np.int32)}
+        device = table.slots[0].param.device
+        with torch.cuda.stream(torch.cuda.Stream(device)):  # type: ignore[no-untyped-call]
+            for name, (here, there) in staging.items():
+                here.numpy()[...] = arrays[name]
+                there.copy_(here, non_blocking=True)
+        self.tensors, self.rows, self.cursor = (there for _, there in staging.values())
+
+    def fill(self, rates: Sequence[Sequence[Rate]]) -> None:
+        """Write the rows anew, for the updates that come now."""
+        self.rows.copy_(torch.from_numpy(self._table.renumber(rates)))
+        self.cursor.zero_()
+
+    def made(self) -> int:
+        """Return how many updates were made since rows were written; waits for the device."""
+        return int(self.cursor)
 
 
 @cache
@@ -180,20 +243,10 @@ def _program() -> Any:
     return import_module("weightdecay.optim.kernels.program")
 
 
-def _constants(extra: str, compensated: bool, dtypes: Sequence[torch.dtype]) -> dict[str, Any]:
-    param, grad, state = (_program().TYPES[dtype] for dtype in dtypes)
-    return {
-        "ADAM": extra in ("adam", "amsgrad"),
-        "EXTRA": extra,
-        "COMPENSATED": compensated,
-        "PARAM_TYPE": param,
-        "GRAD_TYPE": grad,
-        "STATE_TYPE": state,
-        "CHUNK": CHUNK,
-        "BLOCK": BLOCK,
-        "WIDTH": _program().WIDTH,
-        "num_warps": WARPS,
-    }
+def _constants(extra: str, compensated: bool, dtypes: Sequence[torch.dtype]) -> tuple[Any, ...]:
+    """Return what the kernel is compiled for, in its order."""
+    types = (_program().TYPES[dtype] for dtype in dtypes)
+    return (extra in ("adam", "amsgrad"), extra, compensated, *types, CHUNK, BLOCK)
 
 
 def _numbers(group: Group, rate: Rate, step: float) -> list[float]:
@@ -216,14 +269,4 @@ def _chunks(lengths: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 def _upload(array: NDArray[Any], device: torch.device) -> Tensor:
-    """Copy to the device; while a graph is being captured, beside the capture, not into it."""
-    host = torch.from_numpy(array)
-    if device.type != "cuda":
-        return host
-    if not torch.cuda.is_current_stream_capturing():
-        return host.to(device, non_blocking=True)
-    beside = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-    with torch.cuda.stream(beside):
-        copied = host.to(device, non_blocking=True)
-    beside.synchronize()
-    return copied
+    return torch.from_numpy(array).to(device, non_blocking=True)

@@ -1,0 +1,102 @@
+"""Updates inside CUDA graphs: their numbers are written ahead, since a replay runs no Python.
+
+A captured step reads row after row of a table on the device. The host fills it from the schedules
+for the next `AHEAD` updates, and again before they are used up.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weightdecay.decay import Normalized
+from weightdecay.optim.kernels.plan import Plan
+from weightdecay.optim.kernels.slot import Group, Slot
+from weightdecay.optim.kernels.table import AHEAD, Rate, Replays, Scaling
+from weightdecay.schedules import Schedule
+
+
+class Ahead:
+    """What captured steps read, and how far they have come."""
+
+    def __init__(self, groups: list[Group], schedules: list[Schedule | None]) -> None:
+        self._groups, self._schedules = groups, schedules
+        self._captured: list[list[Replays]] = []
+        self._slots: dict[int, Slot] = {}
+        self._scaled = False
+        self._filled_for: list[Group] = []
+        self._used = 0
+
+    def capture(self, plan: Plan, grads: list[Tensor], scaling: Scaling | None) -> None:
+        """Record an update of the parameters of a plan."""
+        slots = {slot.number: slot for slot in plan.slots}
+        if self._slots and self._slots.keys() != slots.keys():
+            raise RuntimeError(
+                "Every captured step must update the same parameters, got others than before. "
+                "Use an optimizer for each set of parameters."
+            )
+        self._slots = slots
+        self._captured.append(plan.capture(grads, self._rates(), scaling))
+        self._scaled = self._scaled or scaling is not None
+        self._filled_for, self._used = self._values(), 0
+
+    def replayed(self, updates: int) -> int:
+        """Count replays, and return how many updates they made."""
+        self._used += updates
+        if self._used > AHEAD:
+            raise RuntimeError(
+                f"`replayed` must be called at least every {AHEAD} updates, got {self._used} "
+                "since the table was written: those beyond it changed nothing."
+            )
+        made = updates
+        if self._scaled:
+            made = max(replays.made() for tables in self._captured for replays in tables)
+        steps = [slot.state["step"] for slot in self._slots.values() if "step" in slot.state]
+        if made and steps:
+            torch._foreach_add_(steps, float(made))
+        return made
+
+    def refill(self) -> None:
+        """Write the table again where it is half used up, or no longer what is coming."""
+        several = self._scaled or len(self._captured) > 1
+        if several or self._used > AHEAD // 2 or self._values() != self._filled_for:
+            rates = self._rates()
+            for replays in (replays for tables in self._captured for replays in tables):
+                replays.fill(rates)
+            self._used = 0
+            self._filled_for = self._values()
+
+    def _values(self) -> list[Group]:
+        """Return all that rates are computed from, but for the schedule's own movement."""
+        values = []
+        for group in self._groups:
+            moving = {"params", "param_names", "updates"}
+            moving |= {"lr"} if group["scheduled"] else set()
+            moving |= {"weight_decay"} if group.get("normalized") else set()
+            kept = {key: value for key, value in group.items() if key not in moving}
+            values.append({**kept, "begun": group["updates"] - self._used})
+        return values
+
+    def _rates(self) -> list[Sequence[Rate]]:
+        known: dict[Any, list[tuple[float, float | None]]] = {}
+        columns = []
+        for group, schedule in zip(self._groups, self._schedules, strict=True):
+            key = schedule, group["updates"], group.get("normalized")
+            if schedule is not None and key not in known:
+                known[key] = [_ahead(group, schedule, t) for t in range(AHEAD)]
+            constant = float(group["lr"]) / group["base"] if group["base"] else 1.0
+            coming = [(constant, None)] * AHEAD if schedule is None else known[key]
+            base, shown = group["base"], group.get("weight_decay", 0.0)
+            columns.append(
+                [(base * eta, eta * (shown if decay is None else decay)) for eta, decay in coming]
+            )
+        return list(zip(*columns, strict=True))
+
+
+def _ahead(group: Group, schedule: Schedule, ahead: int) -> tuple[float, float | None]:
+    t = group["updates"] + ahead
+    if group.get("normalized") is None:
+        return schedule(t), None
+    decay = Normalized(*group["normalized"]).weight_decay(schedule.cycle(t).length)
+    return schedule(t), decay

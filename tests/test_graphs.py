@@ -1,0 +1,177 @@
+"""A step inside a CUDA graph: a replay reads the coming η and λ, which no Python sends."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from tests.cases import CASES, Case, every_case, weights
+from weightdecay import SGDW, AdamW, Cosine, Normalized, WarmRestarts, Warmup
+from weightdecay.optim.kernels.ahead import Ahead
+from weightdecay.optim.kernels.table import AHEAD
+
+gpu = pytest.mark.gpu
+SCHEDULE = Warmup(3, WarmRestarts(4, high=(1, 0.5)))
+
+
+class Captured:
+    """A net whose whole training step is one graph; `wanted` is the same without."""
+
+    def __init__(self, build: Any, *, scaled: bool = False) -> None:
+        torch.manual_seed(1)
+        self.net = torch.nn.Sequential(
+            torch.nn.Linear(6, 5), torch.nn.Tanh(), torch.nn.Linear(5, 3)
+        )
+        self.opt = build(list(self.net.parameters()))
+        self.data = torch.randn(16, 6)
+        self.scaler = torch.amp.GradScaler("cuda", enabled=scaled, init_scale=8.0)
+        self.graph: Any = None
+
+    def train(self) -> None:
+        self.opt.zero_grad(set_to_none=True)
+        self.scaler.scale(self.net(self.data).square().mean()).backward()
+        self.scaler.step(self.opt)
+        self.scaler.update()
+
+    def capture(self) -> None:
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(2):
+                self.train()
+        torch.cuda.current_stream().wait_stream(side)
+        self.graph = torch.cuda.CUDAGraph()
+        self.opt.zero_grad(set_to_none=True)
+        with torch.cuda.graph(self.graph):
+            self.train()
+
+
+@gpu
+@every_case
+def test_a_replayed_run_is_the_run(case: Case) -> None:
+    """Over warm-up, restarts and normalized decay, replayed one by one and many at once."""
+    decay = {"weight_decay": Normalized(0.1)} if case.decay == "weight_decay" else {}
+
+    def build(params: Any) -> Any:
+        return case.build(params, schedule=SCHEDULE, **decay)
+
+    eager, captured = Captured(build), Captured(build)
+    captured.capture()
+    for replays in (1, 1, 5, 1, 7):
+        for _ in range(replays):
+            captured.graph.replay()
+        captured.opt.replayed(replays)
+    for _ in range(17):
+        eager.train()
+    assert captured.opt.param_groups[0]["updates"] == 17
+    assert captured.opt.param_groups[0]["lr"] == eager.opt.param_groups[0]["lr"]
+    for one, other in zip(weights(captured.opt), weights(eager.opt), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+    for mine, theirs in zip(captured.opt.state.values(), eager.opt.state.values(), strict=True):
+        assert mine.get("step") == theirs.get("step")
+
+
+@gpu
+def test_eager_steps_and_changes_by_hand_are_noticed_between_replays() -> None:
+    def build(params: Any) -> Any:
+        return AdamW(params, 0.01, weight_decay=0.1, schedule=Cosine(40))
+
+    eager, captured = Captured(build), Captured(build)
+    captured.capture()
+    for _ in range(2):
+        eager.train()
+    for turn in range(4):
+        captured.train() if turn == 2 else captured.graph.replay()
+        if turn != 2:
+            captured.opt.replayed()
+        eager.train()
+        for net in (eager, captured):
+            if turn == 0:
+                net.opt.rebase(0.02)
+            if turn == 1:
+                net.opt.param_groups[0]["weight_decay"] = 0.3
+        captured.opt.replayed(0)
+    for one, other in zip(weights(captured.opt), weights(eager.opt), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
+@gpu
+def test_an_overflow_inside_a_graph_is_no_update() -> None:
+    def build(params: Any) -> Any:
+        return SGDW(params, 0.1, weight_decay=0.1, schedule=Cosine(40))
+
+    captured = Captured(build, scaled=True)
+    captured.capture()
+    before = weights(captured.opt)
+    good = captured.data.clone()
+    captured.data.fill_(float("inf"))
+    captured.graph.replay()
+    captured.opt.replayed()
+    assert captured.opt.param_groups[0]["updates"] == 2
+    assert all(map(torch.equal, before, weights(captured.opt)))
+    captured.data.copy_(good)
+    captured.graph.replay()
+    captured.opt.replayed()
+    assert captured.opt.param_groups[0]["updates"] == 3
+    assert not any(map(torch.equal, before, weights(captured.opt)))
+
+
+@gpu
+def test_more_replays_than_were_written_ahead_change_nothing_and_are_an_error() -> None:
+    captured = Captured(lambda p: AdamW(p, 0.01, weight_decay=0.1, schedule=Cosine(AHEAD * 4)))
+    captured.capture()
+    for _ in range(AHEAD):
+        captured.graph.replay()
+    full = weights(captured.opt)
+    captured.graph.replay()
+    assert all(map(torch.equal, full, weights(captured.opt)))
+    with pytest.raises(RuntimeError, match="at least every 1024 updates, got 1025"):
+        captured.opt.replayed(AHEAD + 1)
+
+
+@gpu
+def test_a_long_run_is_refilled_in_time() -> None:
+    captured = Captured(lambda p: AdamW(p, 0.01, weight_decay=0.1, schedule=Cosine(AHEAD * 4)))
+    captured.capture()
+    for _ in range(AHEAD * 2):
+        captured.graph.replay()
+        captured.opt.replayed()
+    assert captured.opt.param_groups[0]["updates"] == 2 + AHEAD * 2
+
+
+@gpu
+def test_an_update_must_come_before_a_capture() -> None:
+    captured = Captured(lambda p: AdamW(p, 0.01, weight_decay=0.1))
+    captured.net(captured.data).sum().backward()
+    with pytest.raises(RuntimeError, match="must be made before a step is captured"):
+        captured.opt._capture(None)
+
+
+@gpu
+def test_what_triton_cannot_serve_cannot_be_captured() -> None:
+    theta = torch.nn.Parameter(torch.zeros(3, dtype=torch.float64))
+    opt = AdamW([theta], 0.01, weight_decay=0.1)
+    theta.grad = torch.ones_like(theta)
+    opt.step()
+    with pytest.raises(RuntimeError, match=r"triton's for every parameter, got torch\.float64"):
+        opt._capture(None)
+
+
+def test_without_a_capture_there_is_nothing_to_replay() -> None:
+    opt = AdamW([torch.nn.Parameter(torch.zeros(3))], weight_decay=0.1)
+    with pytest.raises(RuntimeError, match="must have been captured to be replayed"):
+        opt.replayed()
+
+
+@pytest.mark.parametrize("decay", [0.1, Normalized(0.2)])
+def test_what_is_written_ahead_is_what_steps_would_use(decay: Any) -> None:
+    opt = CASES["adamw"].build(
+        [torch.nn.Parameter(torch.zeros(3))], weight_decay=decay, schedule=SCHEDULE
+    )
+    rates = Ahead(opt.param_groups, opt._schedules)._rates()
+    for expected in rates[:30]:
+        group = opt.param_groups[0]
+        eta = group["lr"] / group["base"]
+        assert expected[0] == pytest.approx((group["lr"], eta * group["weight_decay"]), rel=1e-12)
+        group["params"][0].grad = torch.ones(3)
+        opt.step()
