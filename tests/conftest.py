@@ -49,7 +49,7 @@ def _compare_on_the_host() -> None:
         return values if dtype is None else values.astype(dtype)
 
     torch.Tensor.numpy = numpy  # type: ignore[method-assign,assignment]
-    torch.Tensor.__array__ = array  # type: ignore[method-assign,assignment]
+    torch.Tensor.__array__ = array  # type: ignore[method-assign]
 
 
 @pytest.fixture(autouse=True)

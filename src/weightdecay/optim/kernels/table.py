@@ -5,7 +5,7 @@ the update itself, some 64 bytes a group, are sent every time. In a CUDA graph n
 there the kernel reads row after row of what was written ahead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module
@@ -95,10 +95,11 @@ class Table:
         tensors[8] = [slot.number for slot in slots]
         self._aligned = not (tensors[:6] % 16).any()
         self._tensors_here, self._tensors = tensors, _upload(tensors.copy(), self._device)
-        self._chunks = _upload(_chunks(tensors[6]), self._device)
+        chunks = _chunks(tensors[6])
+        self._programs, self._chunks = len(chunks), _upload(chunks, self._device)
         self._zero = _upload(np.zeros(1, dtype=np.int32), self._device)
         self._seen = self._pointers
-        self._row = np.zeros((1, len(self._classes), _program().WIDTH), dtype=np.float32)
+        self._sent = Sent((1, len(self._classes), _program().WIDTH), self._device)
         self._kernels: dict[Any, Any] = {}
         self._staging: Staging | None = None
         self._made = 0
@@ -113,7 +114,7 @@ class Table:
     def run(self, rates: Sequence[Rate], scaling: Scaling | None) -> None:
         """Make an update at each group's rate, with the gradients that were last looked at."""
         self._send_pointers()
-        rows = _upload(self._rows([rates], self._row), self._device)
+        rows = self._sent.send(lambda out: self._rows([rates], out))
         self._launch(self._tensors, rows, self._zero, self._aligned, scaling)
         self._made += 1
         if self._staging is None and self._device.type == "cuda":
@@ -187,15 +188,15 @@ class Table:
     def _launch(
         self, tensors: Tensor, rows: Tensor, cursor: Tensor, aligned: bool, scaling: Scaling | None
     ) -> None:
-        if not len(self._chunks):
+        if not self._programs:
             return
         pointers = self._chunks, tensors, rows, cursor, *(scaling or (cursor, cursor))
-        numbers = len(self.slots), len(self._classes), len(rows)
-        kind = aligned, scaling is not None, len(rows)
+        numbers = len(self.slots), len(self._classes), rows.shape[0]
+        kind = aligned, scaling is not None, rows.shape[0]
         with self._on_device():
             self._kernels[kind] = _program().launch(
                 self._kernels.get(kind),
-                len(self._chunks),
+                self._programs,
                 (*pointers, *numbers, *self._constants, scaling is not None, aligned),
                 WARPS,
             )
@@ -203,6 +204,29 @@ class Table:
     def _on_device(self) -> AbstractContextManager[Any]:
         here = self._device.type != "cuda" or self._device.index == torch.cuda.current_device()
         return nullcontext() if here else torch.cuda.device(self._device)
+
+
+class Sent:
+    """Numbers on their way to the device: from a ring of pinned memory, without waiting."""
+
+    def __init__(self, shape: tuple[int, ...], device: torch.device) -> None:
+        self._there = torch.zeros(shape, dtype=torch.float32, device=device)
+        pinned = device.type == "cuda"
+        ring = (AHEAD, *shape) if pinned else (1, *shape)
+        self._ring = torch.zeros(ring, dtype=torch.float32, device="cpu", pin_memory=pinned)
+        self._array = self._ring.numpy()
+        self._next = 0
+
+    def send(self, write: Callable[[NDArray[np.float32]], Any]) -> Tensor:
+        """Write the numbers, and return them on the device."""
+        if self._next == len(self._array):  # once round: what was sent has surely arrived
+            self._next = 0
+            if self._there.is_cuda:
+                torch.cuda.current_stream(self._there.device).synchronize()
+        write(self._array[self._next])
+        self._there.copy_(self._ring[self._next], non_blocking=True)
+        self._next += 1
+        return self._there
 
 
 class Replays:
