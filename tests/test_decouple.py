@@ -173,7 +173,7 @@ def test_hooks_fire_once_where_the_class_calls_its_parents_step() -> None:
 def test_an_update_that_gradscaler_skips_decays_nothing() -> None:
     theta = parameter(dtype=torch.float32)
     opt = decouple(torch.optim.Adam)([theta], lr=0.1, weight_decay=0.1, fused=True)
-    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    scaler = torch.amp.GradScaler(torch.get_default_device().type, init_scale=4.0)
     scaler.scale((theta * float("inf")).sum()).backward()  # type: ignore[no-untyped-call]
     scaler.step(opt)
     scaler.update()

@@ -264,7 +264,7 @@ def test_states_and_weights_may_be_replaced(name: str, kernel: str) -> None:
 @every_kernel
 def test_gradscaler_is_served(case: Case, kernel: str) -> None:
     ends = []
-    for scaler in (None, torch.amp.GradScaler("cpu", init_scale=8.0)):
+    for scaler in (None, torch.amp.GradScaler(torch.get_default_device().type, init_scale=8.0)):
         theta = parameter(dtype=torch.float32)
         opt = case.build([theta], kernel=kernel, schedule=WarmRestarts(3))
         for factor in (1.0, float("inf"), 0.5):

@@ -66,7 +66,7 @@ def test_a_parameter_twice_is_refused(case: Case) -> None:
 def test_an_update_that_gradscaler_skips_is_no_update(case: Case) -> None:
     theta = parameter(dtype=torch.float32)
     opt = case.build([theta], schedule=WarmRestarts(3))
-    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    scaler = torch.amp.GradScaler(torch.get_default_device().type, init_scale=4.0)
     for factor in (1.0, float("inf"), 1.0):
         before, lr = theta.detach().clone(), opt.param_groups[0]["lr"]
         updates = opt.param_groups[0]["updates"]

@@ -22,7 +22,7 @@ BUILDERS: dict[str, Callable[..., Any]] = {
 }
 every_builder = pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
 both = pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-CPU = torch.device("cpu")
+HERE = torch.get_default_device()
 
 
 @both
@@ -106,7 +106,7 @@ def test_rounding_goes_to_a_neighbour(dtype: torch.dtype, value: float, word: in
 def test_rounding_is_right_in_the_mean(dtype: torch.dtype, value: float) -> None:
     n = 200_000
     x = torch.full((n,), value)
-    noise = random_words(n, update=3, stream=5, device=CPU)
+    noise = random_words(n, update=3, stream=5, device=HERE)
     rounded = stochastic_round(x, noise, dtype).double()
     low, high = rounded.min(), rounded.max()
     error = abs(float(rounded.mean()) - float(x[0].double()))
@@ -122,7 +122,7 @@ def test_what_is_not_a_number_stays_so(dtype: torch.dtype) -> None:
 
 def test_the_random_words_are_uniform_and_uncorrelated() -> None:
     words = torch.stack(
-        [random_words(4096, update=t, stream=n, device=CPU) for t in range(8) for n in range(8)]
+        [random_words(4096, update=t, stream=n, device=HERE) for t in range(8) for n in range(8)]
     )
     bits = (words.flatten()[:, None] >> torch.arange(32)) & 1
     assert (bits.double().mean(0) - 0.5).abs().max() < 5 * 0.5 / words.numel() ** 0.5

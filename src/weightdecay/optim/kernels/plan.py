@@ -48,6 +48,10 @@ class Plan:
         self._owners = [slot.owner for slot in slots]
         self._sharded = any(slot.param is not slot.owner for slot in slots)
         self.steps = _share_steps(slots)
+        self._tables: list[tuple[Table, list[int]]] = []
+        self._lists: list[tuple[Step, Columns, list[int]]] = []
+        self._singles: list[int] = []
+        self._found: list[tuple[State, State]] = []
         grads = self.gradients()
         assert grads is not None
         batches: dict[Any, list[int]] = defaultdict(list)
@@ -59,10 +63,6 @@ class Plan:
                 batches[chosen, table.kind(slot, grad, group)].append(index)
             else:
                 batches[chosen, slot.group, slot.param.device, slot.param.dtype].append(index)
-        self._tables: list[tuple[Table, list[int]]] = []
-        self._lists: list[tuple[Step, Columns, list[int]]] = []
-        self._singles: list[int] = []
-        self._found: list[tuple[State, State]] = []
         for (chosen, *_), indices in batches.items():
             members = [slots[index] for index in indices]
             if chosen == "triton":
@@ -78,7 +78,7 @@ class Plan:
     def gradients(self) -> list[Tensor] | None:
         """Return the gradients, or None where others have one than did."""
         grads: list[Any] = [owner.grad for owner in self._owners]
-        if not all(map(is_not, grads, repeat(None))):
+        if (self._lists or self._singles) and not all(map(is_not, grads, repeat(None))):
             return None
         if any(param.grad is not None for param in self._idle):
             return None

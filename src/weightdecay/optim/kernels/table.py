@@ -108,7 +108,10 @@ class Table:
         """Whether the tables can serve these gradients, with new pointers at the most."""
         if not self._columns.stand():
             return False
-        self._seen = [list(map(Tensor.data_ptr, t)) for t in (self._columns.params, grads)]
+        try:
+            self._seen = [list(map(Tensor.data_ptr, t)) for t in (self._columns.params, grads)]
+        except TypeError:  # a gradient is None: others have one than had
+            return False
         return self._seen == self._pointers or all(map(Tensor.is_contiguous, grads))
 
     def run(self, rates: Sequence[Rate], scaling: Scaling | None) -> None:
