@@ -2,7 +2,7 @@
 
     python benchmarks/step.py              # the table, on a GPU
     python benchmarks/step.py --cpu        # the CPU's table
-    python benchmarks/step.py --tune       # chunk, block and warps of the kernel
+    python benchmarks/step.py --tune       # block and warps of the kernel
 
 Wall time is that of a loop of steps with the host in it, device time that of a CUDA graph of one
 step. The floor is the bytes a step must move (28 a weight for AdamW, 20 for SGDW) over the
@@ -13,12 +13,14 @@ import argparse
 import itertools
 import json
 import math
+import os
 import platform
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ Shapes = list[tuple[int, ...]]
 
 
 def gpt(layers: int, width: int, vocabulary: int, *, biases: bool) -> Shapes:
-    """A GPT's parameters: matrices, norms, embeddings."""
+    """Return a GPT's parameters: matrices, norms, embeddings."""
     block: Shapes = [(width,), (3 * width, width), (width, width), (width,)]
     block += [(4 * width, width), (width, 4 * width)]
     if biases:
@@ -75,6 +77,7 @@ def parameters(shapes: Shapes, device: str) -> list[torch.nn.Parameter]:
 
 
 def groups_of(name: str, device: str) -> list[dict[str, Any]]:
+    """Return a set's parameters, a group for each lane."""
     shapes, lanes = SETS[name]
     return [
         {"params": parameters(shapes, device), "lr": 1e-3 / (lane + 1)} for lane in range(lanes)
@@ -253,9 +256,9 @@ def environment() -> dict[str, Any]:
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
     )
     return {
-        "commit": git.stdout.strip() or None,
+        "commit": os.environ.get("COMMIT") or git.stdout.strip() or None,
         "torch": torch.__version__,
-        "triton": getattr(sys.modules.get("triton"), "__version__", None),
+        "triton": metadata.version("triton") if find_spec("triton") else None,
         "python": platform.python_version(),
         "device": torch.cuda.get_device_name()
         if torch.cuda.is_available()
@@ -266,12 +269,8 @@ def environment() -> dict[str, Any]:
 
 def tune(names: list[str]) -> None:
     """Print what each shape of the kernel takes."""
-    for chunk, block, warps in (
-        *((1024, 1024, 4), (2048, 1024, 4), (4096, 1024, 4), (8192, 1024, 4)),
-        *((2048, 2048, 8), (4096, 2048, 8), (2048, 512, 4), (2048, 2048, 4), (4096, 2048, 4)),
-        *((1024, 1024, 8), (2048, 1024, 8), (16384, 1024, 4)),
-    ):
-        table.CHUNK, table.BLOCK, table.WARPS = chunk, block, warps
+    for block, warps in itertools.product((512, 1024, 2048, 4096), (4, 8)):
+        table.BLOCK, table.WARPS = block, warps
         times = []
         for name in names:
             optimizer = contenders("adamw", "cuda")["weightdecay"](groups_of(name, "cuda"))
@@ -279,7 +278,7 @@ def tune(names: list[str]) -> None:
             times.append(in_graph(optimizer.step))
             del optimizer
             torch.cuda.empty_cache()
-        print(chunk, block, warps, *(f"{t:.4f}" for t in times), flush=True)
+        print(block, warps, *(f"{t:.4f}" for t in times), flush=True)
 
 
 def main() -> None:

@@ -100,7 +100,7 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
         "schedulers",
     ),
     "normalization changes a step late": (
-        "optim/scheduled.py",
+        "optim/rates.py",
         "schedule.cycle(t).length",
         "schedule.cycle(max(t - 1, 0)).length",
         "algorithms",

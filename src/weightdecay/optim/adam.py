@@ -16,7 +16,8 @@ from weightdecay import checks
 from weightdecay.decay import Normalized
 from weightdecay.optim.elementwise import Computing, Elementwise, zeros
 from weightdecay.optim.kernels.slot import State
-from weightdecay.optim.scheduled import AnySchedule, Group
+from weightdecay.optim.rates import Group
+from weightdecay.optim.scheduled import AnySchedule
 from weightdecay.schedules import WarmRestarts
 
 

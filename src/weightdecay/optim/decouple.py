@@ -26,8 +26,9 @@ from torch.optim.optimizer import ParamsT
 
 from weightdecay.decay import Normalized
 from weightdecay.optim.kernels.slot import local
+from weightdecay.optim.rates import Group
 from weightdecay.optim.rounding import SIXTEEN_BIT, round_into
-from weightdecay.optim.scheduled import AnySchedule, Group, ScheduledOptimizer
+from weightdecay.optim.scheduled import AnySchedule, ScheduledOptimizer
 
 _REFUSED: dict[type[torch.optim.Optimizer], str] = {
     torch.optim.LBFGS: "it evaluates the loss several times a step and searches along a line, so "

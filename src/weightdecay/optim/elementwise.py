@@ -17,8 +17,9 @@ from weightdecay import checks
 from weightdecay.optim.kernels import KERNELS, Ahead, Plan
 from weightdecay.optim.kernels.slot import Slot, State, slot_of
 from weightdecay.optim.kernels.table import Scaling
+from weightdecay.optim.rates import Coming, Group
 from weightdecay.optim.rounding import SIXTEEN_BIT, round_into
-from weightdecay.optim.scheduled import AnySchedule, Coming, Group, ScheduledOptimizer
+from weightdecay.optim.scheduled import AnySchedule, ScheduledOptimizer
 
 # Keys that a group may have beside its optimizer's own: torch's, and what identifies it to a user.
 _ALLOWED = {"params", "param_names", "name", "initial_lr"}

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from weightdecay import checks
 from weightdecay.decay import Decay, Normalized, Run
-from weightdecay.optim.scheduled import Group, ScheduledOptimizer
+from weightdecay.optim.rates import Group
+from weightdecay.optim.scheduled import ScheduledOptimizer
 from weightdecay.schedules import Constant, Cycle, Schedule, cycles
 from weightdecay.table import shown, table
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-Group = dict[str, Any]
+from weightdecay.optim.rates import Group, write_rates
 
 
 def load_into(optimizer: torch.optim.Optimizer, state_dict: dict[str, Any]) -> None:
@@ -101,19 +101,3 @@ def _load_group(group: Group, saved: Group) -> None:
             group[key] = value.item() if key in group else value.detach().clone()
         else:
             group[key] = deepcopy(value)
-
-
-def write_rates(groups: list[Group], rates: list[float]) -> None:
-    """Write each group's lr, into its tensor where it has one.
-
-    A tensor that several groups share stays shared as long as they agree.
-    """
-    written: dict[int, float] = {}
-    for group, rate in zip(groups, rates, strict=True):
-        if not isinstance(group["lr"], Tensor):
-            group["lr"] = rate
-            continue
-        if written.get(id(group["lr"]), rate) != rate:
-            group["lr"] = group["lr"].clone()
-        written[id(group["lr"])] = rate
-        group["lr"].fill_(rate)

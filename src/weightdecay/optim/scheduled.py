@@ -24,16 +24,22 @@ from torch import Tensor
 from torch.optim.lr_scheduler import LRScheduler
 from torch.optim.optimizer import ParamsT
 
-from weightdecay import checks
-from weightdecay.decay import Normalized, checked_weight_decay
+from weightdecay.decay import Normalized
 from weightdecay.optim.bystander import Bystander
-from weightdecay.optim.loading import load_into, write_rates
+from weightdecay.optim.loading import load_into
+from weightdecay.optim.rates import (
+    Coming,
+    Group,
+    check_decay,
+    checked_lr,
+    coming_of,
+    parts,
+    show,
+    write_rates,
+)
 from weightdecay.schedules import Cycle, Schedule, as_schedule
 
-Group: TypeAlias = dict[str, Any]
 AnySchedule: TypeAlias = Schedule | Callable[[int], float] | None
-#: α·η and λ of an update; λ is None where the algorithm does not decay.
-Coming: TypeAlias = tuple[float, float | None]
 
 # How far lr may be from what it should be before it counts as set by another hand: the rounding of
 # a float32 lr, of a scheduler's chained products, of another platform's cosine near its zero.
@@ -56,7 +62,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group, with its own α, λ and schedule; it joins at the update the others are at."""
-        self.defaults.setdefault("base", _checked_lr(self.defaults["lr"]))
+        self.defaults.setdefault("base", checked_lr(self.defaults["lr"]))
         group = {**self.defaults, **param_group}
         schedule = group.pop("schedule", self._schedule)
         schedule = None if schedule is None else as_schedule(schedule)
@@ -64,17 +70,17 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         group["scheduled"] = schedule is not None
         group["updates"] = self.param_groups[0]["updates"] if self.param_groups else 0
         if "weight_decay" in group:
-            group["normalized"] = _parts(group["weight_decay"])
+            group["normalized"] = parts(group["weight_decay"])
         self._check(group)
-        coming = _coming(group, schedule, group["updates"])
+        coming = coming_of(group, schedule, group["updates"])
         super().add_param_group(group)
         self._schedules.append(schedule)
-        _show([group], [coming])
+        show([group], [coming])
 
     def _set_rate(self, group: Group, schedule: Schedule | None, *, own: bool) -> None:
         lr = group["lr"]
         if not isinstance(lr, Tensor):
-            group["base"] = _checked_lr(lr) if own else group["base"]
+            group["base"] = checked_lr(lr) if own else group["base"]
             group["lr"] = group["base"]
             return
         # A tensor may be the lr of several groups. Then it holds α·η already, and α is theirs.
@@ -84,11 +90,11 @@ class ScheduledOptimizer(torch.optim.Optimizer):
                 if theirs != schedule:
                     group["lr"] = lr.clone()
                 return
-        group["base"] = _checked_lr(lr)
+        group["base"] = checked_lr(lr)
 
     def _check(self, group: Group) -> None:
         """Raise unless a new group's values are what the algorithm requires."""
-        _check_decay(group)
+        check_decay(group)
 
     @overload
     def step(self, closure: None = None) -> None: ...
@@ -109,7 +115,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         # All that can go wrong is looked at first: an update happens whole or not at all.
         multipliers = [self._multiplier(*pair) for pair in self._scheduled_groups()]
         coming = [
-            _coming(g, schedule, g["updates"] + 1) for g, schedule in self._scheduled_groups()
+            coming_of(g, schedule, g["updates"] + 1) for g, schedule in self._scheduled_groups()
         ]
         if self._make_update(multipliers):
             self._count(1, coming)
@@ -121,9 +127,9 @@ class ScheduledOptimizer(torch.optim.Optimizer):
             group["updates"] += updates
         if coming is None:
             coming = [
-                _coming(g, schedule, g["updates"]) for g, schedule in self._scheduled_groups()
+                coming_of(g, schedule, g["updates"]) for g, schedule in self._scheduled_groups()
             ]
-        _show(self.param_groups, coming)
+        show(self.param_groups, coming)
 
     @abstractmethod
     def _make_update(self, multipliers: list[float]) -> bool:
@@ -141,7 +147,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         """
         if any(float(group["lr"]) != 0 for group in self.param_groups):
             return False
-        if any(_coming(g, s, g["updates"])[0] != 0 for g, s in self._scheduled_groups() if s):
+        if any(coming_of(g, s, g["updates"])[0] != 0 for g, s in self._scheduled_groups() if s):
             return True
         fresh = not any(group["updates"] for group in self.param_groups)
         params = [param for group in self.param_groups for param in group["params"]]
@@ -153,7 +159,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
 
     def _multiplier(self, group: Group, schedule: Schedule | None) -> float:
         lr, base = float(group["lr"]), group["base"]
-        expected, decay = _coming(group, schedule, group["updates"])
+        expected, decay = coming_of(group, schedule, group["updates"])
         if not math.isclose(lr, expected, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE * base):
             raise RuntimeError(
                 f"`lr` must be {expected:g} for update {group['updates']}, as the schedule says, "
@@ -174,7 +180,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         return multiplier
 
     def _check_shown_decay(self, group: Group, expected: float, multiplier: float) -> None:
-        _check_decay(group)
+        check_decay(group)
         shown = group["weight_decay"]
         if not math.isclose(shown, expected, rel_tol=_RELATIVE):
             raise RuntimeError(
@@ -238,9 +244,9 @@ class ScheduledOptimizer(torch.optim.Optimizer):
                 f"`lr` must be a number or one number a group, got {len(values)} numbers for "
                 f"{len(self.param_groups)} groups."
             )
-        values = [_checked_lr(value) for value in values]
+        values = [checked_lr(value) for value in values]
         for group, value in zip(self.param_groups, values, strict=True):
-            _check_decay({**group, "base": value})
+            check_decay({**group, "base": value})
         etas = [float(g["lr"]) / g["base"] if g["base"] else 1.0 for g in self.param_groups]
         for group, value in zip(self.param_groups, values, strict=True):
             group["base"] = value
@@ -265,52 +271,3 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         super().__setstate__(state)
         if "differentiable" not in self.param_groups[0]:
             del self.defaults["differentiable"]  # torch puts it there; new groups would differ
-
-
-def _checked_lr(lr: object) -> float:
-    if isinstance(lr, Tensor):
-        if lr.numel() != 1 or lr.dtype not in (torch.float32, torch.float64):
-            raise ValueError(
-                "`lr` must be a number or a float32 or float64 tensor of one element, got a tensor "
-                f"of {lr.dtype} and shape {tuple(lr.shape)}."
-            )
-        lr = lr.item()
-    return checks.number("lr", lr, at_least=0)
-
-
-def _check_decay(group: Group) -> None:
-    if "weight_decay" not in group:
-        return
-    if group["normalized"] is None:
-        group["weight_decay"] = checked_weight_decay(group["weight_decay"])
-    if group["base"] == 0 and group["weight_decay"] != 0:
-        raise ValueError(
-            f"`lr` must be above 0 where weights decay, got {group['base']!r} with weight_decay "
-            f"{group['weight_decay']!r}. The decay is scheduled by η = lr/base, which 0 hides: to "
-            "decay without learning, use a tiny lr."
-        )
-
-
-def _parts(weight_decay: object) -> tuple[float, float, int | None] | None:
-    if not isinstance(weight_decay, Normalized):
-        return None
-    return weight_decay.value, weight_decay.power, weight_decay.steps
-
-
-def _coming(group: Group, schedule: Schedule | None, t: int) -> Coming:
-    """Return what update `t` should have; what others set by hand is taken as it stands."""
-    lr, decay = float(group["lr"]), group.get("weight_decay")
-    if schedule is not None:
-        lr = group["base"] * checks.number(f"schedule({t})", schedule(t), at_least=0)
-    if group.get("normalized") is not None:
-        length = None if schedule is None else schedule.cycle(t).length
-        decay = Normalized(*group["normalized"]).weight_decay(length)
-    return lr, decay
-
-
-def _show(groups: list[Group], coming: list[Coming]) -> None:
-    """Write α·η and λ where everyone can read them."""
-    write_rates(groups, [lr for lr, _ in coming])
-    for group, (_, decay) in zip(groups, coming, strict=True):
-        if decay is not None:
-            group["weight_decay"] = decay

@@ -1,6 +1,6 @@
-"""The multi-tensor kernel: one program a chunk of one tensor, and all it needs comes from tables.
+"""The multi-tensor kernel: one program a block of one tensor, and all it needs comes from tables.
 
-    chunks   [chunk, 2]           which tensor, and which chunk of it
+    blocks   [block, 2]           which tensor, and which block of it
     tensors  [9, tensor]          pointers to param, grad, up to three states and compensation;
                                   length, class and number in the optimizer
     rows     [row, class, WIDTH]  an update's numbers; a class is a group at a count of updates
@@ -78,14 +78,9 @@ def write(pointer, offsets, value, left, WHOLE: tl.constexpr):
 
 @triton.jit
 def update_block(
-    offsets,
-    left,
-    origin,
+    place,
     pointers,
     row,
-    factor,
-    update,
-    stream,
     ADAM: tl.constexpr,
     EXTRA: tl.constexpr,
     COMPENSATED: tl.constexpr,
@@ -94,6 +89,7 @@ def update_block(
     WHOLE: tl.constexpr,
 ):
     """Algorithm 1 or 2 on one block of elements."""
+    offsets, left, element, factor, update, stream = place
     param, grad, first, second, third, rest = pointers
     lr, decay, l2, blend, blend_sq, eps, correction, correction_sq = row
     theta = read(param, offsets, left, WHOLE)
@@ -131,9 +127,7 @@ def update_block(
         write(rest, offsets, nearest(lost, PARAM_TYPE), left, WHOLE)
         write(param, offsets, kept, left, WHOLE)
     else:
-        element = origin + offsets
         write(param, offsets, rounded(theta, element, update, stream, PARAM_TYPE), left, WHOLE)
-    element = origin + offsets
     if EXTRA != "plain":
         write(first, offsets, rounded(m, element, update, stream + 1, STATE_TYPE), left, WHOLE)
     if ADAM:
@@ -144,8 +138,8 @@ def update_block(
 
 
 @triton.jit
-def update_chunk(
-    chunks,
+def update_tensors(
+    blocks,
     tensors,
     rows,
     cursor,
@@ -160,17 +154,16 @@ def update_chunk(
     PARAM_TYPE: tl.constexpr,
     GRAD_TYPE: tl.constexpr,
     STATE_TYPE: tl.constexpr,
-    CHUNK: tl.constexpr,
     BLOCK: tl.constexpr,
     SCALED: tl.constexpr,
     ALIGNED: tl.constexpr,
 ):
-    """Update one chunk of one tensor; nothing where a gradient overflowed or no row is left."""
+    """Update one block of one tensor; nothing where a gradient overflowed or no row is left."""
     program = tl.program_id(0)
-    entry = tensors + tl.load(chunks + program * 2)
-    origin = tl.load(chunks + program * 2 + 1).to(tl.int64) * CHUNK
+    entry = tensors + tl.load(blocks + program * 2)
+    origin = tl.load(blocks + program * 2 + 1).to(tl.int64) * BLOCK
     at = tl.load(cursor)
-    left = tl.minimum(tl.load(entry + 6 * count) - origin, CHUNK).to(tl.int32)
+    left = tl.minimum(tl.load(entry + 6 * count) - origin, BLOCK).to(tl.int32)
     left = tl.where(at < ahead, left, 0)
     line = rows + (tl.minimum(at, ahead - 1) * classes + tl.load(entry + 7 * count)) * 16
     row = (
@@ -205,42 +198,13 @@ def update_chunk(
         rest = tl.multiple_of(rest, 16)
     pointers = (param, grad, first, second, third, rest)
 
-    for block in tl.static_range(CHUNK // BLOCK):
-        offsets = block * BLOCK + tl.arange(0, BLOCK)
-        if (block + 1) * BLOCK <= left:
-            update_block(
-                offsets,
-                left,
-                origin,
-                pointers,
-                row,
-                factor,
-                update,
-                stream,
-                ADAM,
-                EXTRA,
-                COMPENSATED,
-                PARAM_TYPE,
-                STATE_TYPE,
-                WHOLE=True,
-            )
-        elif block * BLOCK < left:
-            update_block(
-                offsets,
-                left,
-                origin,
-                pointers,
-                row,
-                factor,
-                update,
-                stream,
-                ADAM,
-                EXTRA,
-                COMPENSATED,
-                PARAM_TYPE,
-                STATE_TYPE,
-                WHOLE=False,
-            )
+    offsets = tl.arange(0, BLOCK)
+    place = (offsets, left, origin + offsets, factor, update, stream)
+    # A whole block needs no mask, and is read and written sixteen bytes at a time.
+    if left == BLOCK:
+        update_block(place, pointers, row, ADAM, EXTRA, COMPENSATED, PARAM_TYPE, STATE_TYPE, True)
+    elif left > 0:
+        update_block(place, pointers, row, ADAM, EXTRA, COMPENSATED, PARAM_TYPE, STATE_TYPE, False)
 
 
 @triton.jit
@@ -253,12 +217,12 @@ def advance_cursor(cursor, found_inf, SCALED: tl.constexpr):
 
 
 def launch(compiled, programs, arguments, warps):
-    """Launch `update_chunk`, and return it compiled: that can be launched again at less cost.
+    """Launch `update_tensors`, and return it compiled: that can be launched again at less cost.
 
     Triton looks at every argument to find what it has compiled. Where nothing it looks at can have
     changed, the compiled kernel is called directly, which saves most of a launch's time.
     """
     if compiled is None or INTERPRETED or VERSION < (3, 6):
-        return update_chunk[(programs,)](*arguments, num_warps=warps)
+        return update_tensors[(programs,)](*arguments, num_warps=warps)
     compiled[programs, 1, 1](*arguments)
     return compiled

@@ -29,8 +29,8 @@ Scaling: TypeAlias = tuple[Tensor, Tensor]
 
 #: Updates that CUDA graphs may make before the optimizer must be told.
 AHEAD = 1024
-# What the benchmark found best on an H200: elements a program, a block, and warps.
-CHUNK, BLOCK, WARPS = 1024, 1024, 4
+# Elements a program takes, and its warps: what the benchmark found best on an H200.
+BLOCK, WARPS = 1024, 4
 
 _FLOATS = (torch.float32, *SIXTEEN_BIT)
 _POINTERS = (
@@ -95,8 +95,8 @@ class Table:
         tensors[8] = [slot.number for slot in slots]
         self._aligned = not (tensors[:6] % 16).any()
         self._tensors_here, self._tensors = tensors, _upload(tensors.copy(), self._device)
-        chunks = _chunks(tensors[6])
-        self._programs, self._chunks = len(chunks), _upload(chunks, self._device)
+        blocks = _blocks(tensors[6])
+        self._programs, self._blocks = len(blocks), _upload(blocks, self._device)
         self._zero = _upload(np.zeros(1, dtype=np.int32), self._device)
         self._seen = self._pointers
         self._sent = Sent((1, len(self._classes), _program().WIDTH), self._device)
@@ -193,7 +193,7 @@ class Table:
     ) -> None:
         if not self._programs:
             return
-        pointers = self._chunks, tensors, rows, cursor, *(scaling or (cursor, cursor))
+        pointers = self._blocks, tensors, rows, cursor, *(scaling or (cursor, cursor))
         numbers = len(self.slots), len(self._classes), rows.shape[0]
         kind = aligned, scaling is not None, rows.shape[0]
         with self._on_device():
@@ -273,7 +273,7 @@ def _program() -> Any:
 def _constants(extra: str, compensated: bool, dtypes: Sequence[torch.dtype]) -> tuple[Any, ...]:
     """Return what the kernel is compiled for, in its order."""
     types = (_program().TYPES[dtype] for dtype in dtypes)
-    return (extra in ("adam", "amsgrad"), extra, compensated, *types, CHUNK, BLOCK)
+    return (extra in ("adam", "amsgrad"), extra, compensated, *types, BLOCK)
 
 
 def _numbers(group: Group, rate: Rate, step: float) -> list[float]:
@@ -288,8 +288,8 @@ def _numbers(group: Group, rate: Rate, step: float) -> list[float]:
     return [lr, decay, l2, 1 - beta1, 1 - beta2, eps, *corrections, sign]
 
 
-def _chunks(lengths: NDArray[np.int64]) -> NDArray[np.int32]:
-    counts = -(-lengths // CHUNK)
+def _blocks(lengths: NDArray[np.int64]) -> NDArray[np.int32]:
+    counts = -(-lengths // BLOCK)
     tensors = np.repeat(np.arange(len(lengths)), counts)
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.stack([tensors, within], axis=1).astype(np.int32)

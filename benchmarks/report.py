@@ -1,0 +1,97 @@
+"""The benchmark's tables and plot, from its committed rows.
+
+    python benchmarks/report.py            # rewrites the tables in README.md, and step.png
+
+The plot needs matplotlib: pip install -e '.[figures]'
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+README = HERE / "README.md"
+CONTENDERS = (
+    "weightdecay",
+    "torch fused",
+    "torch compiled",
+    "torch foreach",
+    "optimi",
+    "flashoptim",
+)
+TITLES = {"adamw": "AdamW", "sgdw": "SGDW (torch: SGD)"}
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    """Return the measurements of a file, without its first line."""
+    lines = (HERE / "results" / name).read_text(encoding="utf-8").splitlines()
+    return [row for line in lines if "contender" in (row := json.loads(line))]
+
+
+def table(found: list[dict[str, Any]]) -> str:
+    """Return one file's measurements as a Markdown table."""
+    names = [name for name in CONTENDERS if any(row["contender"] == name for row in found)]
+    floor = any(row["floor_ms"] for row in found)
+    head = ["", "parameters", *(["floor"] if floor else []), *names]
+    lines = [head, ["---"] * len(head)]
+    for algorithm, title in TITLES.items():
+        for size in dict.fromkeys(row["set"] for row in found):
+            of = {
+                row["contender"]: row
+                for row in found
+                if (row["set"], row["algorithm"]) == (size, algorithm)
+            }
+            least = [f"{of['weightdecay']['floor_ms']:.3g}"] if floor else []
+            lines.append([title, size, *least, *(_cell(of.get(name)) for name in names)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(row: dict[str, Any] | None) -> str:
+    if row is None or "wall_ms" not in row:
+        return "–"
+    wall = f"{row['wall_ms']:.3g}"
+    return f"{wall} ({row['graph_ms']:.3g})" if "graph_ms" in row else wall
+
+
+def plot(found: list[dict[str, Any]], path: Path) -> None:
+    """Draw the share of copy bandwidth that each contender reaches, against size."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+    single = [row for row in found if row["algorithm"] == "adamw" and "groups" not in row["set"]]
+    series = [("weightdecay, in a CUDA graph", "weightdecay", "graph_ms", "C0-o")]
+    series += [("torch fused, in a CUDA graph", "torch fused", "graph_ms", "C1-o")]
+    series += [(name, name, "wall_ms", f"C{number}--s") for number, name in enumerate(CONTENDERS)]
+    for label, name, key, style in series:
+        points = sorted(
+            (row["weights"], row["floor_ms"] / row[key])
+            for row in single
+            if row["contender"] == name and key in row
+        )
+        axes.plot(*zip(*points, strict=True), style, label=label, markersize=4)
+    axes.axhline(1, color="0.6", linewidth=0.8)
+    axes.set(xscale="log", xlabel="parameters", ylabel="share of copy bandwidth", ylim=(0, 1.05))
+    axes.set_title(
+        "One AdamW step, float32, one H200 (dashed: in a loop with the host)", fontsize=10
+    )
+    figure.legend(fontsize=8, frameon=False, loc="outside right upper")
+    figure.savefig(path, dpi=130)
+
+
+def main() -> None:
+    """Write the tables between their marks, and the plot."""
+    text = README.read_text(encoding="utf-8")
+    for device in ("h200", "cpu"):
+        mark = rf"(<!-- {device} -->\n).*?(\n<!-- /{device} -->)"
+        made = table(rows(f"step-{device}.jsonl"))
+        text = re.sub(mark, lambda m, made=made: m[1] + made + m[2], text, flags=re.DOTALL)
+    README.write_text(text, encoding="utf-8")
+    plot(rows("step-h200.jsonl"), HERE / "step.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""α, η and λ in a parameter group: checked as they come in, written where all can read them."""
+
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from weightdecay import checks
+from weightdecay.decay import Normalized, checked_weight_decay
+from weightdecay.schedules import Schedule
+
+Group: TypeAlias = dict[str, Any]
+#: α·η and λ of an update; λ is None where the algorithm does not decay.
+Coming: TypeAlias = tuple[float, float | None]
+
+
+def checked_lr(lr: object) -> float:
+    """Return α as a float, or say what it should have been."""
+    if isinstance(lr, Tensor):
+        if lr.numel() != 1 or lr.dtype not in (torch.float32, torch.float64):
+            raise ValueError(
+                "`lr` must be a number or a float32 or float64 tensor of one element, got a tensor "
+                f"of {lr.dtype} and shape {tuple(lr.shape)}."
+            )
+        lr = lr.item()
+    return checks.number("lr", lr, at_least=0)
+
+
+def check_decay(group: Group) -> None:
+    """Raise unless a group's λ is one, and has an α beside it to be scheduled by."""
+    if "weight_decay" not in group:
+        return
+    if group["normalized"] is None:
+        group["weight_decay"] = checked_weight_decay(group["weight_decay"])
+    if group["base"] == 0 and group["weight_decay"] != 0:
+        raise ValueError(
+            f"`lr` must be above 0 where weights decay, got {group['base']!r} with weight_decay "
+            f"{group['weight_decay']!r}. The decay is scheduled by η = lr/base, which 0 hides: to "
+            "decay without learning, use a tiny lr."
+        )
+
+
+def parts(weight_decay: object) -> tuple[float, float, int | None] | None:
+    """Return what a `Normalized` is made of, as plain numbers; None for anything else."""
+    if not isinstance(weight_decay, Normalized):
+        return None
+    return weight_decay.value, weight_decay.power, weight_decay.steps
+
+
+def coming_of(group: Group, schedule: Schedule | None, t: int) -> Coming:
+    """Return what update `t` should have; what others set by hand is taken as it stands."""
+    lr, decay = float(group["lr"]), group.get("weight_decay")
+    if schedule is not None:
+        lr = group["base"] * checks.number(f"schedule({t})", schedule(t), at_least=0)
+    if group.get("normalized") is not None:
+        length = None if schedule is None else schedule.cycle(t).length
+        decay = Normalized(*group["normalized"]).weight_decay(length)
+    return lr, decay
+
+
+def show(groups: list[Group], coming: list[Coming]) -> None:
+    """Write α·η and λ where everyone can read them."""
+    write_rates(groups, [lr for lr, _ in coming])
+    for group, (_, decay) in zip(groups, coming, strict=True):
+        if decay is not None:
+            group["weight_decay"] = decay
+
+
+def write_rates(groups: list[Group], rates: list[float]) -> None:
+    """Write each group's lr, into its tensor where it has one.
+
+    A tensor that several groups share stays shared as long as they agree.
+    """
+    written: dict[int, float] = {}
+    for group, rate in zip(groups, rates, strict=True):
+        if not isinstance(group["lr"], Tensor):
+            group["lr"] = rate
+            continue
+        if written.get(id(group["lr"]), rate) != rate:
+            group["lr"] = group["lr"].clone()
+        written[id(group["lr"])] = rate
+        group["lr"].fill_(rate)
