@@ -161,8 +161,8 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
     ),
     "a skipped update is counted": (
         "optim/elementwise.py",
-        "            return False\n",
-        "            return True\n",
+        "bool(scaling[0]):\n            return False",
+        "bool(scaling[0]):\n            return True",
         "kernels -k gradscaler",
     ),
     "a plan is never dropped": (
