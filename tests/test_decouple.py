@@ -181,6 +181,24 @@ def test_an_update_that_gradscaler_skips_decays_nothing() -> None:
     np.testing.assert_allclose(theta.detach(), start(), rtol=1e-6)
 
 
+def test_a_probe_leaves_no_trace_and_undoes_nothing() -> None:
+    """State made in __init__ keeps its keys; what was changed after the probe stays changed."""
+    for cls, options in ((torch.optim.Adagrad, {}), (torch.optim.NAdam, {"betas": (0.5, 0.9)})):
+        theta = parameter()
+        opt = decouple(cls)([theta], lr=0.1, weight_decay=0.1, schedule=Cosine(9))
+        theta.grad = torch.zeros_like(theta)
+        opt.param_groups[0]["lr"] = 0.0
+        opt.step()
+        opt.param_groups[0]["lr"] = 0.1
+        opt.rebase(0.05)
+        opt.param_groups[0].update(options)
+        advance(opt, 1)
+        assert list(opt.state) == [theta]
+        assert opt.param_groups[0]["base"] == 0.05
+        assert {k: opt.param_groups[0][k] for k in options} == options
+        opt.state_dict()
+
+
 def test_a_class_that_loads_in_its_own_way_does() -> None:
     class Own(torch.optim.RMSprop):
         loaded = 0

@@ -66,6 +66,10 @@ class _Adam(Elementwise):
         group["eps"] = checks.number("eps", group["eps"], at_least=0)
         checks.flag("amsgrad", group["amsgrad"])
 
+    def _keys(self, group: Group) -> set[str]:
+        keys = {"step", "exp_avg", "exp_avg_sq"}
+        return keys | {"max_exp_avg_sq"} if group["amsgrad"] else keys
+
     def _new_state(self, param: Tensor, group: Group) -> State:
         state = {
             "step": torch.tensor(0.0, dtype=torch.float32, device="cpu"),

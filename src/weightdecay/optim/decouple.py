@@ -103,22 +103,24 @@ class Decoupled(ScheduledOptimizer):
         """Let the class create its state by a step, of which nothing else remains."""
         if any(group["updates"] for group in self.param_groups):
             return
-        groups = [{k: v for k, v in g.items() if k != "params"} for g in self.param_groups]
-        unprobed = copy.deepcopy(dict(self.state.items())), groups
+        groups = [dict(group) for group in self.param_groups]
+        state = {param: copy.deepcopy(values) for param, values in self.state.items()}
         params = [param for group in self.param_groups for param in group["params"]]
         before = [param.detach().clone() for param in params]
         self._step_original()
         for param, old in zip(params, before, strict=True):
             param.copy_(old)
         # What a checkpoint may read stays there until the first update, or until one is loaded.
-        self._unprobed = unprobed if self._unprobed is None else self._unprobed
+        if self._unprobed is None:
+            pairs = zip(groups, self.param_groups, strict=True)
+            moved = [{k: v for k, v in old.items() if new[k] is not v} for old, new in pairs]
+            self._unprobed = state, moved
 
     def _restore(self, state: dict[Any, Any], groups: list[Group]) -> None:
         self.state.clear()
         self.state.update(state)
-        for group, values in zip(self.param_groups, groups, strict=True):
-            shown = {key: group[key] for key in ("lr", "weight_decay")}
-            group.update({**values, **shown})
+        for group, moved in zip(self.param_groups, groups, strict=True):
+            group.update(moved)
 
     def _step_original(self) -> None:
         """Run the class's own step, with its decay off and without hooks: ours fire them."""

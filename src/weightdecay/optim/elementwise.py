@@ -65,6 +65,10 @@ class Elementwise(ScheduledOptimizer):
         super().__init__(params, schedule=schedule, **defaults, **options)
 
     @abstractmethod
+    def _keys(self, group: Group) -> set[str]:
+        """Return the names of what a parameter's state must hold."""
+
+    @abstractmethod
     def _new_state(self, param: Tensor, group: Group) -> State:
         """Return the state of a parameter before its first update."""
 
@@ -99,6 +103,8 @@ class Elementwise(ScheduledOptimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         super().load_state_dict(state_dict)
         self._plan = None
+        if self._ahead is not None:
+            self._ahead.refill()
 
     def _make_update(self, multipliers: list[float]) -> bool:
         scaling = self._scaling()
@@ -114,7 +120,7 @@ class Elementwise(ScheduledOptimizer):
     def _capture(self, scaling: Scaling | None) -> None:
         """Record an update into the CUDA graph that is being captured; nothing is updated now."""
         grads = None if self._plan is None else self._plan.gradients()
-        if self._plan is None or grads is None or not self._plan.holds(grads):
+        if self._plan is None or grads is None or not self._plan.holds(grads, self.state):
             raise RuntimeError(
                 "An update of the same parameters must be made before a step is captured, or every "
                 "replay would begin their state anew. Make one outside the graph first."
@@ -152,6 +158,7 @@ class Elementwise(ScheduledOptimizer):
         found_inf = getattr(self, "found_inf", None)
         if found_inf is None:
             return None
+        found_inf = torch.as_tensor(found_inf)
         scale = getattr(self, "grad_scale", None)
         return found_inf, torch.ones_like(found_inf) if scale is None else scale
 
@@ -159,7 +166,7 @@ class Elementwise(ScheduledOptimizer):
         """Return a plan, and the gradients it is for."""
         if self._plan is not None:
             grads = self._plan.gradients()
-            if grads is not None and self._plan.holds(grads):
+            if grads is not None and self._plan.holds(grads, self.state):
                 return self._plan, grads
         self._plan = self._new_plan()
         grads = self._plan.gradients()
@@ -178,7 +185,12 @@ class Elementwise(ScheduledOptimizer):
                 state = self._state_of(param, self.param_groups[index])
                 slots.append(slot_of(param, state, group=index, number=number))
         return Plan(
-            slots, self.param_groups, idle=idle, kernel=self._kernel, reference=self._reference
+            slots,
+            self.param_groups,
+            self.state,
+            idle=idle,
+            kernel=self._kernel,
+            reference=self._reference,
         )
 
     def _state_of(self, param: Tensor, group: Group) -> State:
@@ -189,13 +201,28 @@ class Elementwise(ScheduledOptimizer):
                 "momentum move every row: use sparse=False, or param.grad.to_dense()."
             )
         state: State = self.state.get(param, {})
-        if not state:
-            state = self._new_state(param, group)
-            if param.dtype in SIXTEEN_BIT and group["rounding"] == "compensated":
-                state["compensation"] = torch.zeros_like(param)
-            if state:
-                self.state[param] = state
+        if not self._keys(group) <= state.keys():
+            state |= {k: v for k, v in self._new_state(param, group).items() if k not in state}
+        self._compensate(param, state, group)
+        for key, value in state.items():
+            if key != "step" and value.shape != param.shape:
+                raise ValueError(
+                    f"`{key}` must have its parameter's shape {tuple(param.shape)}, got "
+                    f"{tuple(value.shape)}: the state is another model's."
+                )
+        if state:
+            self.state[param] = state
         return state
+
+    def _compensate(self, param: Tensor, state: State, group: Group) -> None:
+        """Keep what rounding cuts off where the group asks for it, and there alone."""
+        rest = state.get("compensation")
+        wanted = param.dtype in SIXTEEN_BIT and group["rounding"] == "compensated"
+        if rest is not None and not (wanted and rest.dtype == param.dtype):
+            param.add_(state.pop("compensation").to(param.dtype))
+            rest = None
+        if wanted and rest is None:
+            state["compensation"] = torch.zeros_like(param)
 
     def _reference(self, slot: Slot, grad: Tensor, group: Group, multiplier: float) -> None:
         """Update one parameter as the paper's lines say: the specification of every kernel."""
@@ -216,7 +243,7 @@ class Elementwise(ScheduledOptimizer):
             _store(param, value, **seed)
         else:
             param.copy_(value)
-            rest.copy_(torch.where(value.isfinite(), value - param, 0.0))
+            _store(rest, torch.where(value.isfinite(), value - param, 0.0), **seed)
         for key, state in states.items():
             seed["stream"] += 1
             _store(state, wide[key], **seed)

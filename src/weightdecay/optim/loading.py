@@ -14,6 +14,9 @@ from torch import Tensor
 
 from weightdecay.optim.rates import Group, write_rates
 
+# What says how this run computes, whatever computed the state.
+_OF_THIS_RUN = ("scheduled", "rounding", "state_dtype")
+
 
 def load_into(optimizer: torch.optim.Optimizer, state_dict: dict[str, Any]) -> None:
     """Copy `state_dict` into `optimizer`, with torch's hooks around it."""
@@ -30,7 +33,11 @@ def load_into(optimizer: torch.optim.Optimizer, state_dict: dict[str, Any]) -> N
     for name, saved in state_dict["state"].items():
         if name in owner_of:
             param, group = owner_of[name]
-            loaded[param] = _merged(optimizer.state.get(param), saved, param, group)
+            kept = optimizer.state.get(param, {})  # which others may hold
+            merged = _merged(dict(kept), saved, param, group)
+            kept.clear()
+            kept.update(merged)
+            loaded[param] = kept
         else:  # state of no parameter, as torch keeps it
             loaded[name] = deepcopy(saved)
     optimizer.state.clear()
@@ -64,7 +71,8 @@ def _check(optimizer: torch.optim.Optimizer, saved_groups: list[Group]) -> None:
                 f"A state saved under a schedule must be loaded into a {name} with one, got none: "
                 "lr would stay where it was. Build with the same `schedule`."
             )
-        missing = sorted(key for key in optimizer.defaults if key in group and key not in saved)
+        own = [key for key in optimizer.defaults if key in group and key not in _OF_THIS_RUN]
+        missing = sorted(key for key in own if key not in saved)
         if missing:
             raise ValueError(
                 f"A state loaded into {name} must have been saved by {name}, got one whose groups "
@@ -95,7 +103,7 @@ def _merged(existing: Any, saved: Any, param: Tensor, group: Group, key: Any = N
 
 def _load_group(group: Group, saved: Group) -> None:
     for key, value in saved.items():
-        if key in ("params", "scheduled", "lr"):
+        if key in ("params", "lr", *_OF_THIS_RUN):
             continue
         if isinstance(value, Tensor):
             group[key] = value.item() if key in group else value.detach().clone()

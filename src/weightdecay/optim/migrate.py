@@ -79,7 +79,6 @@ def _group_from_torch(group: Group, decoupled: bool | None) -> Group:
     base = max(lr, *(float(group.get(key, 0.0)) for key in ("initial_lr", "max_lr")))
     converted = {key: group[key] for key in _SHARED if key in group}
     converted |= {"base": base, "updates": 0, "scheduled": False}
-    converted |= {"rounding": "stochastic", "state_dtype": "float32"}
     if "dampening" in group:
         if group["dampening"]:
             raise ValueError(

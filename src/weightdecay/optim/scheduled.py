@@ -112,7 +112,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         if self._is_probed():
             self._create_state()
             return loss
-        # All that can go wrong is looked at first: an update happens whole or not at all.
+        # What can be wrong with the numbers is looked at before anything is changed.
         multipliers = [self._multiplier(*pair) for pair in self._scheduled_groups()]
         coming = [
             coming_of(g, schedule, g["updates"] + 1) for g, schedule in self._scheduled_groups()

@@ -60,6 +60,9 @@ class _SGD(Elementwise):
                 "ahead along the momentum."
             )
 
+    def _keys(self, group: Group) -> set[str]:
+        return {"momentum_buffer"} if group["momentum"] else set()
+
     def _new_state(self, param: Tensor, group: Group) -> State:
         return {"momentum_buffer": zeros(param, group)} if group["momentum"] else {}
 

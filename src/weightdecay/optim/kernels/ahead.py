@@ -26,7 +26,7 @@ class Ahead:
         self._slots: dict[int, Slot] = {}
         self._scaled = False
         self._filled_for: list[Group] = []
-        self._used = 0
+        self._used = self._made = 0
 
     def capture(self, plan: Plan, grads: list[Tensor], scaling: Scaling | None) -> None:
         """Record an update of the parameters of a plan."""
@@ -39,10 +39,16 @@ class Ahead:
         self._slots = slots
         self._captured.append(plan.capture(grads, self._rates(), scaling))
         self._scaled = self._scaled or scaling is not None
-        self._filled_for, self._used = self._values(), 0
+        self._used = self._made = 0
+        self._filled_for = self._values()
 
     def replayed(self, updates: int) -> int:
         """Count replays, and return how many updates they made."""
+        if updates > 1 and len(self._captured) > 1:
+            raise RuntimeError(
+                f"`replayed` must be called after every replay where several steps are captured, "
+                f"got {updates} at once: it cannot be told which."
+            )
         self._used += updates
         if self._used > AHEAD:
             raise RuntimeError(
@@ -51,7 +57,8 @@ class Ahead:
             )
         made = updates
         if self._scaled:
-            made = max(replays.made() for tables in self._captured for replays in tables)
+            made = sum(max(r.made() for r in tables) for tables in self._captured) - self._made
+        self._made += made
         steps = [slot.state["step"] for slot in self._slots.values() if "step" in slot.state]
         if made and steps:
             torch._foreach_add_(steps, float(made))
@@ -59,12 +66,12 @@ class Ahead:
 
     def refill(self) -> None:
         """Write the table again where it is half used up, or no longer what is coming."""
-        several = self._scaled or len(self._captured) > 1
+        several = len(self._captured) > 1 and self._used
         if several or self._used > AHEAD // 2 or self._values() != self._filled_for:
             rates = self._rates()
             for replays in (replays for tables in self._captured for replays in tables):
                 replays.fill(rates)
-            self._used = 0
+            self._used = self._made = 0
             self._filled_for = self._values()
 
     def _values(self) -> list[Group]:
@@ -74,8 +81,12 @@ class Ahead:
             moving = {"params", "param_names", "updates"}
             moving |= {"lr"} if group["scheduled"] else set()
             moving |= {"weight_decay"} if group.get("normalized") else set()
-            kept = {key: value for key, value in group.items() if key not in moving}
-            values.append({**kept, "begun": group["updates"] - self._used})
+            kept = {
+                key: value.item() if isinstance(value, Tensor) else value
+                for key, value in group.items()
+                if key not in moving
+            }
+            values.append({**kept, "begun": group["updates"] - self._made})
         return values
 
     def _rates(self) -> list[Sequence[Rate]]:

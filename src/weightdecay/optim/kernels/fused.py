@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from weightdecay.optim.kernels import foreach
-from weightdecay.optim.kernels.slot import Columns, Group, Slot
+from weightdecay.optim.kernels.slot import Columns, Group, Slot, aligned_in_memory
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -22,10 +22,12 @@ def unfit(slot: Slot, grad: Tensor, group: Group) -> str | None:
     tensors = [slot.param, grad, *slot.states.values()]
     if any(tensor.device.type != "cpu" for tensor in tensors):
         return f"parameters on the CPU, got one on {slot.param.device}"
-    if not all(tensor.is_contiguous() for tensor in tensors):
+    if not aligned_in_memory(slot, grad):
         return "contiguous parameters and gradients, got a strided one"
     if group.get("nesterov"):
         return "momentum without nesterov, got nesterov=True"
+    if group.get("momentum") and slot.param.dtype is torch.float64:
+        return "float32 parameters, got float64: 1 − dampening would lose digits of the rate"
     return foreach.unfit(slot, grad, group)
 
 

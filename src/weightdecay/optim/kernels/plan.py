@@ -5,8 +5,8 @@ parameter is found out once, and an update only looks whether everything still s
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from itertools import repeat
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain, repeat
 from operator import is_, is_not
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from torch import Tensor
 from weightdecay.optim.kernels import foreach, fused, table
 from weightdecay.optim.kernels.slot import Columns, Group, Slot, State, local
 from weightdecay.optim.kernels.table import Rate, Replays, Scaling, Table
+from weightdecay.optim.rounding import SIXTEEN_BIT
 
 Step: TypeAlias = Callable[[Columns, list[Tensor], Group, float], None]
 Reference: TypeAlias = Callable[[Slot, Tensor, Group, float], None]
@@ -38,16 +39,20 @@ class Plan:
         self,
         slots: list[Slot],
         groups: list[Group],
+        states: Mapping[Any, State],
         *,
         idle: list[Tensor],
         kernel: str | None,
         reference: Reference,
     ) -> None:
         self.slots, self._groups, self._idle, self._reference = slots, groups, idle, reference
-        self._size = sum(len(group["params"]) for group in groups)
+        self._params = [param for group in groups for param in group["params"]]
+        self._flags = [_flags(group) for group in groups]
+        self._states = list(states.values())
         self._owners = [slot.owner for slot in slots]
         self._sharded = any(slot.param is not slot.owner for slot in slots)
         self.steps = _share_steps(slots)
+        self._version = self.steps._version
         self._tables: list[tuple[Table, list[int]]] = []
         self._lists: list[tuple[Step, Columns, list[int]]] = []
         self._singles: list[int] = []
@@ -73,7 +78,8 @@ class Plan:
                 self._found += [(slot.state, dict(slot.state)) for slot in members]
             else:
                 algorithm = "adam" if "betas" in groups[members[0].group] else "sgd"
-                self._lists.append((_STEPS[chosen, algorithm], Columns(members), indices))
+                columns = Columns(members, [grads[index] for index in indices])
+                self._lists.append((_STEPS[chosen, algorithm], columns, indices))
 
     def gradients(self) -> list[Tensor] | None:
         """Return the gradients, or None where others have one than did."""
@@ -84,16 +90,16 @@ class Plan:
             return None
         return list(map(local, grads)) if self._sharded else grads
 
-    def holds(self, grads: list[Tensor]) -> bool:
-        """Whether all that was found out about parameters and states is still so."""
+    def holds(self, grads: list[Tensor], states: Mapping[Any, State]) -> bool:
+        """Whether all that was found out about groups, parameters and states is still so."""
         return (
-            self._size == sum(len(group["params"]) for group in self._groups)
+            self._flags == [_flags(group) for group in self._groups]
+            and _same(chain.from_iterable(g["params"] for g in self._groups), self._params)
+            and _same(states.values(), self._states)
+            and self.steps._version == self._version
             and all(entry.stands(_pick(grads, of)) for entry, of in self._tables)
-            and all(
-                columns.stand() and all(map(Tensor.is_contiguous, _pick(grads, of)))
-                for _, columns, of in self._lists
-            )
-            and all(all(map(is_, now.values(), then.values())) for now, then in self._found)
+            and all(columns.stand(_pick(grads, of)) for _, columns, of in self._lists)
+            and all(_same(now.values(), then.values()) for now, then in self._found)
         )
 
     def run(
@@ -101,18 +107,19 @@ class Plan:
     ) -> None:
         """Make one update; `scaling` is what gradients are to be divided by."""
         self.steps += 1  # line 4
+        self._version = self.steps._version
         rates = [_rate(*pair) for pair in zip(self._groups, multipliers, strict=True)]
         for entry, _ in self._tables:
             entry.run(rates, scaling)
-        if scaling is not None and (self._lists or self._singles):
-            grads = [grad / scaling[1].to(grad.device) for grad in grads]
         for step, columns, of in self._lists:
             number = self.slots[of[0]].group
-            step(columns, _pick(grads, of), self._groups[number], multipliers[number])
+            divided = _unscaled(_pick(grads, of), scaling)
+            step(columns, divided, self._groups[number], multipliers[number])
         for index in self._singles:
             slot = self.slots[index]
             group, multiplier = self._groups[slot.group], multipliers[slot.group]
-            self._reference(slot, grads[index], group, multiplier)
+            [grad] = _unscaled([grads[index]], scaling)
+            self._reference(slot, grad, group, multiplier)
 
     def capture(
         self, grads: list[Tensor], rates: Sequence[Sequence[Rate]], scaling: Scaling | None
@@ -127,6 +134,25 @@ class Plan:
                 "numbers from Python, which a replay does not run."
             )
         return [entry.capture(_pick(grads, of), rates, scaling) for entry, of in self._tables]
+
+
+def _same(now: Iterable[Any], then: Collection[Any]) -> bool:
+    """Whether these are the very same things, in the same order."""
+    found = list(now)
+    return len(found) == len(then) and all(map(is_, found, then))
+
+
+def _flags(group: Group) -> tuple[Any, ...]:
+    """Return what decides which states and which kernel a group needs."""
+    switches = group.get("amsgrad"), group.get("nesterov"), bool(group.get("momentum"))
+    return len(group["params"]), *switches
+
+
+def _unscaled(grads: list[Tensor], scaling: Scaling | None) -> list[Tensor]:
+    if scaling is None:
+        return grads
+    wide = (grad.float() if grad.dtype in SIXTEEN_BIT else grad for grad in grads)
+    return [grad / scaling[1].to(grad.device) for grad in wide]
 
 
 def _rate(group: Group, multiplier: float) -> Rate:

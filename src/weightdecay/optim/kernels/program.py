@@ -124,7 +124,7 @@ def update_block(
     if COMPENSATED:
         kept = nearest(theta, PARAM_TYPE)
         lost = tl.where(tl.abs(theta) < float("inf"), theta - kept.to(tl.float32), 0.0)
-        write(rest, offsets, nearest(lost, PARAM_TYPE), left, WHOLE)
+        write(rest, offsets, rounded(lost, element, update, stream, PARAM_TYPE), left, WHOLE)
         write(param, offsets, kept, left, WHOLE)
     else:
         write(param, offsets, rounded(theta, element, update, stream, PARAM_TYPE), left, WHOLE)

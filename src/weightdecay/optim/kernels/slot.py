@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from operator import is_, itemgetter
 from typing import Any, TypeAlias
 
+import torch
 from torch import Tensor
 
 Group: TypeAlias = dict[str, Any]
@@ -42,19 +43,39 @@ def local(tensor: Tensor) -> Tensor:
     return tensor if to_local is None else to_local()
 
 
+def aligned_in_memory(slot: Slot, grad: Tensor) -> bool:
+    """Whether the n-th element in memory is the same one in all tensors, with no gaps between."""
+    tensors = [slot.param, grad, *slot.states.values()]
+    if all(tensor.is_contiguous() for tensor in tensors):
+        return True
+    # Channels last, say; rounding at random goes by an element's place, so not in 16 bits.
+    strides = {tensor.stride() for tensor in tensors}
+    dense = torch.ops.aten.is_non_overlapping_and_dense(slot.param)
+    return len(strides) == 1 and dense and slot.param.dtype is torch.float32
+
+
 class Columns:
     """Slots as the lists that multi-tensor operations take."""
 
-    def __init__(self, slots: Sequence[Slot]) -> None:
+    def __init__(self, slots: Sequence[Slot], grads: Sequence[Tensor]) -> None:
         self.params = [slot.param for slot in slots]
         self.states = {key: [slot.states[key] for slot in slots] for key in slots[0].states}
         self.steps = [slot.state["step"] for slot in slots if "step" in slot.state]
         self._records = [slot.state for slot in slots]
-        self._whole = {key: [slot.state[key] for slot in slots] for key in slots[0].states}
+        self._whole = {key: [slot.state[key] for slot in slots] for key in slots[0].state}
+        self.pointers = list(map(Tensor.data_ptr, self.params))
+        self._contiguous = all(map(Tensor.is_contiguous, grads))
+        self._strides = list(map(Tensor.stride, grads))
 
-    def stand(self) -> bool:
-        """Whether every state is still the tensor it was."""
-        return all(
+    def stand(self, grads: Sequence[Tensor]) -> bool:
+        """Whether parameters and states are where they were, and gradients of the same kind."""
+        if list(map(Tensor.data_ptr, self.params)) != self.pointers:
+            return False
+        if not all(
             all(map(is_, map(itemgetter(key), self._records), column))
             for key, column in self._whole.items()
-        )
+        ):
+            return False
+        if self._contiguous:
+            return all(map(Tensor.is_contiguous, grads))
+        return list(map(Tensor.stride, grads)) == self._strides

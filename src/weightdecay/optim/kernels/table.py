@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from weightdecay.optim.kernels.slot import Columns, Group, Slot
+from weightdecay.optim.kernels.slot import Columns, Group, Slot, aligned_in_memory
 from weightdecay.optim.rounding import SIXTEEN_BIT
 
 #: A group's α·η and λ·η.
@@ -54,7 +54,9 @@ def unfit(slot: Slot, grad: Tensor, group: Group) -> str | None:
         return "gradients and states on the parameter's device, got another"
     if any(tensor.dtype not in _FLOATS for tensor in tensors):
         return f"float32, bfloat16 or float16 parameters, got {slot.param.dtype}"
-    if not all(tensor.is_contiguous() for tensor in tensors):
+    if len({state.dtype for key, state in slot.states.items() if key != "compensation"}) > 1:
+        return "states of one dtype, got several"
+    if not aligned_in_memory(slot, grad):
         return "contiguous parameters and gradients, got a strided one"
     return None
 
@@ -78,15 +80,15 @@ class Table:
 
     def __init__(self, slots: Sequence[Slot], grads: list[Tensor], groups: list[Group]) -> None:
         self.slots, self._groups = list(slots), groups
-        self._columns = Columns(slots)
+        self._columns = Columns(slots, grads)
         self._device, extra, compensated, *dtypes = kind(slots[0], grads[0], groups[slots[0].group])
         self._constants = _constants(extra, compensated, dtypes)
         places = [(slot.group, float(slot.state.get("step", 0))) for slot in slots]
         self._classes = list(dict.fromkeys(places))
         self._class_of = [self._classes.index(place) for place in places]
         tensors = np.zeros((9, len(slots)), dtype=np.int64)
-        self._pointers = [list(map(Tensor.data_ptr, t)) for t in (self._columns.params, grads)]
-        tensors[:2] = self._pointers
+        self._pointers = list(map(Tensor.data_ptr, grads))
+        tensors[:2] = self._columns.pointers, self._pointers
         for row, key in _POINTERS:
             if key in self._columns.states:
                 tensors[row] = list(map(Tensor.data_ptr, self._columns.states[key]))
@@ -106,18 +108,18 @@ class Table:
 
     def stands(self, grads: list[Tensor]) -> bool:
         """Whether the tables can serve these gradients, with new pointers at the most."""
-        if not self._columns.stand():
-            return False
         try:
-            self._seen = [list(map(Tensor.data_ptr, t)) for t in (self._columns.params, grads)]
+            self._seen = list(map(Tensor.data_ptr, grads))
         except TypeError:  # a gradient is None: others have one than had
             return False
-        return self._seen == self._pointers or all(map(Tensor.is_contiguous, grads))
+        return self._columns.stand(grads)
 
     def run(self, rates: Sequence[Rate], scaling: Scaling | None) -> None:
         """Make an update at each group's rate, with the gradients that were last looked at."""
         self._send_pointers()
         rows = self._sent.send(lambda out: self._rows([rates], out))
+        if scaling is not None:
+            scaling = scaling[0].to(self._device), scaling[1].to(self._device)
         self._launch(self._tensors, rows, self._zero, self._aligned, scaling)
         self._made += 1
         if self._staging is None and self._device.type == "cuda":
@@ -145,8 +147,8 @@ class Table:
             raise RuntimeError(
                 "An update must have been made since the last capture to capture another, got none."
             )
-        pointers = [list(map(Tensor.data_ptr, t)) for t in (self._columns.params, grads)]
-        tensors = np.array([*pointers, *self._tensors_here[2:]])
+        tensors = self._tensors_here.copy()
+        tensors[1] = list(map(Tensor.data_ptr, grads))
         replays = Replays(self, tensors, self._rows(rates), staging)
         aligned = not (tensors[:6] % 16).any()
         self._launch(replays.tensors, replays.rows, replays.cursor, aligned, scaling)
@@ -164,14 +166,10 @@ class Table:
         return self._rows(rates)
 
     def _send_pointers(self) -> None:
-        if self._seen == self._pointers:
-            return
-        for row, (new, old) in enumerate(zip(self._seen, self._pointers, strict=True)):
-            if new != old:
-                self._tensors_here[row] = new
-                self._tensors[row] = _upload(self._tensors_here[row].copy(), self._device)
-        self._pointers = self._seen
-        self._aligned = not (self._tensors_here[:6] % 16).any()
+        if self._seen != self._pointers:
+            self._pointers = self._tensors_here[1] = self._seen
+            self._tensors[1] = _upload(self._tensors_here[1].copy(), self._device)
+            self._aligned = not (self._tensors_here[:6] % 16).any()
 
     def _rows(
         self, rates: Sequence[Sequence[Rate]], out: NDArray[np.float32] | None = None
