@@ -167,7 +167,7 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
     ),
     "a plan is never dropped": (
         "optim/elementwise.py",
-        "if grads is not None and self._plan.holds(grads):",
+        "if grads is not None and self._plan.holds(grads, self.state):",
         "if grads is not None:",
         "kernels -k replaced",
     ),
