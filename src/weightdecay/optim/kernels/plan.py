@@ -5,7 +5,7 @@ parameter is found out once, and an update only looks whether everything still s
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain, repeat
 from operator import is_, is_not
 from typing import Any, TypeAlias
@@ -94,7 +94,7 @@ class Plan:
         """Whether all that was found out about groups, parameters and states is still so."""
         return (
             self._flags == [_flags(group) for group in self._groups]
-            and _same(chain.from_iterable(g["params"] for g in self._groups), self._params)
+            and all(map(is_, chain.from_iterable(g["params"] for g in self._groups), self._params))
             and _same(states.values(), self._states)
             and self.steps._version == self._version
             and all(entry.stands(_pick(grads, of)) for entry, of in self._tables)
@@ -136,10 +136,9 @@ class Plan:
         return [entry.capture(_pick(grads, of), rates, scaling) for entry, of in self._tables]
 
 
-def _same(now: Iterable[Any], then: Collection[Any]) -> bool:
+def _same(now: Collection[Any], then: Collection[Any]) -> bool:
     """Whether these are the very same things, in the same order."""
-    found = list(now)
-    return len(found) == len(then) and all(map(is_, found, then))
+    return len(now) == len(then) and all(map(is_, now, then))
 
 
 def _flags(group: Group) -> tuple[Any, ...]:
