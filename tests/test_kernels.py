@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.cases import CASES, Case, advance, every_case, parameter, start, weights
 from weightdecay import SGDW, AdamW, Cosine, Normalized, WarmRestarts, Warmup, from_torch
+from weightdecay.optim.kernels import table
 
 KERNELS = ("foreach", *(["fused"] if torch.get_default_device().type == "cpu" else []), "triton")
 FASTER = {
@@ -324,6 +325,12 @@ def test_a_kernel_that_cannot_serve_says_what_it_wants(kernel: str, param: Any, 
     theta.grad = torch.ones_like(theta)
     with pytest.raises(RuntimeError, match=rf"kernel='{kernel}' must be given .*{text}"):
         opt.step()
+
+
+def test_without_triton_its_kernel_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "find_spec", lambda _: None)
+    with pytest.raises(RuntimeError, match="triton, which is not installed: pip install triton"):
+        one("triton")
 
 
 def test_fused_sgd_with_nesterov_says_so() -> None:

@@ -57,10 +57,11 @@ class Decoupled(ScheduledOptimizer):
         self._begin(schedule)
         if "weight_decay" in inspect.signature(self.original.__init__).parameters:
             options["weight_decay"] = 0.0
-        groups: Any = params if isinstance(params, Tensor) else list(params)
-        if isinstance(groups, list) and groups and not isinstance(groups[0], dict):
-            groups = [{"params": groups}]
-        if isinstance(groups, list):
+        groups: Any = params  # a lone tensor is for torch to refuse
+        if not isinstance(params, Tensor):
+            groups = list(params)
+            if groups and not isinstance(groups[0], dict):
+                groups = [{"params": groups}]
             groups = [{"weight_decay": weight_decay, **group} for group in groups]
         self.original.__init__(self, groups, *args, **options)
         self.defaults["weight_decay"] = weight_decay

@@ -5,15 +5,14 @@ for the next `AHEAD` updates, and again before they are used up.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from weightdecay.decay import Normalized
 from weightdecay.optim.kernels.plan import Plan
-from weightdecay.optim.kernels.slot import Group, Slot
+from weightdecay.optim.kernels.slot import Slot
 from weightdecay.optim.kernels.table import AHEAD, Rate, Replays, Scaling
+from weightdecay.optim.rates import Group, coming_of
 from weightdecay.schedules import Schedule
 
 
@@ -90,24 +89,10 @@ class Ahead:
         return values
 
     def _rates(self) -> list[Sequence[Rate]]:
-        known: dict[Any, list[tuple[float, float | None]]] = {}
         columns = []
         for group, schedule in zip(self._groups, self._schedules, strict=True):
-            key = schedule, group["updates"], group.get("normalized")
-            if schedule is not None and key not in known:
-                known[key] = [_ahead(group, schedule, t) for t in range(AHEAD)]
-            constant = float(group["lr"]) / group["base"] if group["base"] else 1.0
-            coming = [(constant, None)] * AHEAD if schedule is None else known[key]
-            base, shown = group["base"], group.get("weight_decay", 0.0)
-            columns.append(
-                [(base * eta, eta * (shown if decay is None else decay)) for eta, decay in coming]
-            )
+            first, base = group["updates"], group["base"] or 1.0
+            ahead = range(first, first + AHEAD) if schedule is not None else [first] * AHEAD
+            coming = (coming_of(group, schedule, t) for t in ahead)
+            columns.append([(lr, (decay or 0.0) * lr / base) for lr, decay in coming])
         return list(zip(*columns, strict=True))
-
-
-def _ahead(group: Group, schedule: Schedule, ahead: int) -> tuple[float, float | None]:
-    t = group["updates"] + ahead
-    if group.get("normalized") is None:
-        return schedule(t), None
-    decay = Normalized(*group["normalized"]).weight_decay(schedule.cycle(t).length)
-    return schedule(t), decay

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from weightdecay.optim.kernels.slot import Columns, Group, Slot
+from weightdecay.optim.kernels.slot import Columns, Slot
+from weightdecay.optim.rates import Group
 
 
 def unfit(slot: Slot, grad: Tensor, group: Group) -> str | None:

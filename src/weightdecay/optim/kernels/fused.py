@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from weightdecay.optim.kernels import foreach
-from weightdecay.optim.kernels.slot import Columns, Group, Slot, aligned_in_memory
+from weightdecay.optim.kernels.slot import Columns, Slot, aligned_in_memory
+from weightdecay.optim.rates import Group
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from weightdecay.optim.kernels import foreach, fused, table
-from weightdecay.optim.kernels.slot import Columns, Group, Slot, State, local
+from weightdecay.optim.kernels.slot import Columns, Slot, State, local
 from weightdecay.optim.kernels.table import Rate, Replays, Scaling, Table
+from weightdecay.optim.rates import Group
 from weightdecay.optim.rounding import SIXTEEN_BIT
 
 Step: TypeAlias = Callable[[Columns, list[Tensor], Group, float], None]

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-Group: TypeAlias = dict[str, Any]
 State: TypeAlias = dict[str, Any]
 
 

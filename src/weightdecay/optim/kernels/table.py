@@ -17,7 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from weightdecay.optim.kernels.slot import Columns, Group, Slot, aligned_in_memory
+from weightdecay.optim.kernels.slot import Columns, Slot, aligned_in_memory
+from weightdecay.optim.rates import Group
 from weightdecay.optim.rounding import SIXTEEN_BIT
 
 #: A group's α·η and λ·η.
