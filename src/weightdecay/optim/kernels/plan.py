@@ -5,13 +5,14 @@ parameter is found out once, and an update only looks whether everything still s
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, repeat
-from operator import is_, is_not
-from typing import Any, TypeAlias
+from operator import is_not
+from typing import Any, NoReturn, TypeAlias
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from weightdecay.optim.kernels import foreach, fused, table
 from weightdecay.optim.kernels.slot import Columns, Slot, State, local
@@ -49,15 +50,14 @@ class Plan:
         self.slots, self._groups, self._idle, self._reference = slots, groups, idle, reference
         self._params = [param for group in groups for param in group["params"]]
         self._flags = [_flags(group) for group in groups]
-        self._states = list(states.values())
         self._owners = [slot.owner for slot in slots]
         self._sharded = any(slot.param is not slot.owner for slot in slots)
         self.steps = _share_steps(slots)
         self._version = self.steps._version
+        self._states = [dict(state) for state in states.values()]
         self._tables: list[tuple[Table, list[int]]] = []
         self._lists: list[tuple[Step, Columns, list[int]]] = []
         self._singles: list[int] = []
-        self._found: list[tuple[State, State]] = []
         grads = self.gradients()
         assert grads is not None
         batches: dict[Any, list[int]] = defaultdict(list)
@@ -76,7 +76,6 @@ class Plan:
                 self._tables.append((entry, indices))
             elif chosen == "reference":
                 self._singles += indices
-                self._found += [(slot.state, dict(slot.state)) for slot in members]
             else:
                 algorithm = "adam" if "betas" in groups[members[0].group] else "sgd"
                 columns = Columns(members, [grads[index] for index in indices])
@@ -95,12 +94,11 @@ class Plan:
         """Whether all that was found out about groups, parameters and states is still so."""
         return (
             self._flags == [_flags(group) for group in self._groups]
-            and all(map(is_, chain.from_iterable(g["params"] for g in self._groups), self._params))
+            and _same(chain.from_iterable(g["params"] for g in self._groups), self._params)
             and _same(states.values(), self._states)
             and self.steps._version == self._version
             and all(entry.stands(_pick(grads, of)) for entry, of in self._tables)
             and all(columns.stand(_pick(grads, of)) for _, columns, of in self._lists)
-            and all(_same(now.values(), then.values()) for now, then in self._found)
         )
 
     def run(
@@ -137,9 +135,29 @@ class Plan:
         return [entry.capture(_pick(grads, of), rates, scaling) for entry, of in self._tables]
 
 
-def _same(now: Collection[Any], then: Collection[Any]) -> bool:
-    """Whether these are the very same things, in the same order."""
-    return len(now) == len(then) and all(map(is_, now, then))
+class _OtherTensorError(Exception):
+    """Two tensors were compared that are not the same one."""
+
+
+class _ByIdentity(TorchFunctionMode):
+    def __torch_function__(self, *_: Any, **__: Any) -> NoReturn:
+        raise _OtherTensorError
+
+
+_BY_IDENTITY = _ByIdentity()
+
+
+def _same(now: Iterable[Any], then: list[Any]) -> bool:
+    """Whether these are the very same tensors, or dictionaries of them, in the same order.
+
+    Lists and dictionaries ask their members for == only where they are not the same object. So one
+    comparison looks at thousands of tensors in C, and torch tells us of the first that is another.
+    """
+    try:
+        with _BY_IDENTITY:
+            return list(now) == then
+    except _OtherTensorError:
+        return False
 
 
 def _flags(group: Group) -> tuple[Any, ...]:

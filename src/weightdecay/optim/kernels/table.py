@@ -215,18 +215,19 @@ class Sent:
         self._there = torch.zeros(shape, dtype=torch.float32, device=device)
         pinned = device.type == "cuda"
         ring = (AHEAD, *shape) if pinned else (1, *shape)
-        self._ring = torch.zeros(ring, dtype=torch.float32, device="cpu", pin_memory=pinned)
-        self._array = self._ring.numpy()
+        here = torch.zeros(ring, dtype=torch.float32, device="cpu", pin_memory=pinned)
+        self._ring = list(zip(here, here.numpy(), strict=True))
         self._next = 0
 
     def send(self, write: Callable[[NDArray[np.float32]], Any]) -> Tensor:
         """Write the numbers, and return them on the device."""
-        if self._next == len(self._array):  # once round: what was sent has surely arrived
+        if self._next == len(self._ring):  # once round: what was sent has surely arrived
             self._next = 0
             if self._there.is_cuda:
                 torch.cuda.current_stream(self._there.device).synchronize()
-        write(self._array[self._next])
-        self._there.copy_(self._ring[self._next], non_blocking=True)
+        here, numbers = self._ring[self._next]
+        write(numbers)
+        self._there.copy_(here, non_blocking=True)
         self._next += 1
         return self._there
 
