@@ -92,6 +92,20 @@ def test_a_thousand_steps_agree_to_1e_5(case: Case, kernel: str) -> None:
     np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("kernel", ["reference", "foreach", None])
+@pytest.mark.parametrize("name", ["sgdw", "adamw"])
+def test_decay_alone_adds_no_bias(name: str, kernel: str | None) -> None:
+    """The same λ a thousand times: its rounding must not always go the same way."""
+    theta = parameter(start(60) + 1, torch.float32)
+    opt = CASES[name].build([theta], kernel=kernel, weight_decay=3.3e-5)
+    before = theta.detach().double()
+    theta.grad = torch.zeros_like(theta)
+    for _ in range(1000):
+        opt.step()
+    kept = (theta.detach().double().norm() / before.norm()).item()
+    assert kept == pytest.approx((1 - 3.3e-5) ** 1000, rel=3e-6)
+
+
 @pytest.mark.parametrize("kernel", ["foreach", None])
 @every_case
 def test_float64_agrees_to_1e_12(case: Case, kernel: str | None) -> None:

@@ -149,9 +149,9 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
     ),
     "always rounding the factor of decay alike": (
         "optim/kernels/fused.py",
-        "        below -= 2.0**-24",
-        "        return below",
-        "kernels -k thousand_steps",
+        "% 1 < share else",
+        "% 1 < 2 else",
+        "kernels -k no_bias",
     ),
     "the kernel decays by lr": (
         "optim/kernels/program.py",

@@ -58,10 +58,25 @@ def adam(columns: Columns, grads: list[Tensor], group: Group, multiplier: float)
 
 
 def sgd(columns: Columns, grads: list[Tensor], group: Group, multiplier: float) -> None:
-    """Algorithm 1: what torch calls dampening puts η·α inside the momentum."""
+    """Algorithm 1: what torch calls dampening puts η·α inside the momentum.
+
+    Decay is descent along the weights themselves, at rate η·λ. A multi-tensor multiplication would
+    be a call a tensor on the CPU, and slower than all the rest where tensors are many.
+    """
     rate, momentum = multiplier * group["base"], group["momentum"]
     if group.get("weight_decay"):
-        torch._foreach_mul_(columns.params, _factor(columns, group, multiplier))
+        torch._fused_sgd_(
+            columns.params,
+            columns.params,
+            [],
+            weight_decay=0.0,
+            momentum=0.0,
+            lr=multiplier * group["weight_decay"],
+            dampening=0.0,
+            nesterov=False,
+            maximize=False,
+            is_first_step=False,
+        )
     torch._fused_sgd_(
         columns.params,
         grads,
