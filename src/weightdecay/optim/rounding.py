@@ -8,14 +8,12 @@ times its number in the optimizer, and its states have the three after it. So th
 a resumed run sees the bits it would have seen, and every replica of a weight rounds alike.
 """
 
-from typing import TypeVar
-
 import torch
 from torch import Tensor
 
+from weightdecay.words import WORD, scramble
+
 SIXTEEN_BIT = (torch.bfloat16, torch.float16)
-_WORD = 0xFFFFFFFF
-_Words = TypeVar("_Words", int, Tensor)
 
 
 def round_into(tensor: Tensor, value: Tensor, *, update: int, stream: int) -> None:
@@ -44,13 +42,6 @@ def stochastic_round(value: Tensor, noise: Tensor, dtype: torch.dtype) -> Tensor
 
 def random_words(numel: int, *, update: int, stream: int, device: torch.device) -> Tensor:
     """Return a 32-bit word for each element, as int64: a hash of its place in the run."""
-    seed = _scramble(update * 0x9E3779B9 + stream & _WORD)
-    return _scramble(torch.arange(numel, device=device) + seed & _WORD)
-
-
-def _scramble(word: _Words) -> _Words:
-    # A bijection in which every bit of the input moves about half of the output's bits; the
-    # multipliers are those that C. Wellons' search for the least biased ones found.
-    for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
-        word = (word ^ (word >> shift)) * factor & _WORD
-    return word ^ (word >> 15)
+    seed = scramble(update * 0x9E3779B9 + stream & WORD)
+    words: Tensor = scramble(torch.arange(numel, device=device) + seed & WORD)
+    return words

@@ -24,7 +24,7 @@ WIDTH = 16  # the numbers a row has, padded to half a cache line
 
 @triton.jit
 def scramble(word):
-    """The twin of rounding._scramble, on 32-bit words."""
+    """The twin of words.scramble, on 32-bit words."""
     word = (word ^ (word >> 16)) * 0x21F0AAAD
     word = (word ^ (word >> 15)) * 0x735A2D97
     return word ^ (word >> 15)

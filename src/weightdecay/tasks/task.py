@@ -1,0 +1,91 @@
+"""What can be trained: data, how a batch of it becomes a model's input, and the models that fit."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from weightdecay import checks
+from weightdecay.words import word
+
+#: From a batch as it is stored, and a random word an example or None, to a model's input. The words
+#: are those to augment by; without them, at evaluation, nothing may be random.
+Prepare: TypeAlias = Callable[[Tensor, Tensor | None], Tensor]
+#: From options, and a `generator` to draw the first weights from, to a model.
+Builder: TypeAlias = Callable[..., nn.Module]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Inputs as they are stored, uint8 where they can be, and the classes they belong to.
+
+    `targets` has an int64 class for each example, or for each position of each example.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __getitem__(self, index: Tensor | slice) -> "Examples":
+        return Examples(self.inputs[index], self.targets[index])
+
+    def to(self, device: torch.device | str) -> "Examples":
+        """Return the same examples on a device."""
+        return Examples(self.inputs.to(device), self.targets.to(device))
+
+
+def as_float(batch: Tensor, words: Tensor | None) -> Tensor:
+    """Leave a batch as it is, but for its dtype."""
+    del words
+    return batch.float()
+
+
+@dataclass(frozen=True)
+class Task:
+    """Data and models under one name. The first model is the one meant where none is named.
+
+    `choices` is the data that choices are made on; a task comes without, and `split` holds some of
+    its training data out.
+    """
+
+    name: str
+    train: Examples
+    test: Examples
+    classes: int
+    models: Mapping[str, Builder]
+    prepare: Prepare = as_float
+    choices: Examples | None = None
+
+    def to(self, device: torch.device | str) -> "Task":
+        """Return the same task with its data on a device."""
+        parts = {"train": self.train, "test": self.test, "choices": self.choices}
+        return replace(self, **{k: v and v.to(device) for k, v in parts.items()})  # type: ignore[arg-type]
+
+
+def split(task: Task, *, validation: int | str | None, data: int | None) -> Task:
+    """Hold `validation` examples out of training to choose on, and train on `data` of the rest.
+
+    None is a tenth, and all that is left. "test" trains on everything and chooses on the test set,
+    as the paper does. Which examples are held out depends on the task alone, and a smaller `data`
+    is part of a larger one: so runs of one task can be compared.
+    """
+    if isinstance(validation, str):
+        checks.one_of("validation", validation, ("test",))
+        held = 0
+    else:
+        held = len(task.train) // 10 if validation is None else validation
+        checks.whole("validation", held, at_least=1, cure='Or "test", to choose on the test set.')
+    left = len(task.train) - held
+    used = left if data is None else checks.whole("data", data, at_least=1)
+    if not 1 <= used <= left:
+        raise ValueError(
+            f"`data` must be at most {left}, what {task.name} has for training beside validation, "
+            f"got {used}."
+        )
+    order = word(0, torch.arange(len(task.train))).argsort(stable=True)
+    choices = task.train[order[:held]] if held else task.test
+    return replace(task, train=task.train[order[held : held + used]], choices=choices)
