@@ -1,5 +1,20 @@
 """A name into data, model and loss."""
 
+from weightdecay.tasks.catalogue import NAMES, check, fetch, load
+from weightdecay.tasks.fetch import Progress, UnreachableError
 from weightdecay.tasks.task import Builder, Examples, Prepare, Task, as_float, split
 
-__all__ = ["Builder", "Examples", "Prepare", "Task", "as_float", "split"]
+__all__ = [
+    "NAMES",
+    "Builder",
+    "Examples",
+    "Prepare",
+    "Progress",
+    "Task",
+    "UnreachableError",
+    "as_float",
+    "check",
+    "fetch",
+    "load",
+    "split",
+]

@@ -48,8 +48,8 @@ def as_float(batch: Tensor, words: Tensor | None) -> Tensor:
 class Task:
     """Data and models under one name. The first model is the one meant where none is named.
 
-    `choices` is the data that choices are made on; a task comes without, and `split` holds some of
-    its training data out.
+    `augmented` says that `prepare` uses its words. `choices` is the data that choices are made on:
+    a task comes without, and `split` holds some of its training data out.
     """
 
     name: str
@@ -58,12 +58,15 @@ class Task:
     classes: int
     models: Mapping[str, Builder]
     prepare: Prepare = as_float
+    augmented: bool = False
     choices: Examples | None = None
 
     def to(self, device: torch.device | str) -> "Task":
         """Return the same task with its data on a device."""
-        parts = {"train": self.train, "test": self.test, "choices": self.choices}
-        return replace(self, **{k: v and v.to(device) for k, v in parts.items()})  # type: ignore[arg-type]
+        test, choices = self.test.to(device), self.choices
+        if choices is not None:
+            choices = test if choices is self.test else choices.to(device)
+        return replace(self, train=self.train.to(device), test=test, choices=choices)
 
 
 def split(task: Task, *, validation: int | str | None, data: int | None) -> Task:

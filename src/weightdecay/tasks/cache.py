@@ -1,0 +1,139 @@
+"""The one cache folder, and the files in it that are known by their length and checksum."""
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+VARIABLE = "WEIGHTDECAY_DATA"
+_UNFINISHED = ".tmp"
+
+
+def folder(*names: str) -> Path:
+    """Return the cache folder, or one in it: $WEIGHTDECAY_DATA, else the platform's convention."""
+    if named := os.environ.get(VARIABLE):
+        return Path(named).expanduser().joinpath(*names)
+    home = Path.home()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or home / ".cache"
+    return Path(base, "weightdecay", *names)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A file that is right when it has this length and this checksum."""
+
+    name: str
+    size: int
+    algorithm: str
+    checksum: str
+
+    def fault(self, data: bytes) -> str | None:
+        """Return what is wrong with the data, as expected and found; None is nothing."""
+        if len(data) != self.size:
+            return f"must have {self.size:,} bytes, found {len(data):,}"
+        found = hashlib.new(self.algorithm, data, usedforsecurity=False).hexdigest()
+        if found != self.checksum:
+            return f"must have {self.algorithm.upper()} {self.checksum}, found {found}"
+        return None
+
+
+def check(name: str, files: Iterable[Stored]) -> list[tuple[str, str | None]]:
+    """Return each file of a data set in the cache with what is wrong with it; None is nothing."""
+    return [(stored.name, _fault(folder(name, stored.name), stored)) for stored in files]
+
+
+def is_whole(name: str, files: Iterable[Stored]) -> bool:
+    """Tell whether all files of a data set are in the cache, and right."""
+    return not any(_fault(folder(name, stored.name), stored) for stored in files)
+
+
+def read(name: str, stored: Stored) -> bytes:
+    """Return the verified bytes of one of a data set's files."""
+    path = folder(name, stored.name)
+    if not path.is_file():
+        raise missing(name, path)
+    data = path.read_bytes()
+    refuse(path, stored.fault(data), cure=f"Run `weightdecay data fetch {name}` to replace it.")
+    return data
+
+
+def missing(name: str, path: Path, *, options: str = "") -> FileNotFoundError:
+    """Return the error for a file that is not in the cache."""
+    return FileNotFoundError(
+        f"The data set {name} must be in the cache, and {path} is not there. "
+        f"Run `weightdecay data fetch {name}{options}`."
+    )
+
+
+def refuse(name: Path | str, fault: str | None, *, cure: str) -> None:
+    """Raise an error that names the file, unless there is nothing wrong with it."""
+    if fault is not None:
+        raise ValueError(f"{name} {fault}: it is cut short or altered, and not used. {cure}")
+
+
+def place(path: Path, data: bytes) -> None:
+    """Put a file in place whole, or not at all."""
+    with written(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def written(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file to write, which is put in place when all has gone well, and else is gone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(_UNFINISHED, f"{path.name}.", path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def locked(name: str) -> Iterator[Path]:
+    """Hold a data set's folder: another process waits here, and then finds the work done.
+
+    The kernel drops the lock when its holder dies; what a killed holder left unfinished goes now.
+    """
+    held = folder(name)
+    held.mkdir(parents=True, exist_ok=True)
+    with (held / "lock").open("ab") as file:
+        _lock(file)
+        for unfinished in held.glob(f"*{_UNFINISHED}"):
+            unfinished.unlink()
+        yield held
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: IO[bytes]) -> None:
+        while True:
+            file.seek(0)
+            with suppress(OSError):  # it gives up after ten seconds, and we do not
+                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+                return
+
+else:
+    import fcntl
+
+    def _lock(file: IO[bytes]) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def _fault(path: Path, stored: Stored) -> str | None:
+    return stored.fault(path.read_bytes()) if path.is_file() else "is not there"

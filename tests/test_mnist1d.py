@@ -1,0 +1,96 @@
+"""What is made by code is the same everywhere: MNIST-1D as its package makes it, and the text."""
+
+import hashlib
+
+import numpy as np
+import pytest
+import torch
+
+from weightdecay.tasks import Examples, load, text
+
+# From mnist1d 0.0.2.post1, make_dataset() with its defaults.
+TRAIN_CLASSES = [2, 6, 4, 5, 6, 6, 6, 0, 3, 1, 6, 9]
+TEST_CLASSES = [2, 6, 3, 9, 4, 3, 1, 9, 5, 2, 0, 7]
+VALUES = [
+    ("train", 0, 0, [-0.33200567, -0.47191037, -0.77869708, -1.00974083]),
+    ("train", 1234, 20, [-0.68194862, -2.69377636, -2.20341695, -0.24009985]),
+    ("test", 999, 36, [0.44723289, 0.65987565, 0.87773435, 1.19315184]),
+]
+
+
+@pytest.mark.parametrize(("part", "row", "column", "expected"), VALUES)
+def test_mnist1d_is_the_packages(part: str, row: int, column: int, expected: list[float]) -> None:
+    inputs = getattr(load("mnist1d"), part).inputs
+    np.testing.assert_allclose(inputs[row, column : column + 4].numpy(), expected, atol=1e-6)
+
+
+def test_all_of_mnist1d_is_the_packages() -> None:
+    """Sums that weigh the places of a sequence, or the sequences, each differently."""
+    task = load("mnist1d")
+    train, test = task.train.inputs.double().numpy(), task.test.inputs.double().numpy()
+    assert (train * np.arange(40)).sum() == pytest.approx(19388.11334187731, abs=0.01)
+    assert (test * np.arange(1, 1001)[:, None]).sum() == pytest.approx(61192.56410345224, abs=0.01)
+    assert np.abs(train).sum() == pytest.approx(118338.29510719894, abs=0.01)
+    assert np.abs(test).sum() == pytest.approx(29977.877540866408, abs=0.01)
+    assert task.train.targets[:12].tolist() == TRAIN_CLASSES
+    assert task.test.targets[:12].tolist() == TEST_CLASSES
+
+
+def test_mnist1d_has_4000_sequences_to_train_on_and_1000_to_test() -> None:
+    task = load("mnist1d")
+    assert task.train.inputs.shape == (4000, 40)
+    assert task.test.inputs.shape == (1000, 40)
+    assert task.train.inputs.dtype == torch.float32
+    assert task.train.targets.dtype == torch.int64
+    counts = torch.cat([task.train.targets, task.test.targets]).bincount()
+    assert counts.tolist() == [500] * 10
+
+
+def test_what_is_made_is_made_once() -> None:
+    assert load("mnist1d").train.inputs is load("mnist1d").train.inputs
+
+
+def read(examples: Examples) -> str:
+    return "".join(text.ALPHABET[token] for token in examples.inputs.flatten().tolist())
+
+
+def test_the_text_has_its_length_and_checksum() -> None:
+    task = load("text")
+    train, test = read(task.train), read(task.test)
+    assert (len(train), len(test)) == (320_000, 32_000)
+    assert hashlib.sha1(train.encode()).hexdigest() == "833e5420407aeb89b94f6e5fc34768feccd6c389"
+    assert hashlib.sha1(test.encode()).hexdigest() == "ff152e0f104aca7fbb8da4101a098cbfa6270f66"
+
+
+def test_a_target_is_the_next_character() -> None:
+    train = load("text").train
+    assert train.inputs.shape == train.targets.shape == (5000, 64)
+    assert train.inputs.dtype == torch.uint8
+    assert torch.equal(train.inputs.long().flatten()[1:], train.targets.flatten()[:-1])
+
+
+def test_every_letter_of_the_alphabet_is_in_the_text() -> None:
+    assert set(read(load("text").train)) == set(text.ALPHABET)
+
+
+def test_no_story_of_the_test_was_trained_on() -> None:
+    train, test = (set(read(part).splitlines()) for part in (load("text").train, load("text").test))
+    stories = {line for line in test if " gave " in line}
+    assert len(stories) > 100
+    assert not stories & train
+
+
+def test_the_sums_are_right() -> None:
+    """The names of the numbers are made here in another way."""
+    ones = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+    teens = ["ten", "eleven", "twelve", *(f"{stem}teen" for stem in ("thir", "four", "fif", "six"))]
+    teens += ["seventeen", "eighteen", "nineteen"]
+    tens = [f"{stem}ty" for stem in ("twen", "thir", "for", "fif", "six", "seven", "eigh", "nine")]
+    names = [*ones, *teens, *(f"{ten} {one}".strip() for ten in tens for one in ["", *ones])]
+    value = {name: number for number, name in enumerate(names, start=1)}
+    sums = [line for line in text.write(3, 20_000).splitlines()[:-1] if " make " in line]
+    assert len(sums) > 20
+    for line in sums:
+        parts, total = line.rstrip(".").split(" make ")
+        first, second = parts.split(" and ")
+        assert value[first] + value[second] == value[total]
