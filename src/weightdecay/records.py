@@ -1,0 +1,250 @@
+"""What a run is, and what it leaves: plain data that knows no torch.
+
+    RunConfig   everything that changes a run's result; its hash is the run's identity
+    Record      what an epoch of a run came to
+    Timing      how long that took: apart, so that results can be compared byte for byte
+    Progress    how far a run has come since its last record, for the person who waits
+    Notice      something that person should read
+
+A name may carry options: `shakeshake26,width=32` is a `Spec`, and so are `adamw,betas=0.9/0.98`
+and `restarts,first=10,factor=2`.
+"""
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any, Self, TypeAlias
+
+from weightdecay import checks
+
+#: Raised when the same configuration would train to another result than before.
+SEMANTICS = 1
+DECOUPLED = ("sgdw", "adamw")
+COUPLED = ("sgd", "adam")
+DECAYS = ("weight_decay", "normalized_decay", "l2")
+SCHEDULES = ("constant", "cosine", "restarts", "drops")
+PRECISIONS = ("float32", "bfloat16")
+
+Option: TypeAlias = bool | int | float | str | tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A name and its options, as one word that can be typed."""
+
+    name: str
+    options: Mapping[str, Option]
+
+    @classmethod
+    def parse(cls, field: str, text: object) -> Self:
+        """Read `name,key=value,…`; a value is a number, a word, true, false, or numbers with /."""
+        if not isinstance(text, str) or not text:
+            raise TypeError(f"`{field}` must be a name such as {_EXAMPLES[field]!r}, got {text!r}.")
+        name, *rest = text.split(",")
+        pairs = [part.partition("=") for part in rest]
+        if not name or any(not key.isidentifier() or not value for key, _, value in pairs):
+            raise ValueError(
+                f"`{field}` must be a name, or a name with options as in {_EXAMPLES[field]!r}, "
+                f"got {text!r}."
+            )
+        options = {key: _option(value) for key, _, value in pairs}
+        if len(options) < len(pairs):
+            raise ValueError(f"`{field}` must name an option once, got {text!r}.")
+        return cls(name, options)
+
+    def __str__(self) -> str:
+        shown = (f"{key}={_shown(value)}" for key, value in sorted(self.options.items()))
+        return ",".join([self.name, *shown])
+
+
+_EXAMPLES = {
+    "task": "mnist1d",
+    "model": "shakeshake26,width=32",
+    "algorithm": "sgdw,momentum=0.9",
+    "schedule": "restarts,first=10,factor=2",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """Everything that changes a run's result.
+
+    The decay is stated in one way: `weight_decay` (the paper's λ) or `normalized_decay` (λ_norm)
+    for sgdw, adamw and any `module:Class`, which is decoupled; `l2` for sgd and adam. Lengths in
+    `schedule` are epochs. `data` is the number of examples trained on, None all of them;
+    `validation` the number held out to choose on, None a tenth of them, "test" none: then choices
+    are made on the test set, as in the paper. An epoch has as many whole batches as the data fill.
+    """
+
+    task: str
+    model: str
+    algorithm: str
+    lr: float
+    weight_decay: float | None = None
+    normalized_decay: float | None = None
+    l2: float | None = None
+    schedule: str = "cosine"
+    epochs: int
+    batch: int
+    data: int | None = None
+    validation: int | str | None = None
+    seed: int = 0
+    precision: str = "float32"
+
+    def __post_init__(self) -> None:
+        settle = partial(object.__setattr__, self)
+        for name in ("model", "algorithm", "schedule"):
+            settle(name, str(Spec.parse(name, getattr(self, name))))
+        Spec.parse("task", self.task)
+        checks.one_of("schedule", Spec.parse("schedule", self.schedule).name, SCHEDULES)
+        checks.one_of("precision", self.precision, PRECISIONS)
+        settle("lr", checks.number("lr", self.lr, above=0))
+        for name in ("epochs", "batch"):
+            settle(name, checks.whole(name, getattr(self, name), at_least=1))
+        if self.data is not None:
+            settle("data", checks.whole("data", self.data, at_least=self.batch))
+        if isinstance(self.validation, str):
+            checks.one_of("validation", self.validation, ("test",))
+        elif self.validation is not None:
+            settle("validation", checks.whole("validation", self.validation, at_least=1))
+        settle("seed", checks.whole("seed", self.seed, at_least=0))
+        if self.seed >= 2**32:
+            raise ValueError(f"`seed` must be below 2^32, got {self.seed}.")
+        self._check_decay()
+
+    def _check_decay(self) -> None:
+        name = Spec.parse("algorithm", self.algorithm).name
+        if name not in DECOUPLED + COUPLED and ":" not in name:
+            known = ", ".join(DECOUPLED + COUPLED)
+            raise ValueError(
+                f"`algorithm` must be one of {known}, or a class to decouple as in "
+                f"'torch.optim:NAdam', got {name!r}."
+            )
+        ways = ("l2",) if name in COUPLED else ("weight_decay", "normalized_decay")
+        stated = [way for way in DECAYS if getattr(self, way) is not None]
+        if len(stated) != 1 or stated[0] not in ways:
+            raise ValueError(
+                f"The decay of {name} must be stated once, as {' or '.join(f'`{w}`' for w in ways)}"
+                f", got {', '.join(f'`{way}`' for way in stated) or 'none'}."
+            )
+        [way] = stated
+        below = 1 if way == "weight_decay" else math.inf
+        value = checks.number(way, getattr(self, way), at_least=0, below=below)
+        object.__setattr__(self, way, value)
+
+    @property
+    def identity(self) -> str:
+        """Twenty letters and digits that stand for this configuration and no other."""
+        text = json.dumps({"semantics": SEMANTICS, **self.as_dict()}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the configuration as plain values, for JSON."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the configuration of such values; unknown names are an error."""
+        unknown = set(values) - {field.name for field in fields(cls)}
+        if unknown:
+            raise ValueError(f"A RunConfig must have no {', '.join(sorted(unknown))}, got some.")
+        return cls(**values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What an epoch came to. Losses and errors are means over examples; errors are fractions.
+
+    Those of training were gathered while the weights moved; the others are of the weights at the
+    epoch's end. `lr` and `decay` are α·η and λ·η of its last update. Where a run diverged, numbers
+    that are not finite are None.
+    """
+
+    run: str
+    epoch: int
+    updates: int
+    train_loss: float | None
+    train_error: float
+    validation_loss: float | None
+    validation_error: float
+    validation_error_top5: float
+    test_loss: float | None
+    test_error: float
+    test_error_top5: float
+    lr: float
+    decay: float
+    weight_norm: float | None
+    cycle_ended: bool
+    diverged: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """What an epoch took, in seconds, and how many lanes shared them."""
+
+    run: str
+    epoch: int
+    training: float
+    evaluation: float
+    lanes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a pack of lanes has come, and the means of its best lane in this epoch."""
+
+    update: int
+    updates: int
+    epoch: int
+    epochs: int
+    loss: float
+    error: float
+    multiplier: float
+    speed: float
+    lanes: int
+
+    @property
+    def seconds_left(self) -> float:
+        """Return what is left at this speed, which is in updates of all lanes a second."""
+        return (self.updates - self.update) * self.lanes / self.speed if self.speed else math.inf
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the person who waits should read."""
+
+    text: str
+
+
+#: What a training yields.
+Event: TypeAlias = Record | Timing | Progress | Notice
+
+
+def finite(value: float) -> float | None:
+    """Return a number that JSON can say, or None."""
+    return value if math.isfinite(value) else None
+
+
+def _option(text: str) -> Option:
+    if text in ("true", "false"):
+        return text == "true"
+    for number in (int, float, _listed):
+        try:
+            return number(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _listed(text: str) -> tuple[float, ...]:
+    return tuple(map(float, text.split("/")))
+
+
+def _shown(value: Option) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "/".join(map(repr, value)) if isinstance(value, tuple) else str(value)

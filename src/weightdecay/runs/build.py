@@ -1,0 +1,151 @@
+"""A configuration's names into a schedule, a model and an optimizer's groups."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from weightdecay import checks
+from weightdecay.decay import Normalized
+from weightdecay.optim import SGD, SGDW, Adam, AdamW
+from weightdecay.optim.decouple import decouple
+from weightdecay.optim.scheduled import ScheduledOptimizer
+from weightdecay.records import DECAYS, RunConfig, Spec
+from weightdecay.schedules import Constant, Cosine, Schedule, StepDrop, WarmRestarts, Warmup
+from weightdecay.tasks import Task
+from weightdecay.words import word
+
+_ALGORITHMS: dict[str, Any] = {"sgd": SGD, "sgdw": SGDW, "adam": Adam, "adamw": AdamW}
+# A run's random words come in streams that never meet.
+ORDER, AUGMENTATION, DRAWS, WEIGHTS = range(1, 5)
+
+
+def updates_per_epoch(config: RunConfig, task: Task) -> int:
+    """Return how many whole batches the examples trained on fill."""
+    if config.batch > len(task.train):
+        raise ValueError(
+            f"`batch` must be at most {len(task.train)}, the examples trained on, "
+            f"got {config.batch}."
+        )
+    return len(task.train) // config.batch
+
+
+def schedule_of(config: RunConfig, per_epoch: int) -> Schedule:
+    """Return the schedule of a run of so many updates an epoch."""
+    spec = Spec.parse("schedule", config.schedule)
+
+    def constant() -> Schedule:
+        return Constant()
+
+    def cosine(low: float = 0.0) -> Schedule:
+        return Cosine(config.epochs * per_epoch - steps, low)
+
+    def restarts(first: float, factor: float = 2, low: float = 0.0) -> Schedule:
+        return WarmRestarts(max(1, updates("first", first)), factor, low=low)
+
+    def drops(at: Any, drop: float = 0.1) -> Schedule:
+        epochs = at if isinstance(at, tuple) else (at,)
+        return StepDrop([updates("at", epoch) for epoch in epochs], drop)
+
+    def updates(name: str, epochs: object) -> int:
+        return round(checks.number(name, epochs, at_least=0) * per_epoch)
+
+    options = dict(spec.options)
+    steps = updates("warmup", options.pop("warmup", 0))
+    if steps >= config.epochs * per_epoch:
+        raise ValueError(
+            f"`warmup` must be below the {config.epochs} epochs there are, got {spec}."
+        )
+    shapes: dict[str, Callable[..., Schedule]]
+    shapes = {"constant": constant, "cosine": cosine, "restarts": restarts, "drops": drops}
+    then: Schedule = _call("schedule", spec.name, shapes[spec.name], options)
+    return Warmup(steps, then) if steps else then
+
+
+def model_of(config: RunConfig, task: Task) -> nn.Module:
+    """Return the model with its first weights, on the CPU, where they are the same for all."""
+    spec = Spec.parse("model", config.model)
+    if spec.name not in task.models:
+        raise ValueError(
+            f"`model` must be one of {', '.join(task.models)}, which {task.name} has, "
+            f"got {spec.name!r}."
+        )
+    generator = torch.Generator().manual_seed(word(config.seed, WEIGHTS))
+    own = {"generator": generator}
+    model: nn.Module = _call("model", spec.name, task.models[spec.name], spec.options, own)
+    return model
+
+
+def shapes_matter(algorithm: str) -> bool:
+    """Whether an algorithm may look at a parameter's shape: ours look at elements alone."""
+    return Spec.parse("algorithm", algorithm).name not in _ALGORITHMS
+
+
+def optimizer_of(
+    algorithm: str, lanes: Sequence[tuple[RunConfig, list[Tensor], Schedule]]
+) -> ScheduledOptimizer:
+    """Return one optimizer for lanes of one algorithm, a group a lane."""
+    spec = Spec.parse("algorithm", algorithm)
+    cls = _ALGORITHMS.get(spec.name) or decouple(_imported(spec.name))
+    groups = [{"params": params, **_rates(config, s)} for config, params, s in lanes]
+    common = _rates(*lanes[0][::2])
+    del common["schedule"]
+    own = {"params": groups, **common}
+    optimizer: ScheduledOptimizer = _call("algorithm", spec.name, cls, spec.options, own)
+    return optimizer
+
+
+def check(config: RunConfig, task: Task) -> None:
+    """Raise unless a configuration can be trained, before anything is kept of it."""
+    schedule = schedule_of(config, updates_per_epoch(config, task))
+    optimizer_of(config.algorithm, [(config, [nn.Parameter(torch.zeros(1))], schedule)])
+    model_of(config, task)
+
+
+def _rates(config: RunConfig, schedule: Schedule) -> dict[str, Any]:
+    decay: dict[str, Any] = {"weight_decay": config.weight_decay}
+    if config.l2 is not None:
+        decay = {"l2": config.l2}
+    elif config.normalized_decay is not None:
+        decay = {"weight_decay": Normalized(config.normalized_decay)}
+    return {"lr": config.lr, "schedule": schedule, **decay}
+
+
+def _imported(name: str) -> type[torch.optim.Optimizer]:
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"`algorithm` must name a class that can be imported, as in 'torch.optim:NAdam', got "
+            f"{name!r}: {error}."
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, torch.optim.Optimizer)):
+        raise TypeError(f"`algorithm` must name an optimizer of torch's kind, got {found!r}.")
+    return found
+
+
+def _call(
+    field: str,
+    name: str,
+    function: Callable[..., Any],
+    options: Mapping[str, Any],
+    own: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
+    """Call with options that a person typed and our own; say so where the former do not fit."""
+    given = ", ".join(f"{key}={value}" for key, value in options.items()) or "none"
+    if taken := [key for key in options if key in {*own, "schedule", *DECAYS}]:
+        raise ValueError(
+            f"`{field}` must leave {', '.join(taken)} to the configuration's fields, got {given}."
+        )
+    try:
+        inspect.signature(function).bind(**options, **own)
+    except TypeError as error:
+        raise ValueError(
+            f"`{field}` must be {name} with options it has, got {given}: {error}."
+        ) from error
+    return function(**options, **own)

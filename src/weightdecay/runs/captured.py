@@ -1,0 +1,203 @@
+"""Lanes on a GPU: one CUDA graph is an update of all of them, their models on a few streams.
+
+The first updates are made one by one, while models are compiled and memory is laid out; then one is
+captured, and the host only says «again». What moves from update to update is read on the device:
+the position, by which batches are chosen and augmented, and the optimizer's table of rates.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weightdecay.optim.elementwise import Elementwise
+from weightdecay.records import RunConfig
+from weightdecay.runs.build import DRAWS
+from weightdecay.runs.lanes import CHUNK, Evaluation, Lanes, LaneState, judged, losses, summed
+from weightdecay.runs.separate import Separate, give_generator
+from weightdecay.tasks import Examples, Task
+from weightdecay.words import word
+
+#: Updates before one is captured: torch's libraries choose their kernels during the first few.
+WARM_UP = 3
+#: Streams that lanes share; more were no faster.
+STREAMS = 4
+#: Replays before the optimizer is told of them.
+_TOLD_EVERY = 512
+
+
+class Captured(Separate):
+    """A model a lane, compiled, channels last; autocast where bfloat16 is asked for."""
+
+    def __init__(self, configs: Sequence[RunConfig], task: Task, device: torch.device) -> None:
+        super().__init__(configs, task, device)
+        for config, model in zip(self.configs, self.models, strict=True):
+            model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            give_generator(model, word(config.seed, DRAWS), device)
+        self._streams = [torch.cuda.Stream(device) for _ in range(min(STREAMS, len(configs)))]  # type: ignore[no-untyped-call]
+        self._at = torch.zeros(1, dtype=torch.int64, device=device)
+        self._orders = torch.zeros_like(self._epoch_order(0))
+        self._pool = torch.cuda.graph_pool_handle()
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._judges: dict[int, tuple[torch.cuda.CUDAGraph, Tensor, Tensor]] = {}
+        self._made = 0
+
+    def advance(self, updates: int) -> None:
+        self._orders.copy_(self._epoch_order(self.updates // self.per_epoch))
+        with torch.backends.cudnn.flags(enabled=True, benchmark=True):
+            while updates and self._made < WARM_UP:
+                self._update()
+                self._made += 1
+                self.updates += 1
+                updates -= 1
+            if updates and self._graph is None:
+                self._graph = self._captured(self._update)
+        while updates:
+            assert self._graph is not None
+            made = min(updates, _TOLD_EVERY)
+            for _ in range(made):
+                self._graph.replay()
+            for optimizer in self.optimizers.values():
+                assert isinstance(optimizer, Elementwise)
+                optimizer.replayed(made)
+            self.updates += made
+            updates -= made
+
+    def _update(self) -> None:
+        for optimizer in self.optimizers.values():
+            optimizer.zero_grad()
+        index = self._orders.index_select(1, self._at % self.per_epoch)[:, 0]
+        inputs, targets = _compiled_prepare()(self, index, self._at)
+        sums = self._on_streams(lambda lane: self._backward(lane, inputs[lane], targets[lane]))
+        for optimizer in self.optimizers.values():
+            optimizer.step()
+        self._sums += torch.stack(sums, dim=1)
+        self._at += 1
+
+    def _on_streams(self, work: Callable[[int], Tensor]) -> list[Tensor]:
+        """Do some work for every lane, each on its stream, which is the same for its whole life."""
+        main = torch.cuda.current_stream(self.device)
+        for stream in self._streams:
+            stream.wait_stream(main)
+        done = []
+        for lane in range(len(self.models)):
+            with torch.cuda.stream(self._streams[lane % len(self._streams)]):
+                done.append(work(lane))
+        for stream in self._streams:
+            main.wait_stream(stream)
+        return done
+
+    def _backward(self, lane: int, inputs: Tensor, targets: Tensor) -> Tensor:
+        model: Any = self.models[lane]
+        model.train()
+        noise = [model.draw(inputs)] if hasattr(model, "draw") else []
+        with self._precision(lane):
+            loss, error = _compiled_measure()(model, _channels_last(inputs), targets, *noise)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return torch.stack([loss.detach(), error]).double()
+
+    def _precision(self, lane: int) -> torch.autocast:
+        sixteen = self.configs[lane].precision == "bfloat16"
+        return torch.autocast("cuda", torch.bfloat16, enabled=sixteen, cache_enabled=False)
+
+    def _captured(self, work: Callable[[], None]) -> torch.cuda.CUDAGraph:
+        graph = torch.cuda.CUDAGraph()
+        for model in self.models:
+            if hasattr(model, "generator"):
+                graph.register_generator_state(model.generator)
+        with torch.cuda.graph(graph, pool=self._pool):
+            work()
+        return graph
+
+    @torch.no_grad()
+    def evaluate(self, examples: Examples) -> list[Evaluation]:
+        if id(examples) not in self._judges:
+            self._judges[id(examples)] = self._judge_of(examples)
+        graph, start, total = self._judges[id(examples)]
+        start.zero_()
+        total.zero_()
+        for _ in range(math.ceil(len(examples) / CHUNK)):
+            graph.replay()
+        return summed([total], len(examples))
+
+    def _judge_of(self, examples: Examples) -> tuple[torch.cuda.CUDAGraph, Tensor, Tensor]:
+        """Return a graph that judges a chunk of examples and moves on to the next."""
+        start = torch.zeros(1, dtype=torch.int64, device=self.device)
+        total = torch.zeros(3, len(self.models), dtype=torch.float64, device=self.device)
+        places = torch.arange(min(CHUNK, len(examples)), device=self.device)
+
+        def judge() -> None:
+            index = start + places
+            counted = index < len(examples)
+            chunk = examples[index.clamp(max=len(examples) - 1)]
+            inputs = _channels_last(self.task.prepare(chunk.inputs, None))
+
+            def of_lane(lane: int) -> Tensor:
+                self.models[lane].eval()
+                with self._precision(lane):
+                    logits = self.models[lane](inputs)
+                return judged(logits, chunk.targets, counted)
+
+            total.add_(torch.stack(self._on_streams(of_lane), dim=1))
+            start.add_(len(places))
+
+        with torch.backends.cudnn.flags(enabled=True, benchmark=True):
+            judge()
+            return self._captured(judge), start, total
+
+    def state(self, lane: int) -> LaneState:
+        state, generator = super().state(lane), getattr(self.models[lane], "generator", None)
+        if isinstance(generator, torch.Generator):
+            state["draws"] = generator.get_state()
+        return state
+
+    def load(self, states: Sequence[LaneState]) -> None:
+        super().load(states)
+        self._at.fill_(self.updates)
+        for model, state in zip(self.models, states, strict=True):
+            generator = getattr(model, "generator", None)
+            if isinstance(generator, torch.Generator) and "draws" in state:
+                generator.set_state(state["draws"])
+
+
+def fitting(config: RunConfig, build: Callable[..., Lanes], device: torch.device) -> int:
+    """Return how many lanes of a configuration's kind fit into a GPU's memory, found by trying one.
+
+    A lane's memory is its weights, gradients and optimizer state, and the activations of a batch.
+    """
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats(device)
+    before = torch.cuda.memory_allocated(device)
+    free, _ = torch.cuda.mem_get_info(device)
+    lane = build([config])
+    lane.advance(1)
+    lane.evaluate(lane.task.test[:CHUNK])
+    torch.cuda.synchronize(device)
+    needed = torch.cuda.max_memory_allocated(device) - before
+    del lane
+    return max(1, int(0.8 * free / needed))
+
+
+@cache
+def _compiled_measure() -> Callable[..., tuple[Tensor, Tensor]]:
+    """Return `_measure` compiled, once for all lanes of a model; what it draws was drawn before."""
+    return torch.compile(_measure, dynamic=False)
+
+
+def _measure(model: Any, inputs: Tensor, targets: Tensor, *noise: Tensor) -> tuple[Tensor, Tensor]:
+    logits = model.compute(inputs, *noise) if noise else model(inputs)
+    loss, rank = losses(logits, targets)
+    return loss.mean(), (rank >= 1).float().mean()
+
+
+@cache
+def _compiled_prepare() -> Callable[..., tuple[Tensor, Tensor]]:
+    return torch.compile(Captured._prepared, dynamic=False)
+
+
+def _channels_last(inputs: Tensor) -> Tensor:
+    last = inputs.ndim == 4 and inputs.is_floating_point()
+    return inputs.contiguous(memory_format=torch.channels_last) if last else inputs

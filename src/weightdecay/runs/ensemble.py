@@ -1,0 +1,66 @@
+"""The snapshot ensemble: the solutions of a run's cycles, asked together.
+
+Their probabilities are averaged, the most recent solutions first; alone, the most recent is the one
+recommended.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from weightdecay.records import RunConfig
+from weightdecay.runs.build import model_of
+from weightdecay.runs.lanes import CHUNK, judged
+from weightdecay.runs.shelf import Shelf, read
+from weightdecay.tasks import Task, load
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """The test errors of a run's last so many solutions together."""
+
+    members: int
+    error: float
+    error_top5: float
+
+
+def ensemble(
+    config: RunConfig,
+    *,
+    folder: Path | str,
+    device: torch.device | str = "cpu",
+    task: Task | None = None,
+) -> list[Ensemble]:
+    """Return how the last solution does on the test set, the last two together, and so on."""
+    task = (load(config.task) if task is None else task).to(device)
+    paths = Shelf(Path(folder), config).solutions()
+    if not paths:
+        raise ValueError(
+            f"Run {config.identity} must have ended a cycle to have a solution, got none in "
+            f"{folder}. Train it with this folder."
+        )
+    total = torch.zeros(0)
+    found = []
+    for members, path in enumerate(reversed(paths), 1):
+        likely = _probabilities(config, task, path)
+        total = likely if members == 1 else total + likely
+        _, error, top5 = (judged(total.log(), task.test.targets) / len(task.test)).tolist()
+        found.append(Ensemble(members, error, top5))
+    return found
+
+
+@torch.no_grad()
+def _probabilities(config: RunConfig, task: Task, path: Path) -> Tensor:
+    """Return what a solution holds for how likely, [example, …, class]."""
+    model = model_of(config, task)
+    model.load_state_dict(read(path))
+    device = task.test.inputs.device
+    model.to(device).eval()
+    with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+        chunks = [
+            model(task.prepare(task.test.inputs[start : start + CHUNK], None)).float().softmax(-1)
+            for start in range(0, len(task.test), CHUNK)
+        ]
+    return torch.cat(chunks).double()

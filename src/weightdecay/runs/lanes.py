@@ -1,0 +1,226 @@
+"""Configurations that train side by side, all at the same update: what any way of doing so shares.
+
+A lane sees what it would see alone: its batches and their augmentation are words of (seed, update),
+and it has its own weights, optimizer state and schedule. How lanes compute is left to a subclass.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from weightdecay.optim.rates import coming_of
+from weightdecay.optim.scheduled import ScheduledOptimizer
+from weightdecay.records import RunConfig
+from weightdecay.runs.build import (
+    AUGMENTATION,
+    ORDER,
+    optimizer_of,
+    schedule_of,
+    updates_per_epoch,
+)
+from weightdecay.tasks import Examples, Task
+from weightdecay.words import word
+
+#: All that a lane is at an update, as tensors and plain values: what a checkpoint holds.
+LaneState: TypeAlias = dict[str, Any]
+#: Examples that are evaluated at once.
+CHUNK = 1000
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A lane's mean loss over some examples, and the share of them it got wrong."""
+
+    loss: float
+    error: float
+    error_top5: float
+
+
+def losses(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Return every position's loss, and how many classes it holds for likelier than the target."""
+    logits, targets = logits.flatten(0, -2).float(), targets.flatten()
+    loss = F.cross_entropy(logits, targets, reduction="none")
+    # Said so that a logit that is no number counts as likelier.
+    rank = (~(logits <= logits.gather(1, targets[:, None]))).sum(1)
+    return loss, rank
+
+
+class Lanes(ABC):
+    """Some configurations of one task, model, batch and budget."""
+
+    def __init__(self, configs: Sequence[RunConfig], task: Task, device: torch.device) -> None:
+        self.configs, self.task, self.device = list(configs), task, device
+        self.batch = configs[0].batch
+        self.per_epoch = updates_per_epoch(configs[0], task)
+        self.schedules = [schedule_of(config, self.per_epoch) for config in configs]
+        self.updates = 0
+        self._seeds = torch.tensor([config.seed for config in configs], device=device)[:, None]
+        self._sums = torch.zeros(2, len(configs), dtype=torch.float64, device=device)
+        self._order: tuple[int, Tensor] | None = None
+
+    @abstractmethod
+    def advance(self, updates: int) -> None:
+        """Make so many updates of every lane, within one epoch."""
+
+    @abstractmethod
+    def evaluate(self, examples: Examples) -> list[Evaluation]:
+        """Return how each lane does on some examples."""
+
+    @abstractmethod
+    def parameters(self, lane: int) -> dict[str, Tensor]:
+        """Return a lane's weights by name."""
+
+    @abstractmethod
+    def buffers(self, lane: int) -> dict[str, Tensor]:
+        """Return what else a lane's model remembers, by name."""
+
+    @abstractmethod
+    def _handed(self, lane: int) -> list[Tensor]:
+        """Return a lane's weights as its optimizer has them."""
+
+    def _build_optimizers(self) -> None:
+        """Build an optimizer for each algorithm, over the lanes that use it."""
+        self._members: dict[str, list[int]] = {}
+        for lane, config in enumerate(self.configs):
+            self._members.setdefault(config.algorithm, []).append(lane)
+        self.optimizers: dict[str, ScheduledOptimizer] = {
+            algorithm: optimizer_of(
+                algorithm,
+                [(self.configs[n], self._handed(n), self.schedules[n]) for n in lanes],
+            )
+            for algorithm, lanes in self._members.items()
+        }
+
+    def _examples(self) -> tuple[Tensor, Tensor]:
+        """Return each lane's coming batch, prepared, and its targets."""
+        epoch, within = divmod(self.updates, self.per_epoch)
+        index = self._epoch_order(epoch)[:, within]
+        return self._prepared(index, self.updates)
+
+    def _prepared(self, index: Tensor, update: int | Tensor) -> tuple[Tensor, Tensor]:
+        words = None
+        if self.task.augmented:
+            place = torch.arange(index.shape[1], device=self.device)
+            words = word(self._seeds, AUGMENTATION, update, place).flatten()
+        chosen = self.task.train[index.flatten()]
+        inputs = self.task.prepare(chosen.inputs, words)
+        shape = index.shape
+        return torch.unflatten(inputs, 0, shape), torch.unflatten(chosen.targets, 0, shape)
+
+    def _epoch_order(self, epoch: int) -> Tensor:
+        """Return the examples of every batch of an epoch, [lane, batch, example]."""
+        if self._order is None or self._order[0] != epoch:
+            places = torch.arange(len(self.task.train), device=self.device)
+            order = word(self._seeds, ORDER, epoch, places).argsort(dim=1, stable=True)
+            whole = order[:, : self.per_epoch * self.batch]
+            self._order = epoch, whole.unflatten(1, (self.per_epoch, self.batch))
+        return self._order[1]
+
+    def gathered(self) -> list[tuple[float, float]]:
+        """Return each lane's mean training loss and error since the epoch began."""
+        made = (self.updates - 1) % self.per_epoch + 1 if self.updates else 1
+        loss, error = (self._sums / made).tolist()
+        return list(zip(loss, error, strict=True))
+
+    def begin_epoch(self) -> None:
+        """Forget what was gathered."""
+        self._sums.zero_()
+
+    def rates(self, lane: int) -> tuple[float, float]:
+        """Return α·η and λ·η of a lane's last update; of L2, λ is that."""
+        group, schedule = self._group(lane), self.schedules[lane]
+        lr, decay = coming_of(group, schedule, self.updates - 1)
+        if decay is None:
+            decay = group["l2"]
+        return lr, decay * lr / group["base"]
+
+    @torch.no_grad()
+    def weight_norm(self, lane: int) -> float:
+        """Return the norm of all of a lane's weights."""
+        norms = torch._foreach_norm(list(self.parameters(lane).values()), dtype=torch.float64)
+        return float(torch.stack(norms).norm())
+
+    def _group(self, lane: int) -> dict[str, Any]:
+        algorithm = self.configs[lane].algorithm
+        groups = self.optimizers[algorithm].param_groups
+        group: dict[str, Any] = groups[self._members[algorithm].index(lane)]
+        return group
+
+    def solution(self, lane: int) -> dict[str, Tensor]:
+        """Return a lane's model as it is now, on the CPU."""
+        tensors = {**self.parameters(lane), **self.buffers(lane)}
+        return {name: value.detach().to("cpu", copy=True) for name, value in tensors.items()}
+
+    def state(self, lane: int) -> LaneState:
+        """Return all that a lane is."""
+        group = self._group(lane)
+        plain = {k: v for k, v in group.items() if k not in ("params", "param_names")}
+        states = [dict(self._optimizer(lane).state.get(param, {})) for param in group["params"]]
+        return {
+            "updates": self.updates,
+            "model": self.solution(lane),
+            "group": plain,
+            "states": self._by_parameter(lane, states),
+            "sums": self._sums[:, lane].tolist(),
+        }
+
+    def load(self, states: Sequence[LaneState]) -> None:
+        """Put every lane where it was."""
+        self.updates = states[0]["updates"]
+        with torch.no_grad():
+            for lane, state in enumerate(states):
+                for name, tensor in {**self.parameters(lane), **self.buffers(lane)}.items():
+                    tensor.copy_(state["model"][name])
+                self._sums[:, lane] = torch.tensor(state["sums"], dtype=torch.float64)
+        for algorithm, lanes in self._members.items():
+            optimizer = self.optimizers[algorithm]
+            saved = optimizer.state_dict()
+            for group, lane in zip(saved["param_groups"], lanes, strict=True):
+                group.update(states[lane]["group"])
+                parts = self._as_handed(lane, states[lane]["states"])
+                saved["state"].update(zip(group["params"], parts, strict=True))
+            saved["state"] = {k: v for k, v in saved["state"].items() if v}
+            optimizer.load_state_dict(saved)
+
+    def _optimizer(self, lane: int) -> ScheduledOptimizer:
+        return self.optimizers[self.configs[lane].algorithm]
+
+    def _by_parameter(self, lane: int, states: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return optimizer state a parameter of the model; here the optimizer has those."""
+        del lane
+        return [
+            {
+                k: v.detach().to("cpu", copy=True) if isinstance(v, Tensor) else v
+                for k, v in s.items()
+            }
+            for s in states
+        ]
+
+    def _as_handed(self, lane: int, states: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the inverse of `_by_parameter`."""
+        del lane
+        return states
+
+
+def judged(logits: Tensor, targets: Tensor, counted: Tensor | None = None) -> Tensor:
+    """Return the sums over examples of loss, error and top-5 error; of an example, its mean.
+
+    Only what is `counted` is, where not all are.
+    """
+    loss, rank = losses(logits, targets)
+    kinds = torch.stack([loss.double(), (rank >= 1).double(), (rank >= 5).double()])
+    each = kinds.view(3, len(targets), -1).mean(2)
+    if counted is not None:
+        each = torch.where(counted, each, 0.0)
+    return each.sum(1)
+
+
+def summed(parts: Sequence[Tensor], examples: int) -> list[Evaluation]:
+    """Return lanes' means from chunks of [loss, error, top-5 error] sums, [3, lane] each."""
+    columns = (torch.stack(list(parts)).sum(0) / examples).T.tolist()
+    return [Evaluation(*column) for column in columns]

@@ -1,0 +1,199 @@
+"""Lanes in step, from where they are to the end: when to evaluate, what to record, when to save."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from itertools import zip_longest
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from weightdecay.records import Event, Notice, Progress, Record, RunConfig, Timing, finite
+from weightdecay.runs.lanes import Lanes, LaneState
+from weightdecay.runs.shelf import Shelf
+from weightdecay.runs.stacked import Stacked
+
+#: Seconds between checkpoints, and between signs of life.
+CHECKPOINT_EVERY, PROGRESS_EVERY = 30.0, 0.25
+
+
+def leads() -> bool:
+    """Whether this process is the one that records and saves."""
+    return not dist.is_initialized() or dist.get_rank() == 0
+
+
+class Pack:
+    """Lanes in step, from where they are to the end."""
+
+    def __init__(
+        self,
+        configs: list[RunConfig],
+        shelves: list[Shelf | None],
+        build: Callable[[list[RunConfig]], Lanes],
+        states: list[LaneState],
+    ) -> None:
+        self._configs, self._shelves, self._build = configs, shelves, build
+        self._lanes = build(configs)
+        self._total = configs[0].epochs * self._lanes.per_epoch
+        self._records: list[list[Record]] = [[] for _ in configs]
+        if states:
+            self._lanes.load(states)
+            for kept, state in zip(self._records, states, strict=True):
+                kept += [Record(**values) for values in state["records"]]
+        self._seconds, self._piece = 0.0, 1
+        self._saved_at = self._shown_at = time.monotonic()
+
+    def run(self) -> Iterator[Event]:
+        """Yield what was made before, then train on."""
+        for epoch in zip_longest(*self._records):
+            yield from filter(None, epoch)
+        self._drop_diverged()
+        if 0 < self._lanes.updates < self._total and self._configs:
+            yield Notice(f"Taken up at update {self._lanes.updates} of {self._total}.")
+        while self._configs and self._lanes.updates < self._total:
+            yield from self._train_until(self._next_stop())
+            self._keep_solutions()
+            if self._lanes.updates % self._lanes.per_epoch == 0:
+                yield from self._end_epoch()
+            if self._due() or self._cycles_ended() or self._diverged():
+                yield from self._save()
+            self._drop_diverged()
+
+    def _next_stop(self) -> int:
+        """Return the update at which an epoch or a cycle ends, or the time has come to save."""
+        now, per_epoch = self._lanes.updates, self._lanes.per_epoch
+        ends = [now - now % per_epoch + per_epoch]
+        for schedule in self._lanes.schedules:
+            end = schedule.cycle(now).end
+            ends += [] if end is None else [end]
+        return min(end for end in ends if end > now)
+
+    def _train_until(self, stop: int) -> Iterator[Event]:
+        """Train in pieces short enough to be shown, and to be saved between."""
+        lanes, count = self._lanes, len(self._configs)
+        while lanes.updates < stop:
+            begun = time.monotonic()
+            made = min(self._piece, stop - lanes.updates)
+            lanes.advance(made)
+            if lanes.device.type == "cuda":
+                torch.cuda.synchronize(lanes.device)
+            now = time.monotonic()
+            self._seconds += now - begun
+            if now - begun < PROGRESS_EVERY / 2:
+                self._piece *= 2
+            if now - self._shown_at > PROGRESS_EVERY:
+                self._shown_at = now
+                yield self._progress(made * count / max(now - begun, 1e-9))
+            if self._due() and lanes.updates < stop:
+                yield from self._save()
+
+    def _progress(self, speed: float) -> Progress:
+        lanes = self._lanes
+        loss, error = min(lanes.gathered())
+        return Progress(
+            update=lanes.updates,
+            updates=self._total,
+            epoch=(lanes.updates - 1) // lanes.per_epoch + 1,
+            epochs=self._configs[0].epochs,
+            loss=loss,
+            error=error,
+            multiplier=lanes.schedules[0](lanes.updates - 1),
+            speed=speed,
+            lanes=len(self._configs),
+        )
+
+    def _end_epoch(self) -> Iterator[Event]:
+        lanes, begun = self._lanes, time.monotonic()
+        assert lanes.task.choices is not None
+        tested = lanes.evaluate(lanes.task.test)
+        chosen = (
+            tested if lanes.task.choices is lanes.task.test else lanes.evaluate(lanes.task.choices)
+        )
+        evaluation = time.monotonic() - begun
+        gathered = lanes.gathered()
+        lanes.begin_epoch()
+        for lane, config in enumerate(self._configs):
+            loss, error = gathered[lane]
+            norm = lanes.weight_norm(lane)
+            lr, decay = lanes.rates(lane)
+            record = Record(
+                run=config.identity,
+                epoch=lanes.updates // lanes.per_epoch,
+                updates=lanes.updates,
+                train_loss=finite(loss),
+                train_error=error,
+                validation_loss=finite(chosen[lane].loss),
+                validation_error=chosen[lane].error,
+                validation_error_top5=chosen[lane].error_top5,
+                test_loss=finite(tested[lane].loss),
+                test_error=tested[lane].error,
+                test_error_top5=tested[lane].error_top5,
+                lr=lr,
+                decay=decay,
+                weight_norm=finite(norm),
+                cycle_ended=lane in self._cycles_ended(),
+                diverged=finite(loss) is None or finite(norm) is None,
+            )
+            self._records[lane].append(record)
+            yield record
+            yield Timing(
+                run=config.identity,
+                epoch=record.epoch,
+                training=self._seconds,
+                evaluation=evaluation,
+                lanes=len(self._configs),
+            )
+        self._seconds = 0.0
+
+    def _cycles_ended(self) -> dict[int, int]:
+        """Return the lanes whose last update was their cycle's last, and the cycle's number."""
+        made = self._lanes.updates
+        found = {}
+        for lane, schedule in enumerate(self._lanes.schedules[: len(self._configs)]):
+            cycle = schedule.cycle(made - 1)
+            if made in (cycle.end, self._total):
+                found[lane] = cycle.index
+        return found
+
+    def _keep_solutions(self) -> None:
+        for lane, cycle in self._cycles_ended().items():
+            shelf = self._shelves[lane]
+            if shelf is not None and leads():
+                shelf.keep_solution(cycle, self._lanes.solution(lane))
+
+    def _due(self) -> bool:
+        return time.monotonic() - self._saved_at > CHECKPOINT_EVERY
+
+    def _save(self) -> Iterator[Event]:
+        self._saved_at = time.monotonic()
+        for lane, shelf in enumerate(self._shelves):
+            if shelf is None or not leads():
+                continue
+            extra: dict[str, Any] = {
+                "stacked": isinstance(self._lanes, Stacked),
+                "records": [asdict(record) for record in self._records[lane]],
+            }
+            try:
+                shelf.save({**self._lanes.state(lane), **extra})
+            except OSError as error:
+                if self._lanes.updates == self._total:
+                    raise
+                yield Notice(f"No checkpoint could be written ({error}); training goes on.")
+
+    def _diverged(self) -> set[int]:
+        return {n for n, kept in enumerate(self._records) if kept and kept[-1].diverged}
+
+    def _drop_diverged(self) -> None:
+        """Go on without the lanes that diverged; the others do not notice."""
+        gone = self._diverged()
+        if not gone:
+            return
+        left = [n for n in range(len(self._configs)) if n not in gone]
+        states = [self._lanes.state(n) for n in left]
+        self._configs = [self._configs[n] for n in left]
+        self._shelves = [self._shelves[n] for n in left]
+        self._records = [self._records[n] for n in left]
+        if left:
+            self._lanes = self._build(self._configs)
+            self._lanes.load(states)

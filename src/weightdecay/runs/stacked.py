@@ -1,0 +1,177 @@
+"""Lanes on the CPU as one computation: their weights stacked, the model mapped over them.
+
+Every lane's weights are one row of a matrix. The model sees a parameter of all lanes as a slice of
+it; the optimizer sees a row, so that one call of a fused kernel updates a whole lane.
+
+A lane's bits do not depend on its neighbours. For that it must have some, since one alone would be
+multiplied by another routine; and torch sums the gradients of a normalization's scale over the
+batch for all lanes at once, in another order for those columns that fill no block of 64. So a pack
+is filled up with twins of its first lane until it is even in both respects.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+
+from weightdecay.records import RunConfig
+from weightdecay.runs.build import model_of, shapes_matter
+from weightdecay.runs.lanes import CHUNK, Evaluation, Lanes, judged, losses, summed
+from weightdecay.tasks import Examples, Task
+
+# Columns that torch sums at once, on any processor; and the most twins worth training for that.
+_BLOCK, _MOST = 64, 8
+# Those whose mapped form depends on the number of lanes, and is no faster than one after the other;
+# and those that draw random numbers.
+_UNFIT = (
+    nn.modules.conv._ConvNd,
+    nn.modules.dropout._DropoutNd,
+    nn.BatchNorm2d,
+    nn.BatchNorm3d,
+    nn.RNNBase,
+)
+
+
+def can_stack(config: RunConfig, task: Task) -> bool:
+    """Whether a configuration's model can be mapped over lanes, which is found out by trying."""
+    model = model_of(config, task)
+    if hasattr(model, "generator") or any(isinstance(part, _UNFIT) for part in model.modules()):
+        return False
+    if _evenness(model) > _MOST:
+        return False
+    try:
+        trial = Stacked([config], task, torch.device("cpu"))
+        trial.evaluate(task.test[:2])
+    except (RuntimeError, ValueError):
+        return False
+    return True
+
+
+def _evenness(model: nn.Module) -> int:
+    """Return the number that a pack's lanes must be a multiple of."""
+    widths = (part.num_features for part in model.modules() if isinstance(part, nn.BatchNorm1d))
+    return math.lcm(*(_BLOCK // math.gcd(_BLOCK, width) for width in widths))
+
+
+class Stacked(Lanes):
+    """Lanes whose models draw no random numbers while they train."""
+
+    def __init__(self, configs: Sequence[RunConfig], task: Task, device: torch.device) -> None:
+        self._real, even = len(configs), _evenness(model_of(configs[0], task))
+        self._twins = max(2, -(-self._real // even) * even) - self._real
+        super().__init__([*configs, *[configs[0]] * self._twins], task, device)
+        models = [model_of(config, task) for config in self.configs]
+        self._model = models[0]
+        self._shapes = {name: param.shape for name, param in self._model.named_parameters()}
+        self._rows = torch.stack(
+            [nn.utils.parameters_to_vector(model.parameters()).detach() for model in models]
+        )
+        self._row_grads = torch.zeros_like(self._rows)
+        self._buffers = {
+            name: torch.stack([dict(model.named_buffers())[name] for model in models])
+            for name, _ in self._model.named_buffers()
+        }
+        self._weights = {k: v.requires_grad_() for k, v in self._columns(self._rows).items()}
+        self._grads = list(self._columns(self._row_grads).values())
+        self._lane_weights = [self._split(row) for row in self._rows]
+        self._build_optimizers()
+
+    def _columns(self, rows: Tensor) -> dict[str, Tensor]:
+        """Return each parameter of all lanes, as a view of rows."""
+        sizes = [shape.numel() for shape in self._shapes.values()]
+        parts = torch.split(rows.detach(), sizes, dim=1)
+        return {
+            name: torch.unflatten(part, 1, shape) if shape else part.squeeze(1)
+            for (name, shape), part in zip(self._shapes.items(), parts, strict=True)
+        }
+
+    def _split(self, row: Tensor) -> dict[str, Tensor]:
+        return {name: column[0] for name, column in self._columns(row[None]).items()}
+
+    def _handed(self, lane: int) -> list[Tensor]:
+        whole = not shapes_matter(self.configs[lane].algorithm)
+        row, grads = self._rows[lane], self._row_grads[lane]
+        params = [row] if whole else list(self._split(row).values())
+        slopes = [grads] if whole else list(self._split(grads).values())
+        handed = [nn.Parameter(param) for param in params]
+        for param, slope in zip(handed, slopes, strict=True):
+            param.grad = slope
+        return list(handed)
+
+    def advance(self, updates: int) -> None:
+        self._model.train()
+        for _ in range(updates):
+            inputs, targets = self._examples()
+            loss, wrong = self._losses(self._weights, self._buffers, inputs, targets)
+            grads = torch.autograd.grad(loss.sum(), list(self._weights.values()))
+            torch._foreach_copy_(self._grads, grads)
+            for optimizer in self.optimizers.values():
+                optimizer.step()
+            self._sums += torch.stack([loss.detach().double(), wrong.double()])
+            self.updates += 1
+
+    def _losses(self, *stacked: Any) -> Any:
+        def of_lane(
+            weights: dict[str, Tensor], buffers: dict[str, Tensor], inputs: Tensor, targets: Tensor
+        ) -> tuple[Tensor, Tensor]:
+            logits = functional_call(self._model, (weights, buffers), (inputs,))
+            loss, rank = losses(logits, targets)
+            return loss.mean(), (rank >= 1).double().mean()
+
+        return vmap(of_lane)(*stacked)
+
+    @torch.no_grad()
+    def evaluate(self, examples: Examples) -> list[Evaluation]:
+        self._model.eval()
+
+        def of_lane(weights: Any, buffers: Any, inputs: Tensor, targets: Tensor) -> Tensor:
+            return judged(functional_call(self._model, (weights, buffers), (inputs,)), targets)
+
+        parts = []
+        for start in range(0, len(examples), CHUNK):
+            chunk = examples[start : start + CHUNK]
+            inputs = self.task.prepare(chunk.inputs, None)
+            # Every lane gets its own: an input that all share would be multiplied in one go, and
+            # how that is cut up depends on the number of lanes.
+            lanes = (len(self.configs), *[-1] * inputs.ndim)
+            of_all = (inputs.expand(lanes), chunk.targets.expand(lanes[0], *chunk.targets.shape))
+            parts.append(vmap(of_lane)(self._weights, self._buffers, *of_all).T)
+        return summed(parts, len(examples))[: self._real]
+
+    def parameters(self, lane: int) -> dict[str, Tensor]:
+        return self._lane_weights[lane]
+
+    def buffers(self, lane: int) -> dict[str, Tensor]:
+        return {name: stacked[lane] for name, stacked in self._buffers.items()}
+
+    def gathered(self) -> list[tuple[float, float]]:
+        return super().gathered()[: self._real]
+
+    def load(self, states: Sequence[dict[str, Any]]) -> None:
+        super().load([*states, *[states[0]] * self._twins])
+
+    def _by_parameter(self, lane: int, states: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        if not shapes_matter(self.configs[lane].algorithm) and states[0]:
+            [whole] = states
+            parts = {k: self._split(v) for k, v in whole.items() if v.shape == self._rows[0].shape}
+            scalars = {k: v for k, v in whole.items() if k not in parts}
+            states = [
+                {**scalars, **{k: v[name] for k, v in parts.items()}} for name in self._shapes
+            ]
+        return super()._by_parameter(lane, states)
+
+    def _as_handed(self, lane: int, states: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        if shapes_matter(self.configs[lane].algorithm) or not states[0]:
+            return states if shapes_matter(self.configs[lane].algorithm) else [{}]
+        shape = next(iter(self._shapes.values()))
+        return [
+            {
+                key: torch.cat([state[key].flatten() for state in states])
+                if states[0][key].shape == shape
+                else states[0][key]
+                for key in states[0]
+            }
+        ]

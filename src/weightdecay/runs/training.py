@@ -1,0 +1,161 @@
+"""Configurations into a stream of records: trains, checkpoints, resumes, and prints nothing.
+
+Whatever instant a training is killed at, starting it again goes on from its last checkpoint and
+yields the same records from the first epoch on: those made before come from the checkpoint.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from weightdecay.records import Event, Notice, RunConfig
+from weightdecay.runs.build import check, shapes_matter
+from weightdecay.runs.captured import Captured, fitting
+from weightdecay.runs.lanes import Lanes, LaneState
+from weightdecay.runs.pack import Pack, leads
+from weightdecay.runs.separate import Separate
+from weightdecay.runs.shelf import Shelf, read
+from weightdecay.runs.stacked import Stacked, can_stack
+from weightdecay.tasks import Task, load, split
+
+_SHARED = ("task", "model", "epochs", "batch", "data", "validation", "precision")
+
+
+def train(
+    configs: RunConfig | Sequence[RunConfig],
+    *,
+    folder: Path | str | None = None,
+    device: torch.device | str | None = None,
+    task: Task | None = None,
+) -> Iterator[Event]:
+    """Train configurations that share task, model, batch and budget side by side, as lanes.
+
+    Yields a Record and a Timing an epoch and lane, Progress now and then, and Notices. With a
+    `folder`, checkpoints and each cycle's solution are kept in it, and a run found there is taken
+    up where it was. `task` is for one that has no name to load it by.
+    """
+    lanes = [configs] if isinstance(configs, RunConfig) else list(configs)
+    _check(lanes)
+    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    whole = load(lanes[0].task) if task is None else task
+    parts = split(whole, validation=lanes[0].validation, data=lanes[0].data).to(place)
+    for config in lanes:
+        check(config, parts)
+    return _train(lanes, parts, place, folder)
+
+
+def _train(
+    lanes: list[RunConfig], task: Task, device: torch.device, folder: Path | str | None
+) -> Iterator[Event]:
+    shelves = [None if folder is None else Shelf(Path(folder), config) for config in lanes]
+    with ExitStack() as held:
+        if leads():
+            for shelf in shelves:
+                if shelf is not None:
+                    held.enter_context(shelf.held())
+        found, notices = _taken_up(lanes, shelves)
+        yield from notices
+        for members in _in_step(found):
+            kind = _kind(task, device, lanes, found[members[0]])
+            build = partial(kind, task=task, device=device)
+            size = len(members)
+            if kind is Captured:
+                yield Notice("The model is compiled for this GPU first: a minute or two, once.")
+                size = min(size, fitting(lanes[members[0]], build, device)) if size > 1 else 1
+            if size < len(members):
+                yield Notice(f"{size} of {len(members)} lanes fit into memory at a time.")
+            for some in _batched(members, size):
+                states = [found[n] for n in some]
+                pack = Pack(
+                    [lanes[n] for n in some],
+                    [shelves[n] for n in some],
+                    build,
+                    [state for state in states if state is not None],
+                )
+                yield from pack.run()
+
+
+def _batched(numbers: Iterable[int], size: int) -> Iterator[list[int]]:
+    left = iter(numbers)
+    while some := list(islice(left, size)):
+        yield some
+
+
+def _check(configs: list[RunConfig]) -> None:
+    if not configs:
+        raise ValueError("`configs` must hold at least one configuration, got none.")
+    for name in _SHARED:
+        values = {getattr(config, name) for config in configs}
+        if len(values) > 1:
+            raise ValueError(
+                f"Lanes must share `{name}`, got {', '.join(sorted(map(repr, values)))}. Train "
+                "those apart."
+            )
+    if len({config.identity for config in configs}) < len(configs):
+        raise ValueError("`configs` must differ from each other, got one of them twice.")
+
+
+def _taken_up(
+    lanes: list[RunConfig], shelves: Sequence[Shelf | None]
+) -> tuple[list[LaneState | None], list[Notice]]:
+    """Return where each lane was, and what was wrong with files that could not be used.
+
+    A pack killed while it saved its lanes has some of them further than others. Then all go back to
+    the last update that every one of them has, so that they stay in step.
+    """
+    notices: list[Notice] = []
+    kept = [[] if shelf is None else shelf.checkpoints() for shelf in shelves]
+    found = [_first_sound(paths, notices) for paths in kept]
+    going = [n for n, config in enumerate(lanes) if not _ended(config, found[n])]
+    if len({_updates(found[n]) for n in going}) > 1:
+        common = set.intersection(*({path.name for path in kept[n]} for n in going))
+        for n in going if common else []:
+            found[n] = _first_sound([path for path in kept[n] if path.name <= max(common)], notices)
+    return found, notices
+
+
+def _first_sound(paths: list[Path], notices: list[Notice]) -> LaneState | None:
+    """Return the newest checkpoint that can be read, and note those that cannot."""
+    for path in paths:
+        try:
+            return read(path)
+        except (ValueError, OSError) as error:
+            notices.append(Notice(f"{error} The checkpoint before it is used."))
+    if paths:
+        notices.append(Notice(f"Run {paths[0].parent.name} has none left, and starts anew."))
+    return None
+
+
+def _ended(config: RunConfig, state: LaneState | None) -> bool:
+    records = [] if state is None else state["records"]
+    return len(records) == config.epochs or any(record["diverged"] for record in records)
+
+
+def _updates(state: LaneState | None) -> int:
+    return 0 if state is None else int(state["updates"])
+
+
+def _in_step(found: list[LaneState | None]) -> list[list[int]]:
+    """Return the lanes that are at the same update, for each update there are lanes at."""
+    places: dict[int, list[int]] = {}
+    for number, state in enumerate(found):
+        places.setdefault(_updates(state), []).append(number)
+    return list(places.values())
+
+
+def _kind(
+    task: Task, device: torch.device, configs: list[RunConfig], state: LaneState | None
+) -> type[Lanes]:
+    """Return how lanes are to be computed. What began as one goes on so, to the bit."""
+    ours = not any(shapes_matter(config.algorithm) for config in configs)
+    if device.type == "cuda" and ours and not dist.is_initialized():
+        return Captured
+    if device.type != "cpu" or dist.is_initialized() or configs[0].precision != "float32":
+        return Separate
+    together = len(configs) > 1 if state is None else state["stacked"]
+    return Stacked if together and can_stack(configs[0], task) else Separate

@@ -1,0 +1,295 @@
+"""Training: what a lane sees, what its neighbours cannot change, and what it leaves."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.toys import config, notices_of, records_of, toy
+from weightdecay import Constant, Cosine, Schedule, StepDrop, WarmRestarts, Warmup
+from weightdecay.records import Progress, Record, RunConfig, Timing
+from weightdecay.runs import ensemble, train
+from weightdecay.runs.build import schedule_of
+from weightdecay.runs.lanes import Lanes
+from weightdecay.runs.separate import Separate
+from weightdecay.runs.shelf import Shelf, read
+from weightdecay.runs.stacked import Stacked, can_stack
+from weightdecay.tasks import split
+
+CPU = torch.device("cpu")
+ALGORITHMS = {
+    "adamw": "normalized_decay",
+    "sgdw,momentum=0.9,nesterov=true": "weight_decay",
+    "adam,betas=0.9/0.98": "l2",
+    "sgd": "l2",
+    "torch.optim:NAdam": "weight_decay",
+    "torch.optim:Adafactor": "weight_decay",
+}
+
+
+def mixed() -> list[RunConfig]:
+    """Return a lane for each algorithm, with schedules and seeds of their own."""
+    shapes = ["cosine", "restarts,first=1,factor=2", "drops,at=1/2", "constant,warmup=0.5"]
+    return [
+        config(algorithm=algorithm, **{way: 1e-3}, seed=n, schedule=shapes[n % len(shapes)])
+        for n, (algorithm, way) in enumerate(ALGORITHMS.items())
+    ]
+
+
+def trained(configs: Any, **options: Any) -> dict[str, list[Record]]:
+    return records_of(train(configs, device="cpu", **options))
+
+
+def close(one: list[Record], other: list[Record]) -> bool:
+    """Whether two runs are the same but for rounding."""
+    return all(
+        math.isclose(a.train_loss or 0, b.train_loss or 0, rel_tol=2e-5)
+        and math.isclose(a.weight_norm or 0, b.weight_norm or 0, rel_tol=2e-5)
+        and (a.updates, a.lr, a.decay, a.cycle_ended) == (b.updates, b.lr, b.decay, b.cycle_ended)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def test_a_lane_is_that_configuration_trained_alone() -> None:
+    lanes = mixed()
+    together = trained(lanes)
+    for lane in lanes:
+        [alone] = trained(lane).values()
+        assert close(together[lane.identity], alone)
+
+
+def test_a_lanes_bits_do_not_depend_on_its_neighbours() -> None:
+    lanes = mixed()
+    together = trained(lanes)
+    for some in (lanes[:2], lanes[1:4], lanes[::-1], lanes[3:]):
+        for identity, records in trained(some).items():
+            assert records == together[identity]
+
+
+@pytest.mark.parametrize("model", ["dropping", "forking"])
+def test_lanes_that_cannot_be_stacked_train_apart(model: str) -> None:
+    lanes = [config(model=model, seed=seed) for seed in (3, 4)]
+    assert not can_stack(lanes[0], toy())
+    together = trained(lanes)
+    for lane in lanes:
+        assert trained(lane)[lane.identity] == together[lane.identity]
+
+
+def test_training_leaves_torchs_random_numbers_alone() -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    trained(config(model="dropping", epochs=1))
+    assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize("others", [0, 1, 3])
+def test_a_lane_that_diverges_is_marked_and_stops_and_others_never_notice(others: int) -> None:
+    lost = config(algorithm="sgdw", lr=1e30, weight_decay=0.0)
+    steady = [config(seed=seed) for seed in range(others)]
+    found = trained([lost, *steady])
+    [last] = found[lost.identity]
+    assert last.diverged
+    assert last.train_loss is None
+    assert last.weight_norm is None
+    beside = trained([*steady, config(seed=99)])
+    for lane in steady:
+        assert found[lane.identity] == beside[lane.identity]
+        assert not any(record.diverged for record in found[lane.identity])
+
+
+def test_a_record_is_what_its_epoch_came_to() -> None:
+    lane = config(algorithm="sgdw", weight_decay=0.01, schedule="restarts,first=1,factor=1")
+    [records] = trained(lane).values()
+    eta = math.cos(math.pi * 8 / 9 / 2) ** 2  # the ninth update of a cycle of nine
+    for epoch, record in enumerate(records, 1):
+        assert (record.epoch, record.updates, record.run) == (epoch, 9 * epoch, lane.identity)
+        assert record.lr == pytest.approx(0.02 * eta)
+        assert record.decay == pytest.approx(0.01 * eta)
+        assert record.cycle_ended
+    assert records[-1].train_loss < records[0].train_loss  # type: ignore[operator]
+
+
+def test_errors_are_of_the_weights_at_the_epochs_end(tmp_path: Path) -> None:
+    lane = config()
+    [records] = trained(lane, folder=tmp_path).values()
+    model, task = toy().models["mlp"](generator=None), toy()
+    model.load_state_dict(read(Shelf(tmp_path, lane).solutions()[-1]))
+    model.eval()
+    with torch.no_grad():
+        logits = model(task.test.inputs)
+    ranked = logits.argsort(1, descending=True)
+    hits = ranked == task.test.targets[:, None]
+    assert records[-1].test_error == pytest.approx(1 - hits[:, 0].float().mean().item())
+    assert records[-1].test_error_top5 == pytest.approx(
+        1 - hits[:, :5].any(1).float().mean().item()
+    )
+    loss = torch.nn.functional.cross_entropy(logits, task.test.targets).item()
+    assert records[-1].test_loss == pytest.approx(loss, rel=1e-5)
+
+
+def test_timings_and_progress_come_beside_the_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weightdecay.runs.pack.PROGRESS_EVERY", -1.0)
+    events = list(train(config(), device="cpu"))
+    timings = [event for event in events if isinstance(event, Timing)]
+    progress = [event for event in events if isinstance(event, Progress)]
+    assert [timing.epoch for timing in timings] == [1, 2, 3]
+    assert all(timing.training > 0 < timing.evaluation for timing in timings)
+    assert [event.update for event in progress] == sorted({event.update for event in progress})
+    assert progress[-1].update == progress[-1].updates == 27
+
+
+def test_an_epoch_is_every_example_once_in_an_order_of_its_own() -> None:
+    lanes = Separate([config(seed=0), config(seed=1)], split_toy(), CPU)
+    orders = torch.stack([lanes._epoch_order(epoch).flatten(1) for epoch in (0, 1)])
+    flat = orders.flatten(0, 1)
+    assert torch.equal(flat.sort(1).values, torch.arange(270).expand(4, 270))
+    assert len({tuple(order.tolist()) for order in flat}) == 4
+
+
+def split_toy(**sizes: Any) -> Any:
+    return split(toy(), **{"validation": None, "data": None, **sizes})
+
+
+def test_validation_is_held_out_and_the_same_for_all() -> None:
+    tenth, some, paper = (split_toy(validation=size) for size in (None, 50, "test"))
+    assert len(tenth.choices) == 30
+    assert len(tenth.train) == 270
+    assert len(some.train) == 250
+    rows = {tuple(row.tolist()) for row in some.train.inputs}
+    assert not rows & {tuple(row.tolist()) for row in some.choices.inputs}
+    assert paper.choices is paper.test
+    assert len(paper.train) == 300
+    small, large = (split_toy(data=size).train.inputs for size in (60, 120))
+    assert torch.equal(large[:60], small)
+    with pytest.raises(ValueError, match="`data` must be at most 250, what toy has"):
+        split_toy(validation=50, data=251)
+
+
+def test_choosing_on_the_test_set_is_the_papers_way() -> None:
+    [records] = trained(config(validation="test")).values()
+    for record in records:
+        assert record.validation_error == record.test_error
+        assert record.validation_loss == record.test_loss
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("constant", Constant()),
+        ("cosine", Cosine(300)),
+        ("cosine,low=0.1", Cosine(300, 0.1)),
+        ("cosine,warmup=0.5", Warmup(50, Cosine(250))),
+        ("restarts,first=1", WarmRestarts(100, 2)),
+        ("restarts,first=0.5,factor=1.5,low=0.1", WarmRestarts(50, 1.5, low=0.1)),
+        ("drops,at=1/2.5,drop=0.2", StepDrop([100, 250], 0.2)),
+        ("drops,at=2", StepDrop([200], 0.1)),
+    ],
+)
+def test_schedules_are_said_in_epochs(text: str, expected: Schedule) -> None:
+    assert schedule_of(config(schedule=text), 100) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"schedule": "restarts"}, "missing a required argument: 'first'"),
+        (
+            {"schedule": "cosine,high=2"},
+            "`schedule` must be cosine with options it has, got high=2",
+        ),
+        ({"schedule": "cosine,warmup=3"}, "`warmup` must be below the 3 epochs there are"),
+        ({"schedule": "constant,warmup=a"}, "`warmup` must be a number, got 'a'"),
+        ({"schedule": "drops,at=1/x"}, "`at` must be a number, got '1/x'"),
+        ({"algorithm": "adamw,lr=3"}, "`algorithm` must leave lr to the configuration's fields"),
+        ({"algorithm": "adamw,l2=3"}, "`algorithm` must leave l2 to the configuration's fields"),
+        ({"model": "mlp,generator=a"}, "`model` must leave generator to the configuration's"),
+        ({"model": "vgg"}, "`model` must be one of mlp, dropping, forking, linear, which toy has"),
+        ({"model": "mlp,wide=3"}, "`model` must be mlp with options it has"),
+        ({"algorithm": "adamw,momentum=0.9"}, "AdamW has no `momentum`"),
+        ({"algorithm": "torch.optim:Nope"}, "must name a class that can be imported"),
+        ({"algorithm": "torch.nn:Linear"}, "must name an optimizer of torch's kind"),
+        ({"batch": 271}, "`batch` must be at most 270, the examples trained on, got 271"),
+    ],
+)
+def test_what_cannot_be_trained_is_said_at_once_and_leaves_nothing(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises((ValueError, TypeError)) as caught:
+        train(config(**changes), folder=tmp_path)
+    assert message in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("configs", "message"),
+    [
+        ([], "at least one configuration"),
+        ([config(), config(batch=10)], "Lanes must share `batch`, got 10, 30. Train those apart."),
+        ([config(), config()], "must differ from each other"),
+    ],
+)
+def test_lanes_that_do_not_go_together_are_refused_at_once(
+    configs: list[RunConfig], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        train(configs)
+
+
+def test_the_solution_of_every_cycle_is_kept_and_can_be_asked_together(tmp_path: Path) -> None:
+    lane = config(schedule="restarts,first=1,factor=1", epochs=4)
+    [records] = trained(lane, folder=tmp_path).values()
+    assert len(Shelf(tmp_path, lane).solutions()) == 4
+    found = ensemble(lane, folder=tmp_path)
+    assert [each.members for each in found] == [1, 2, 3, 4]
+    assert found[0].error == pytest.approx(records[-1].test_error)
+    assert found[0].error_top5 == pytest.approx(records[-1].test_error_top5)
+    assert len({each.error for each in found}) > 1
+    with pytest.raises(ValueError, match="must have ended a cycle to have a solution"):
+        ensemble(config(seed=9), folder=tmp_path)
+
+
+def test_a_cycle_that_ends_within_an_epoch_leaves_its_solution(tmp_path: Path) -> None:
+    lane = config(schedule="restarts,first=0.5,factor=1", epochs=2)
+    trained([lane, config()][:1], folder=tmp_path)
+    assert len(Shelf(tmp_path, lane).solutions()) == 5  # 18 updates in cycles of 4
+
+
+@pytest.mark.parametrize("kind", [Stacked, Separate])
+def test_a_lanes_state_is_all_of_it(kind: type[Lanes]) -> None:
+    """From one way of computing to the other, too: a checkpoint is not bound to its machine."""
+    lanes = mixed()
+    whole = kind(lanes, split_toy(), CPU)
+    whole.advance(5)
+    states = [whole.state(n) for n in range(len(lanes))]
+    whole.advance(4)
+    for other in (Stacked, Separate):
+        taken_up = other(lanes, split_toy(), CPU)
+        taken_up.load(states)
+        taken_up.advance(4)
+        for n in range(len(lanes)):
+            one, another = taken_up.solution(n), whole.solution(n)
+            assert one.keys() == another.keys()
+            for name in one:
+                torch.testing.assert_close(one[name], another[name], rtol=1e-4, atol=1e-6)
+                assert other is not kind or torch.equal(one[name], another[name])
+
+
+def test_a_notice_says_where_a_run_was_taken_up(tmp_path: Path) -> None:
+    lane = config()
+    events = train(lane, folder=tmp_path, device="cpu")
+    while not isinstance(next(events), Record):
+        pass
+    events.close()  # type: ignore[attr-defined]
+    assert notices_of(train(lane, folder=tmp_path, device="cpu")) == []
+    longer = replace(lane, schedule="restarts,first=1,factor=1")
+    events = train(longer, folder=tmp_path, device="cpu")
+    while not (isinstance(event := next(events), Record) and event.epoch == 2):
+        pass
+    events.close()  # type: ignore[attr-defined]
+    assert notices_of(train(longer, folder=tmp_path, device="cpu")) == [
+        "Taken up at update 9 of 27."
+    ]

@@ -1,0 +1,97 @@
+"""Small tasks of our own, and what trains them: seconds become milliseconds."""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from weightdecay.records import Event, Notice, Record, RunConfig
+from weightdecay.tasks import Builder, Examples, Task
+from weightdecay.tasks.models import MLP
+
+
+class Dropping(nn.Module):
+    """A network that draws from torch's own generator while it trains."""
+
+    def __init__(self, generator: torch.Generator) -> None:
+        super().__init__()
+        self.body = MLP(12, 8, width=8, generator=generator)
+        self.drop = nn.Dropout(0.3)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = self.body(self.drop(inputs))
+        return outputs
+
+
+class Forking(nn.Module):
+    """A network whose path depends on its data, which torch cannot map over lanes."""
+
+    def __init__(self, generator: torch.Generator) -> None:
+        super().__init__()
+        self.body = MLP(12, 8, width=8, generator=generator)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = self.body(inputs if float(inputs.mean()) > -9 else -inputs)
+        return outputs
+
+
+def toy() -> Task:
+    """Points in twelve dimensions, in eight classes that overlap."""
+    generator = torch.Generator("cpu").manual_seed(1)
+    points = torch.randn(360, 12, generator=generator, device="cpu")
+    plane = torch.randn(12, 8, generator=generator, device="cpu")
+    noise = torch.randn(360, 8, generator=generator, device="cpu")
+    classes = (points @ plane + 2 * noise).argmax(1)
+    models: dict[str, Builder] = {
+        "mlp": partial(MLP, 12, 8, width=8),
+        "dropping": Dropping,
+        "forking": Forking,
+        "linear": _linear,
+    }
+    train, test = (Examples(points[part], classes[part]) for part in (slice(300), slice(300, 360)))
+    return Task("toy", train, test, 8, models, _shaken, augmented=True)
+
+
+def _linear(generator: torch.Generator) -> nn.Module:
+    """Return a model that no batch's statistics enter."""
+    model = nn.Linear(12, 8)
+    nn.init.normal_(model.weight, std=0.1, generator=generator)
+    nn.init.zeros_(model.bias)
+    return model
+
+
+def _shaken(batch: Tensor, words: Tensor | None) -> Tensor:
+    """Add noise that is one of 16 numbers an example."""
+    return batch if words is None else batch + 0.1 * (words >> 28).float()[:, None]
+
+
+def config(**changes: Any) -> RunConfig:
+    """Return a configuration of the toy: 27 updates in 3 epochs."""
+    values: dict[str, Any] = {
+        "task": "tests.toys:toy",
+        "model": "mlp",
+        "algorithm": "adamw",
+        "lr": 0.02,
+        "epochs": 3,
+        "batch": 30,
+    }
+    values |= changes
+    if not {"weight_decay", "normalized_decay", "l2"} & set(changes):
+        values["normalized_decay"] = 0.1
+    return RunConfig(**values)
+
+
+def records_of(events: Iterable[Event]) -> dict[str, list[Record]]:
+    """Return the records of each run."""
+    found: dict[str, list[Record]] = {}
+    for event in events:
+        if isinstance(event, Record):
+            found.setdefault(event.run, []).append(event)
+    return found
+
+
+def notices_of(events: Iterable[Event]) -> list[str]:
+    """Return what was said."""
+    return [event.text for event in events if isinstance(event, Notice)]
