@@ -1,14 +1,22 @@
-"""`weightdecay convert`, as a person types it."""
+"""`weightdecay convert` and `weightdecay data`, as a person types them."""
 
+import hashlib
 import math
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from tests.serving import Served, serving
+from tests.small_data import TEN, TEN_FILES, in_files, tar
 from weightdecay import __version__
-from weightdecay.cli import main
+from weightdecay.cli import data, main, progress
+from weightdecay.tasks import catalogue, cifar
 
 RUN = ["--batch", "128", "--data", "50000", "--epochs", "100"]
 
@@ -99,3 +107,154 @@ def test_it_is_installed_as_a_command() -> None:
     command = Path(sys.executable).with_name("weightdecay")
     said = subprocess.run([command, "--version"], check=True, capture_output=True, text=True)
     assert said.stdout.strip() == f"weightdecay {__version__}"
+
+
+ARCHIVE = tar("cifar-10-batches-bin", TEN_FILES)
+FETCH = ["data", "fetch", "cifar10"]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WEIGHTDECAY_DATA", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def served(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A small CIFAR-10, and a server that has it."""
+    monkeypatch.setenv("no_proxy", "*")
+    with serving(Served(ARCHIVE)) as served:
+        md5 = hashlib.md5(ARCHIVE).hexdigest()
+        url = served.url("cifar-10-binary.tar.gz")
+        layout = replace(TEN, url=url, md5=md5, package=None)
+        entry = replace(
+            catalogue._ENTRIES["cifar10"],
+            load=partial(cifar.load, layout),
+            fetch=partial(cifar.fetch, layout),
+            check=partial(cifar.check, layout),
+        )
+        monkeypatch.setitem(catalogue._ENTRIES, "cifar10", entry)
+        yield served
+
+
+def states(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    head, *rows, _ = capsys.readouterr().out.splitlines()
+    assert head.split() == ["set", "file", "state"]
+    return {row.split(maxsplit=2)[1]: row.split(maxsplit=2)[2] for row in rows}
+
+
+def test_data_is_fetched_and_checked(
+    served: Served, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", "check", "cifar10"]) == 0
+    assert set(states(capsys).values()) == {"missing"}
+    assert main(FETCH) == 0
+    assert capsys.readouterr() == (f"cifar10: in {cache / 'cifar10'}\n", "")
+    assert main(["data", "check", "cifar10"]) == 0
+    assert states(capsys) == dict.fromkeys(TEN_FILES, "ok")
+
+
+def test_data_comes_from_a_folder_too(
+    served: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    in_files(tmp_path, "", TEN_FILES)
+    assert main([*FETCH, "--from", str(tmp_path)]) == 0
+    assert served.asked == []
+
+
+def test_a_check_says_what_is_wrong_and_fails(
+    served: Served, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(FETCH) == 0
+    (cache / "cifar10" / "test_batch.bin").write_bytes(b"cut")
+    capsys.readouterr()
+    assert main(["data", "check", "cifar10"]) == 1
+    assert states(capsys)["test_batch.bin"].startswith("must have 12,292 bytes, found 3")
+
+
+def test_a_check_of_nothing_named_is_of_all(
+    cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", "check"]) == 0
+    *rows, last = capsys.readouterr().out.splitlines()
+    assert {row.split()[0] for row in rows[1:]} == set(catalogue.NAMES)
+    assert last == f"The cache is {cache}; $WEIGHTDECAY_DATA names another."
+
+
+def test_what_is_made_by_code_is_not_fetched(
+    cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", "fetch", "mnist1d"]) == 0
+    assert capsys.readouterr().out == "mnist1d: made by code, nothing to fetch\n"
+
+
+def test_a_fetch_shows_bytes_and_speed(
+    served: Served, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "LOGGED_EVERY", 0.0)
+    assert main(FETCH) == 0
+    first, *_ = capsys.readouterr().err.splitlines()
+    name, size, speed = first.split("  ")
+    assert name == "cifar-10-binary.tar.gz"
+    assert size == f"0.0 of {len(ARCHIVE) / 1e6:.1f} MB"
+    assert speed == "0.0 MB/s"
+
+
+def test_a_stopped_fetch_goes_on_where_it_was(
+    served: Served, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(import_module("weightdecay.tasks.fetch"), "_CHUNK", 1000)
+
+    def stop(meter: data._Meter, name: str, done: int, total: int | None) -> str:
+        if done > 5000:
+            raise KeyboardInterrupt
+        return name
+
+    with monkeypatch.context() as patched:
+        patched.setattr(data._Meter, "shown", stop)
+        assert main(FETCH) == 130
+    said = "Stopped. The same command goes on from what has come so far.\n"
+    assert capsys.readouterr() == ("", said)
+    assert main(FETCH) == 0
+    assert served.asked == [None, "bytes=6000-"]
+
+
+def test_what_cannot_be_reached_is_another_status(
+    served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served.status = 503
+    assert main(FETCH) == 1
+    said = capsys.readouterr()
+    assert "cannot be reached" in said.err
+    assert "`weightdecay data fetch cifar10 --from`" in said.err
+    assert (said.out, said.err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["fetch", "cifar11"], "must be one of mnist1d, cifar10, "),
+        (["check", "mnist1d", "cifar11"], "must be one of mnist1d, cifar10, "),
+        (["fetch", "cifar10", "--from", "/nowhere"], "--from must be a folder or an archive"),
+        (["fetch", "imagenet32"], "--from must be a folder: ImageNet32x32 comes only after"),
+        (["fetch", "cifar10", "--from", "/dev"], "/dev must hold data_batch_1.bin"),
+    ],
+)
+def test_a_mistake_about_data_is_said_in_one_line(
+    arguments: list[str], text: str, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", *arguments]) == 2
+    said = capsys.readouterr()
+    assert text in said.err
+    assert (said.out, said.err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["data", "fetch", "--help"]])
+def test_help_comes_without_torch(arguments: list[str]) -> None:
+    code = (
+        "import sys\nfrom weightdecay.cli import main\ntry:\n    main(sys.argv[1:])\n"
+        "except SystemExit as stopped:\n    print(stopped.code, 'torch' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, *arguments]
+    said = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert said.stdout.splitlines()[-1] == "0 False"

@@ -1,0 +1,55 @@
+"""The command line: words typed by a person into calls. The only room that prints.
+
+A command imports what trains only when it is run: torch takes seconds to come.
+"""
+
+import argparse
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from weightdecay import __version__
+from weightdecay.cli import convert, data, run
+from weightdecay.cli.reading import as_options
+
+_HERE = Path(__file__).parents[1]
+_MISTAKES = (OSError, RuntimeError, TypeError, ValueError)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that `arguments` name, and return its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="weightdecay", description="Decoupled weight decay, as the paper means it."
+    )
+    parser.add_argument("--version", action="version", version=f"weightdecay {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    for command in (convert, data, run):
+        command.add(commands)
+    options = parser.parse_args(arguments)
+    try:
+        status: int = options.command(options)
+    except KeyboardInterrupt:
+        print("weightdecay: stopped.", file=sys.stderr)
+        return 130
+    except _MISTAKES as error:
+        if not _explains_itself(error):
+            raise
+        said = " ".join(as_options(str(error), vars(options)).split())
+        print(f"weightdecay: {said}", file=sys.stderr)
+        return 2
+    return status
+
+
+def _explains_itself(error: Exception) -> bool:
+    """Tell an error of ours, which says what to do, from one in a user's code, which needs a trace.
+
+    What the system refuses names its file, wherever it is raised.
+    """
+    raised_in = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
+    return isinstance(error, OSError) or raised_in.is_relative_to(_HERE)
+
+
+def script() -> None:
+    """Run the command line as a program."""
+    sys.exit(main())

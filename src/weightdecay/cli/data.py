@@ -1,0 +1,99 @@
+"""`weightdecay data`: the data sets in the cache, fetched and checked."""
+
+import argparse
+import sys
+import time
+
+from weightdecay.cli.progress import Bar
+from weightdecay.cli.reading import Commands
+from weightdecay.table import table
+
+_MADE = "made by code, nothing to fetch"
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    parser = commands.add_parser(
+        "data",
+        help="fetch and check data sets",
+        description="Bring data sets into the cache, and see what is in it.",
+    )
+    actions = parser.add_subparsers(required=True, metavar="action")
+    fetch = actions.add_parser(
+        "fetch",
+        help="bring a data set into the cache",
+        description="Bring a data set into the cache, going on where an earlier try broke off.",
+    )
+    fetch.add_argument("name", metavar="NAME", help="the data set, as `weightdecay data check` has")
+    fetch.add_argument(
+        "--from",
+        dest="source",
+        metavar="FOLDER",
+        help="take it from a folder or an archive instead of the network",
+    )
+    fetch.set_defaults(command=_fetch)
+    check = actions.add_parser(
+        "check",
+        help="say what is in the cache, and whether it is right",
+        description="Compare every file in the cache with what it must be. The exit status is 1 "
+        "where one is wrong.",
+    )
+    check.add_argument("names", nargs="*", metavar="NAME", help="a data set; without any, all")
+    check.set_defaults(command=_check)
+
+
+def _fetch(options: argparse.Namespace) -> int:
+    from weightdecay import tasks
+    from weightdecay.tasks import cache
+
+    try:
+        with Bar() as bar:
+            meter = _Meter()
+            for step in tasks.fetch(options.name, options.source):
+                share = step.done / step.total if step.total else None
+                bar.draw(share, meter.shown(step.name, step.done, step.total))
+    except KeyboardInterrupt:
+        print("Stopped. The same command goes on from what has come so far.", file=sys.stderr)
+        return 130
+    except tasks.UnreachableError as error:
+        print(f"weightdecay: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    made = not tasks.check(options.name)
+    print(f"{options.name}: {_MADE if made else f'in {cache.folder(options.name)}'}")
+    return 0
+
+
+class _Meter:
+    """How fast the bytes of a file come."""
+
+    def __init__(self) -> None:
+        self._name, self._first, self._begun = "", 0, 0.0
+
+    def shown(self, name: str, done: int, total: int | None) -> str:
+        """Return how much of a file has come, and the speed since it was first heard of."""
+        now = time.monotonic()
+        if name != self._name:
+            self._name, self._first, self._begun = name, done, now
+        megabytes = f"{done / 1e6:.1f}" + (f" of {total / 1e6:.1f}" if total else "")
+        seconds = now - self._begun
+        speed = (done - self._first) / 1e6 / seconds if seconds else 0.0
+        return f"{name}  {megabytes} MB  {speed:.1f} MB/s"
+
+
+def _check(options: argparse.Namespace) -> int:
+    from weightdecay import tasks
+    from weightdecay.tasks import cache
+
+    rows = []
+    wrong = False
+    for name in options.names or tasks.NAMES:
+        files = tasks.check(name)
+        for file, fault in files:
+            there = cache.folder(name, file).is_file()
+            wrong |= there and fault is not None
+            rows.append((name, file, (fault or "ok") if there else "missing"))
+        if not files:
+            rows.append((name, "–", _MADE))
+    print(table([("set", "file", "state"), *rows]))
+    print(f"The cache is {cache.folder()}; ${cache.VARIABLE} names another.")
+    return int(wrong)

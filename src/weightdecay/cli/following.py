@@ -1,0 +1,139 @@
+"""A training followed to its end: the bar while it runs, the files it leaves, the table after."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+
+import torch
+import torch.distributed as dist
+
+from weightdecay import checks
+from weightdecay.cli import report
+from weightdecay.cli.board import board
+from weightdecay.cli.keeping import Kept
+from weightdecay.cli.progress import Bar
+from weightdecay.records import Event, Notice, Progress, Record, RunConfig, Timing
+from weightdecay.runs import ensemble, train
+from weightdecay.runs.pack import CHECKPOINT_EVERY
+from weightdecay.runs.shelf import Shelf
+from weightdecay.tasks import Task, load
+
+
+def follow(options: argparse.Namespace) -> int:
+    """Train what the options say, and return the exit status."""
+    task = load(options.task)
+    config = _config(options, task)
+    device = _device(options)
+    shelf = Shelf(options.folder, config)
+    leads = os.environ.get("RANK", "0") == "0"
+    try:
+        with (
+            _together(device),
+            board(options.tensorboard if leads else None, config.identity) as draw,
+        ):
+            if options.fresh:
+                _forget(shelf, leads=leads)
+            events = train(config, folder=options.folder, device=device, task=task)
+            if not leads:
+                for _ in events:
+                    pass
+                return 0
+            records = _watch(events, Kept(shelf.folder, config), draw)
+    except KeyboardInterrupt:
+        if leads:
+            print(_how_to_go_on(shelf, fresh=options.fresh), file=sys.stderr)
+        return 130
+    print(report.of_records(records))
+    print(f"run {config.identity}, kept in {shelf.folder}")
+    if records[-1].diverged:
+        print(f"It diverged in epoch {records[-1].epoch}: a result, and kept like any other.")
+        return 0
+    print(f"The solution to use is the most recent cycle's: {shelf.solutions()[-1]}")
+    if options.ensemble:
+        judged = ensemble(config, folder=options.folder, device=device, task=task)
+        print(report.of_ensembles((one.members, one.error, one.error_top5) for one in judged))
+    return 0
+
+
+def _config(options: argparse.Namespace, task: Task) -> RunConfig:
+    values = {field.name: getattr(options, field.name) for field in fields(RunConfig)}
+    if options.model is None:
+        values["model"] = next(iter(task.models))
+    return RunConfig(**values)
+
+
+def _device(options: argparse.Namespace) -> torch.device:
+    """Return where to train, with the threads that are asked for."""
+    name = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (AssertionError, RuntimeError) as error:
+        raise ValueError(
+            f"`device` must be one that torch has here, as cpu or cuda:0 may be, got {name!r}: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
+    if name == "cuda" and "LOCAL_RANK" in os.environ:
+        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    threads = 1 if options.threads is None and device.type == "cpu" else options.threads
+    if threads is not None:
+        torch.set_num_threads(checks.whole("threads", threads, at_least=1))
+    return device
+
+
+@contextmanager
+def _together(device: torch.device) -> Iterator[None]:
+    """Join the processes that torchrun started, where it did."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield
+        return
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        yield
+        dist.barrier()  # one that leaves early takes its peers' connections down with it
+    finally:
+        dist.destroy_process_group()
+
+
+def _forget(shelf: Shelf, *, leads: bool) -> None:
+    """Remove what is kept of a run, before any process looks for it."""
+    if leads:
+        with shelf.held():
+            for path in (*shelf.checkpoints(), *shelf.solutions(), *shelf.folder.glob("*.jsonl")):
+                path.unlink()
+    if dist.is_initialized():
+        dist.barrier()
+
+
+def _watch(events: Iterator[Event], kept: Kept, draw: Callable[[Record], None]) -> list[Record]:
+    """Show and keep what a training yields, and return its records."""
+    records = []
+    with Bar() as bar:
+        for event in events:
+            match event:
+                case Progress():
+                    bar.draw(event.update / event.updates, report.line(event))
+                case Notice():
+                    bar.say(event.text)
+                case Timing():
+                    kept.timing(event)
+                case Record():
+                    records.append(event)
+                    kept.record(event)
+                    draw(event)
+    return records
+
+
+def _how_to_go_on(shelf: Shelf, *, fresh: bool) -> str:
+    command = "the same command without --fresh" if fresh else "the same command"
+    if not shelf.checkpoints():
+        return f"Stopped before the first checkpoint: {command} begins again."
+    return (
+        f"Stopped: {command} goes on from the last checkpoint, written at most "
+        f"{CHECKPOINT_EVERY:.0f} s ago."
+    )

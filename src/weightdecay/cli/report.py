@@ -1,0 +1,48 @@
+"""What is said of a training: a line while it runs, tables when it has ended."""
+
+from collections.abc import Iterable, Sequence
+
+from weightdecay.cli.progress import duration
+from weightdecay.records import Progress, Record
+from weightdecay.table import shown, table
+
+_ROWS = 12
+
+
+def line(progress: Progress) -> str:
+    """Return how far a training is."""
+    speed = progress.speed
+    parts = [
+        f"epoch {progress.epoch}/{progress.epochs}",
+        f"loss {progress.loss:#.3g}",
+        f"error {progress.error:.1%}",
+        f"η {progress.multiplier:.2f}",
+        f"{speed:.2g} updates/s" if speed < 10 else f"{speed:,.0f} updates/s",
+        f"{duration(progress.seconds_left)} left",
+    ]
+    return "  ".join(parts)
+
+
+def of_records(records: Sequence[Record]) -> str:
+    """Return a table of a run's epochs, evenly chosen where they are many."""
+    count = min(_ROWS, len(records))
+    apart = (len(records) - 1) / max(1, count - 1)
+    rows = [
+        (
+            str(record.epoch),
+            shown(record.train_loss, 4),
+            f"{record.train_error:.2%}",
+            f"{record.validation_error:.2%}",
+            f"{record.test_error:.2%}",
+            shown(record.weight_norm, 4),
+        )
+        for record in (records[round(row * apart)] for row in range(count))
+    ]
+    titles = ("train loss", "train error", "validation error", "test error", "weight norm")
+    return table([("epoch", *titles), *rows])
+
+
+def of_ensembles(judged: Iterable[tuple[int, float, float]]) -> str:
+    """Return a table of ensembles' sizes, errors and top-5 errors."""
+    rows = [(str(members), f"{error:.2%}", f"{top5:.2%}") for members, error, top5 in judged]
+    return table([("solutions averaged", "test error", "top-5 error"), *rows])

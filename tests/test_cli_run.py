@@ -1,0 +1,451 @@
+"""`weightdecay run`, as a person types it: what it prints, what it keeps, how it is stopped."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from weightdecay.cli import main, progress
+from weightdecay.records import Record, RunConfig
+from weightdecay.runs import pack
+from weightdecay.runs.shelf import Shelf
+
+COMMAND = str(Path(sys.executable).with_name("weightdecay"))
+CLOUDS = '''
+"""Two clouds of points. Training can be slowed down, and broken off at an update."""
+
+import os
+import time
+
+import torch
+from torch import nn
+
+from weightdecay.tasks import Examples, Task
+
+updates, stop_at, error = 0, None, KeyboardInterrupt
+
+
+def prepare(batch, words):
+    global updates
+    if words is not None:
+        updates += 1
+        time.sleep(float(os.environ.get("CLOUDS_SLEEP", 0)))
+        if updates == stop_at:
+            raise error("clouds")
+    return batch
+
+
+def linear(generator):
+    model = nn.Linear(2, 2)
+    with torch.no_grad():
+        model.weight.normal_(generator=generator)
+        model.bias.zero_()
+    return model
+
+
+def task():
+    generator = torch.Generator().manual_seed(0)
+    targets = torch.randint(2, (100,), generator=generator)
+    inputs = torch.randn(100, 2, generator=generator) + targets[:, None]
+    both = Examples(inputs, targets)
+    models = {"linear": linear, "other": linear}
+    return Task("clouds", both[:80], both[80:], 2, models, prepare, augmented=True)
+'''
+# 80 points, less a tenth held out, are 9 updates of 8 points in an epoch.
+RUN = ["run", "--task", "clouds:task", "--lr", "0.1", "--normalized-decay", "0.05"]
+SHORT = [*RUN, "--batch", "8", "--epochs", "4"]
+RESTARTS = ["--schedule", "restarts,first=1,factor=1"]
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def clouds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The task in the current directory; what it does can be set."""
+    (tmp_path / "clouds.py").write_text(CLOUDS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    yield import_module("clouds")
+    del sys.modules["clouds"]
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def the_run(folder: str | Path = "runs") -> Path:
+    [run] = Path(folder).iterdir()
+    return run
+
+
+def test_a_run_ends_with_its_table_and_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--lr", "2^-9", "--normalized-decay", "0.05", "--epochs", "2"]) == 0
+    head, *rows, identity, solution = capsys.readouterr().out.splitlines()
+    assert head.split("  ")[:2] == ["epoch", "train loss"]
+    assert [row.split()[0] for row in rows] == ["1", "2"]
+    first, last = (float(row.split()[4].rstrip("%")) for row in rows)
+    assert last < first < 90
+    run = the_run()
+    assert identity == f"run {run.name}, kept in {run}"
+    assert solution.split(": ")[1] == str(run / "solution-0000.pt")
+    assert (run / "solution-0000.pt").is_file()
+
+
+def test_the_records_begin_with_the_configuration(clouds: Any, capsys: Output) -> None:
+    assert main(SHORT) == 0
+    head, *rows = lines(the_run() / "records.jsonl")
+    config = RunConfig.from_dict(head["config"])
+    assert config.identity == the_run().name
+    assert (config.model, config.schedule, config.seed) == ("linear", "cosine", 0)
+    assert [Record(**row).epoch for row in rows] == [1, 2, 3, 4]
+    timings = lines(the_run() / "timings.jsonl")
+    assert [timing["epoch"] for timing in timings] == [1, 2, 3, 4]
+
+
+def test_every_option_is_heard(clouds: Any) -> None:
+    said = {
+        "model": "other", "algorithm": "sgd,momentum=0.5", "lr": 0.25, "l2": 0.001,
+        "schedule": "drops,at=1", "epochs": 2, "batch": 4, "data": 40, "validation": "test",
+        "seed": 7, "precision": "bfloat16",
+    }  # fmt: skip
+    typed = [word for name, value in said.items() for word in (f"--{name}", str(value))]
+    assert main(["run", "--task", "clouds:task", *typed, "--folder", "elsewhere/deep"]) == 0
+    [head, *_] = lines(the_run("elsewhere/deep") / "records.jsonl")
+    nothing = {"weight_decay": None, "normalized_decay": None}
+    assert head["config"] == {"task": "clouds:task", **said, **nothing}
+
+
+def test_a_finished_run_trains_nothing_and_says_the_same(clouds: Any, capsys: Output) -> None:
+    assert main(SHORT) == 0
+    said, trained = capsys.readouterr(), clouds.updates
+    before = {path: path.stat().st_mtime_ns for path in the_run().glob("*.jsonl")}
+    assert main(SHORT) == 0
+    assert capsys.readouterr() == said
+    assert clouds.updates == trained == 4 * 9
+    assert {path: path.stat().st_mtime_ns for path in the_run().glob("*.jsonl")} == before
+
+
+def test_a_fresh_start_forgets_what_is_kept(clouds: Any, capsys: Output) -> None:
+    assert main(SHORT) == 0
+    said, kept = capsys.readouterr(), (the_run() / "records.jsonl").read_bytes()
+    assert main([*SHORT, "--fresh"]) == 0
+    assert clouds.updates == 2 * 4 * 9
+    assert capsys.readouterr() == said
+    assert (the_run() / "records.jsonl").read_bytes() == kept
+    assert len(lines(the_run() / "timings.jsonl")) == 4
+
+
+@pytest.mark.parametrize("schedule", [[], RESTARTS])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_run_stopped_at_any_moment_leaves_the_same_bytes(
+    seed: int, schedule: list[str], clouds: Any, capsys: Output
+) -> None:
+    command = [*SHORT, *schedule]
+    assert main([*command, "--folder", "whole"]) == 0
+    whole = capsys.readouterr().out
+    draw = random.Random(seed)
+    for _ in range(3):
+        clouds.updates, clouds.stop_at = 0, draw.randint(1, 9 * 4)
+        status = main(command)
+        assert status == (130 if clouds.updates == clouds.stop_at else 0)
+    clouds.stop_at = None
+    capsys.readouterr()
+    assert main(command) == 0
+    assert capsys.readouterr().out == whole.replace("whole", "runs")
+    kept, meant = (the_run(folder) / "records.jsonl" for folder in ("runs", "whole"))
+    assert kept.read_bytes() == meant.read_bytes()
+
+
+def test_records_that_are_there_stay_while_they_are_told_again(clouds: Any) -> None:
+    """What a stopped run had written beyond its last checkpoint is not lost to look at."""
+    clouds.stop_at = 9 * 3 + 1
+    assert main(SHORT) == 130
+    written = (the_run() / "records.jsonl").read_bytes()
+    clouds.updates, clouds.stop_at = 0, 9 + 1
+    assert main(SHORT) == 130
+    assert (the_run() / "records.jsonl").read_bytes() == written
+    assert len(written.splitlines()) == 1 + 3
+
+
+FROM_THE_LAST = "goes on from the last checkpoint, written at most 30 s ago."
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "Stopped before the first checkpoint: the same command begins again."),
+        (RESTARTS, f"Stopped: the same command {FROM_THE_LAST}"),
+        ([*RESTARTS, "--fresh"], f"Stopped: the same command without --fresh {FROM_THE_LAST}"),
+    ],
+)
+def test_a_stopped_run_says_how_to_go_on(
+    options: list[str], said: str, clouds: Any, capsys: Output
+) -> None:
+    clouds.stop_at = 15
+    assert main([*SHORT, *options]) == 130
+    assert capsys.readouterr() == ("", f"{said}\n")
+
+
+def test_an_interrupt_from_the_keyboard_loses_nothing(clouds: Any, capsys: Output) -> None:
+    command = [*SHORT, *RESTARTS]
+    slow = {**os.environ, "CLOUDS_SLEEP": "0.05"}
+    with subprocess.Popen([COMMAND, *command], env=slow, stderr=subprocess.PIPE, text=True) as run:
+        deadline = time.monotonic() + 60
+        while not list(Path().glob("runs/*/checkpoint-*.pt")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        run.send_signal(signal.SIGINT)
+        _, said = run.communicate()
+    assert run.returncode == 130
+    assert said.startswith("Stopped: the same command goes on from the last checkpoint")
+    assert said.count("\n") == 1
+    assert main(command) == 0
+    assert 0 < clouds.updates < 4 * 9
+    assert capsys.readouterr().err.startswith("Taken up at update ")
+    assert main([*command, "--folder", "whole"]) == 0
+    kept, meant = (the_run(folder) / "records.jsonl" for folder in ("runs", "whole"))
+    assert kept.read_bytes() == meant.read_bytes()
+
+
+def test_processes_of_torchrun_speak_with_one_voice(clouds: Any, tmp_path: Path) -> None:
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
+    once = {**os.environ, "OMP_NUM_THREADS": "1"}
+    said = subprocess.run(
+        [sys.executable, *launch, COMMAND, *SHORT, "--ensemble"],
+        check=True, capture_output=True, text=True, env=once,
+    )  # fmt: skip
+    assert said.stdout.count("epoch  train loss") == 1
+    assert said.stdout.count("solutions averaged") == 1
+    assert len(lines(the_run() / "records.jsonl")) == 1 + 4
+
+
+def test_a_diverged_run_is_a_result(clouds: Any, capsys: Output) -> None:
+    run = ["run", "--task", "clouds:task", "--batch", "8", "--algorithm", "sgdw"]
+    assert main([*run, "--lr", "1e38", "--weight-decay", "0", "--ensemble"]) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines()[-1].startswith("It diverged in epoch 1:")
+    assert said.err == ""
+    assert lines(the_run() / "records.jsonl")[-1]["diverged"]
+
+
+def test_a_long_run_is_told_in_twelve_rows(clouds: Any, capsys: Output) -> None:
+    assert main([*RUN, "--batch", "36", "--epochs", "100"]) == 0
+    epochs = [int(row.split()[0]) for row in capsys.readouterr().out.splitlines()[1:-2]]
+    assert (len(epochs), epochs[0], epochs[-1]) == (12, 1, 100)
+    assert {b - a for a, b in pairwise(epochs)} == {9}
+
+
+def test_an_ensemble_is_asked_of_every_cycle(clouds: Any, capsys: Output) -> None:
+    assert main([*SHORT, *RESTARTS, "--ensemble"]) == 0
+    *_, solution, head, one, two, three, four = capsys.readouterr().out.splitlines()
+    assert solution.endswith("solution-0003.pt")
+    assert head.startswith("solutions averaged  test error")
+    assert [row.split()[0] for row in (one, two, three, four)] == ["1", "2", "3", "4"]
+
+
+class Terminal:
+    """What a terminal shows of what is written to it."""
+
+    def __init__(self, text: str) -> None:
+        self.shown: list[str] = []
+        self.drawn: list[str] = []
+        for line in text.split("\n"):
+            seen = ""
+            for part in line.split("\r"):
+                seen = part + seen[len(part) :]
+                self.drawn.append(part)
+            self.shown.append(seen.rstrip())
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Have every bit of progress drawn, on a terminal of some columns or on none."""
+
+    def set_up(*, columns: int | None) -> None:
+        monkeypatch.setattr(pack, "PROGRESS_EVERY", 0.0)
+        monkeypatch.setattr(progress, "REDRAWN_EVERY", 0.0)
+        monkeypatch.setattr(progress, "LOGGED_EVERY", 0.0)
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: columns is not None)
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("COLUMNS", str(columns))
+
+    return set_up
+
+
+@pytest.mark.parametrize("columns", [20, 80, 200])
+def test_on_a_terminal_one_line_is_drawn_over_itself(
+    columns: int, clouds: Any, capsys: Output, eager: Callable[..., None]
+) -> None:
+    eager(columns=columns)
+    clouds.stop_at = 15
+    assert main([*SHORT, *RESTARTS]) == 130
+    clouds.stop_at = None
+    capsys.readouterr()
+    assert main([*SHORT, *RESTARTS]) == 0
+    seen = Terminal(capsys.readouterr().err)
+    assert seen.shown == ["Taken up at update 9 of 36.", ""]
+    assert max(map(len, seen.drawn)) < max(columns, 30)
+    assert any("epoch 4/4"[: columns - 1] in line for line in seen.drawn)
+
+
+def test_the_bar_says_how_far_it_is(
+    clouds: Any, capsys: Output, eager: Callable[..., None]
+) -> None:
+    eager(columns=100)
+    assert main([*SHORT]) == 0
+    *_, last = [line for line in Terminal(capsys.readouterr().err).drawn if line.strip()]
+    bar, _, text = last.partition("]  ")
+    assert set(bar) == {"[", "="}
+    words = text.split("  ")
+    assert words[0] == "epoch 4/4"
+    starts = ("epoch", "loss", "error", "η")
+    assert [word.split()[0] for word in words[:4]] == list(starts)
+    assert words[4].endswith(" updates/s")
+    assert words[5] == "0:00 left"
+
+
+def test_a_log_gets_whole_lines_and_few(
+    clouds: Any, capsys: Output, eager: Callable[..., None]
+) -> None:
+    assert main([*SHORT]) == 0
+    assert capsys.readouterr().err == ""
+    eager(columns=None)
+    assert main([*SHORT, "--fresh"]) == 0
+    said = capsys.readouterr().err
+    assert "\r" not in said
+    assert said.splitlines()[-1].startswith("epoch 4/4  loss ")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(6.6, "0:07"), (754, "12:34"), (3723, "1:02:03"), (float("inf"), "–")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert progress.duration(seconds) == text
+
+
+def test_curves_for_tensorboard_begin_again_when_a_run_is_told_again(
+    clouds: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Any] = []
+
+    class SummaryWriter:
+        def __init__(self, folder: str, purge_step: int) -> None:
+            written.append((folder, purge_step))
+
+        def add_scalar(self, name: str, value: float, step: int) -> None:
+            written.append((name, value, step))
+
+        def close(self) -> None:
+            written.append("closed")
+
+    stand_in = ModuleType("torch.utils.tensorboard")
+    stand_in.SummaryWriter = SummaryWriter  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", stand_in)
+    command = [*SHORT, "--tensorboard", "board"]
+    assert main(command) == 0
+    first, *curves, last = written
+    assert first == (str(Path("board", the_run().name)), 0)
+    assert [step for name, _, step in curves if name == "error/test"] == [9, 18, 27, 36]
+    assert last == "closed"
+    assert main(command) == 0
+    assert written == [first, *curves, last] * 2
+
+
+def test_tensorboard_that_is_not_there_has_a_cure(
+    clouds: Any, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    assert main([*SHORT, "--tensorboard", "board"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("weightdecay: --tensorboard needs a package that is not here: ")
+    assert said.endswith("Run `pip install tensorboard`.\n")
+    assert clouds.updates == 0
+
+
+def test_a_run_is_trained_by_one_process_at_a_time(clouds: Any, capsys: Output) -> None:
+    assert main(SHORT) == 0
+    [head, *_] = lines(the_run() / "records.jsonl")
+    with Shelf(Path("runs"), RunConfig.from_dict(head["config"])).held():
+        for options in ([], ["--fresh"]):
+            assert main([*SHORT, *options]) == 2
+            assert "must be trained by one process at a time" in capsys.readouterr().err
+    assert len(lines(the_run() / "records.jsonl")) == 1 + 4
+
+
+def test_an_error_in_a_users_code_keeps_its_trace(clouds: Any) -> None:
+    clouds.stop_at, clouds.error = 3, ValueError
+    with pytest.raises(ValueError, match="clouds"):
+        main(SHORT)
+
+
+WRONG = {
+    "no decay": (["--lr", "1"], "stated once, as --weight-decay or --normalized-decay, got none"),
+    "a coupled decay": (["--lr", "1", "--l2", "0"], "or --normalized-decay, got --l2."),
+    "no coupled decay": (
+        ["--lr", "1", "--algorithm", "adam", "--normalized-decay", "1"],
+        "must be stated once, as --l2, got --normalized-decay.",
+    ),
+    "lr": (["--lr", "0", "--weight-decay", "0"], "--lr must be finite and above 0, got 0.0"),
+    "decay": (["--lr", "1", "--weight-decay", "1"], "--weight-decay must be in [0, 1), got 1.0"),
+    "task": ([*RUN[3:], "--task", "mnist2d"], "A task must be one of mnist1d, "),
+    "task of one's own": ([*RUN[3:], "--task", "nowhere:task"], "there is no nowhere"),
+    "data that is not there": ([*RUN[3:], "--task", "cifar10"], "`weightdecay data fetch cifar10`"),
+    "model": ([*RUN[3:], "--model", "mpl"], "--model must be one of mlp, which mnist1d has"),
+    "algorithm": ([*RUN[3:], "--algorithm", "adamx"], "--algorithm must be one of sgdw, adamw, "),
+    "algorithm's option": ([*RUN[3:], "--algorithm", "adamw,betas=2/3"], "`betas` must be in "),
+    "schedule": ([*RUN[3:], "--schedule", "cosin"], "--schedule must be one of 'constant', "),
+    "epochs": ([*RUN[3:], "--epochs", "0"], "--epochs must be at least 1, got 0."),
+    "batch": ([*RUN[3:], "--batch", "5000"], "--batch must be at most 3600, the examples"),
+    "data": ([*RUN[3:], "--data", "5000"], "--data must be at most 3600, what mnist1d has"),
+    "validation": ([*RUN[3:], "--validation", "0"], "--validation must be at least 1, got 0."),
+    "seed": ([*RUN[3:], "--seed", "2^32"], "--seed must be below 2^32, got 4294967296."),
+    "precision": ([*RUN[3:], "--precision", "half"], "--precision must be one of 'float32', "),
+    "device": ([*RUN[3:], "--device", "gpu"], "--device must be one that torch has here, "),
+    "threads": ([*RUN[3:], "--threads", "0"], "--threads must be at least 1, got 0."),
+    "folder": ([*RUN[3:], "--folder", "/dev/null/runs"], "Not a directory: '/dev/null/runs"),
+}
+
+
+@pytest.mark.parametrize(("options", "text"), WRONG.values(), ids=WRONG)
+def test_a_mistake_is_said_in_one_line_as_it_was_typed(
+    options: list[str],
+    text: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Output,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WEIGHTDECAY_DATA", str(tmp_path / "cache"))
+    assert main(["run", *options]) == 2
+    said = capsys.readouterr()
+    assert text in said.err
+    assert said.err.startswith("weightdecay: ")
+    assert (said.err.count("\n"), said.out) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ([], "--lr"),
+        (["--lr", "fast"], "--lr: 'fast' is not a number"),
+        (["--lr", "1", "--epochs", "2.5"], "--epochs: '2.5' is not a whole number"),
+        (["--lr", "1", "--validation", "tset"], "--validation: 'tset' is not a number"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(options: list[str], text: str, capsys: Output) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["run", *options])
+    assert stopped.value.code == 2
+    assert text in capsys.readouterr().err
