@@ -26,7 +26,7 @@ TITLES = {"adamw": "AdamW", "sgdw": "SGDW (torch: SGD)"}
 def rows(name: str) -> list[dict[str, Any]]:
     """Return the measurements of a file, without its first line."""
     lines = (HERE / "results" / name).read_text(encoding="utf-8").splitlines()
-    return [row for line in lines if "contender" in (row := json.loads(line))]
+    return [row for line in lines if {"contender", "way"} & (row := json.loads(line)).keys()]
 
 
 def table(found: list[dict[str, Any]]) -> str:
@@ -44,6 +44,22 @@ def table(found: list[dict[str, Any]]) -> str:
             }
             least = [f"{of['weightdecay']['floor_ms']:.3g}"] if floor else []
             lines.append([title, size, *least, *(_cell(of.get(name)) for name in names)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def lanes_table(found: list[dict[str, Any]]) -> str:
+    """Return speeds of lanes as a Markdown table: a row a model, a column a number of lanes."""
+    counts = sorted({row["lanes"] for row in found if row["way"] == "lanes"})
+    head = ["", "plain loop", *(f"{n} lane{'s' * (n > 1)}" for n in counts), "ratio", "MB a lane"]
+    lines = [head, ["---"] * len(head)]
+    for model in dict.fromkeys(row["model"] for row in found):
+        of = {(row["way"], row["lanes"]): row for row in found if row["model"] == model}
+        made = [of.get(("lanes", count)) for count in counts]
+        most = max(filter(None, made), key=lambda row: row["speed"])
+        cells = [of["plain loop", 1], *made]
+        speeds = [f"{row['speed']:,.0f}" if row else "–" for row in cells]
+        memory = f"{most['memory_a_lane_mb']:,.0f}" if "memory_a_lane_mb" in most else "–"
+        lines.append([model, *speeds, f"{most['ratio']:.1f}", memory])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -85,9 +101,11 @@ def plot(found: list[dict[str, Any]], path: Path) -> None:
 def main() -> None:
     """Write the tables between their marks, and the plot."""
     text = README.read_text(encoding="utf-8")
+    tables = {device: table(rows(f"step-{device}.jsonl")) for device in ("h200", "cpu")}
     for device in ("h200", "cpu"):
-        mark = rf"(<!-- {device} -->\n).*?(\n<!-- /{device} -->)"
-        made = table(rows(f"step-{device}.jsonl"))
+        tables[f"lanes-{device}"] = lanes_table(rows(f"lanes-{device}.jsonl"))
+    for name, made in tables.items():
+        mark = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
         text = re.sub(mark, lambda m, made=made: m[1] + made + m[2], text, flags=re.DOTALL)
     README.write_text(text, encoding="utf-8")
     plot(rows("step-h200.jsonl"), HERE / "step.png")

@@ -46,3 +46,13 @@ def test_the_python_lines_run(monkeypatch: pytest.MonkeyPatch) -> None:
             assert printed.pop() == shown.rstrip("\n")
         else:
             exec(block, names)
+
+
+def test_the_task_of_the_docs_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "tasks.md").read_text(encoding="utf-8")
+    [module] = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    [command] = re.findall(r"```sh\nweightdecay (.*?)\n```", page)
+    (tmp_path / "spiral.py").write_text(module)
+    monkeypatch.chdir(tmp_path)
+    assert main([*shlex.split(command), "--epochs", "2"]) == 0
+    assert list(tmp_path.glob("runs/*/records.jsonl"))

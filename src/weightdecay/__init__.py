@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         to_torch,
     )
     from weightdecay.optim.decouple import decouple
+    from weightdecay.records import Record, RunConfig
+    from weightdecay.runs import train
     from weightdecay.schedules import (
         Constant,
         Cosine,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
         WarmRestarts,
         Warmup,
     )
+    from weightdecay.tasks import Examples, Task
 
 __version__ = "0.1.0"
 
@@ -58,9 +61,13 @@ __all__ = [
     "Constant",
     "Cosine",
     "Cycle",
+    "Examples",
     "Normalized",
+    "Record",
+    "RunConfig",
     "Schedule",
     "StepDrop",
+    "Task",
     "WarmRestarts",
     "Warmup",
     "convert",
@@ -69,10 +76,18 @@ __all__ = [
     "from_torch",
     "parameter_groups",
     "to_torch",
+    "train",
     "transfer",
 ]
 
-_ROOMS = ("schedules", "decay", "optim")  # those that do not need torch come first
+_ROOMS = (
+    "schedules",
+    "decay",
+    "records",
+    "optim",
+    "tasks",
+    "runs",
+)  # those that do not need torch come first
 
 
 def __getattr__(name: str) -> Any:

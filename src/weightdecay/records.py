@@ -184,13 +184,14 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """What an epoch took, in seconds, and how many lanes shared them."""
+    """What an epoch took, in seconds; how many lanes shared them, and with what they were made."""
 
     run: str
     epoch: int
     training: float
     evaluation: float
     lanes: int
+    environment: str
 
 
 @dataclass(frozen=True, kw_only=True)

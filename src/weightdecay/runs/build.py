@@ -74,9 +74,10 @@ def model_of(config: RunConfig, task: Task) -> nn.Module:
             f"`model` must be one of {', '.join(task.models)}, which {task.name} has, "
             f"got {spec.name!r}."
         )
-    generator = torch.Generator().manual_seed(word(config.seed, WEIGHTS))
+    generator = torch.Generator("cpu").manual_seed(word(config.seed, WEIGHTS))
     own = {"generator": generator}
-    model: nn.Module = _call("model", spec.name, task.models[spec.name], spec.options, own)
+    with torch.device("cpu"):
+        model: nn.Module = _call("model", spec.name, task.models[spec.name], spec.options, own)
     return model
 
 

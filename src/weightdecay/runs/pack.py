@@ -1,5 +1,6 @@
 """Lanes in step, from where they are to the end: when to evaluate, what to record, when to save."""
 
+import platform
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from weightdecay import __version__
 from weightdecay.records import Event, Notice, Progress, Record, RunConfig, Timing, finite
 from weightdecay.runs.lanes import Lanes, LaneState
 from weightdecay.runs.shelf import Shelf
@@ -16,6 +18,12 @@ from weightdecay.runs.stacked import Stacked
 
 #: Seconds between checkpoints, and between signs of life.
 CHECKPOINT_EVERY, PROGRESS_EVERY = 30.0, 0.25
+
+
+def _environment(device: torch.device) -> str:
+    where = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+    versions = f"weightdecay {__version__}, torch {torch.__version__}"
+    return f"{versions}, Python {platform.python_version()}, {where}"
 
 
 def leads() -> bool:
@@ -143,6 +151,7 @@ class Pack:
                 training=self._seconds,
                 evaluation=evaluation,
                 lanes=len(self._configs),
+                environment=_environment(lanes.device),
             )
         self._seconds = 0.0
 

@@ -89,6 +89,7 @@ def split(task: Task, *, validation: int | str | None, data: int | None) -> Task
             f"`data` must be at most {left}, what {task.name} has for training beside validation, "
             f"got {used}."
         )
-    order = word(0, torch.arange(len(task.train))).argsort(stable=True)
+    places = torch.arange(len(task.train), device=task.train.targets.device)
+    order = word(0, places).argsort(stable=True)
     choices = task.train[order[:held]] if held else task.test
     return replace(task, train=task.train[order[held : held + used]], choices=choices)

@@ -1,0 +1,5 @@
+"""`python -m weightdecay.cli`, which torchrun can start."""
+
+from weightdecay.cli import script
+
+script()
