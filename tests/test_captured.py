@@ -129,4 +129,4 @@ def test_training_on_a_gpu_leaves_records_and_resumes(tmp_path: Path) -> None:
 
 def test_how_many_lanes_fit_is_found_by_trying() -> None:
     parts = split(task(), validation=None, data=None).to(CUDA)
-    assert fitting(config(), lambda some: Captured(some, parts, CUDA), CUDA) > 100
+    assert fitting(config(), parts, CUDA) > 100

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.serving import Served, serving
+from weightdecay import files
 from weightdecay.tasks import Progress, UnreachableError, cache
 from weightdecay.tasks.fetch import download
 
@@ -174,7 +175,7 @@ def test_a_file_is_put_in_place_whole_or_not_at_all(tmp_path: Path) -> None:
     cache.place(path, b"first")
 
     def fail() -> None:
-        with cache.written(path) as file:
+        with files.written(path) as file:
             file.write(b"second")
             raise KeyboardInterrupt
 

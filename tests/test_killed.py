@@ -70,7 +70,7 @@ def test_killed_at_random_instants_a_pack_ends_the_same(model: str, tmp_path: Pa
     assert kills > 0
     assert start(killed, model).wait() == 0
     assert all(map(same, left(whole, lanes(model)), left(killed, lanes(model))))
-    assert not list(killed.glob("*/.*.part"))
+    assert not list(killed.glob("*/.*.unfinished"))
 
 
 class Killed(BaseException):
@@ -195,6 +195,25 @@ def test_where_a_checkpoint_is_damaged_the_one_before_it_serves(
 
 
 @pytest.mark.usefixtures("eager")
+def test_damaged_checkpoints_do_not_crowd_out_sound_ones(tmp_path: Path) -> None:
+    lane = config()
+    interrupted([lane], tmp_path, iter([14]))
+    for path in Shelf(tmp_path, lane).checkpoints():
+        _cut(path)
+    interrupted([lane], tmp_path, iter([6]))
+    assert [read(path)["updates"] for path in Shelf(tmp_path, lane).checkpoints()] == [6, 5]
+
+
+@pytest.mark.usefixtures("eager")
+def test_lanes_that_began_apart_and_together_each_go_on_as_they_began(tmp_path: Path) -> None:
+    trio = [config(seed=seed) for seed in (1, 2, 3)]
+    interrupted(trio[:1], tmp_path, iter([14]))
+    interrupted(trio[1:], tmp_path, iter([14]))
+    expected = records_of(train(trio[0], device="cpu")) | records_of(train(trio[1:], device="cpu"))
+    assert records_of(train(trio, folder=tmp_path, device="cpu")) == expected
+
+
+@pytest.mark.usefixtures("eager")
 def test_a_full_disk_is_said_and_training_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,7 +230,7 @@ def test_a_full_disk_is_said_and_training_goes_on(
     assert len(said) == 3
     assert "No space left on device" in said[0]
     assert records_of(events) == records_of(train(config(), device="cpu"))
-    assert not list(tmp_path.glob("*/.*.part"))
+    assert not list(tmp_path.glob("*/.*.unfinished"))
 
 
 def test_a_run_is_trained_by_one_process_at_a_time(tmp_path: Path) -> None:

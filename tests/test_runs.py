@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from weightdecay import Constant, Cosine, Schedule, StepDrop, WarmRestarts, Warm
 from weightdecay.records import Progress, Record, RunConfig, Timing
 from weightdecay.runs import ensemble, train
 from weightdecay.runs.build import schedule_of
-from weightdecay.runs.lanes import Lanes
+from weightdecay.runs.lanes import Lanes, losses
 from weightdecay.runs.separate import Separate
 from weightdecay.runs.shelf import Shelf, read
 from weightdecay.runs.stacked import Stacked, can_stack
-from weightdecay.tasks import split
+from weightdecay.tasks import Examples, split
+from weightdecay.tasks.models import MLP
 
 CPU = torch.device("cpu")
 ALGORITHMS = {
@@ -76,6 +78,53 @@ def test_lanes_that_cannot_be_stacked_train_apart(model: str) -> None:
     together = trained(lanes)
     for lane in lanes:
         assert trained(lane)[lane.identity] == together[lane.identity]
+
+
+ODD = [
+    *(f"odd,thing={name}" for name in ("frozen", "unused", "functional", "reassigned", "tied")),
+    *(f"odd,thing=none,width={width}" for width in (5, 8, 33)),
+    "odd,thing=transient",
+    "default",
+    "mlp,width=10",
+]
+
+
+@pytest.mark.parametrize("model", ODD)
+def test_whatever_a_model_is_a_lane_is_what_it_is_alone(model: str, tmp_path: Path) -> None:
+    """And beside whom, in which order, and killed between, makes no difference to the bit."""
+    lanes = [config(model=model, seed=seed, schedule="restarts,first=1") for seed in (1, 2, 3)]
+    together = trained(lanes)
+    for lane in lanes:
+        assert close(together[lane.identity], trained(lane)[lane.identity])
+    assert trained(lanes[::-1]) == together
+    events = train(lanes, folder=tmp_path, device="cpu")
+    while not (isinstance(event := next(events), Record) and event.epoch == 2):
+        pass
+    events.close()  # type: ignore[attr-defined]
+    assert trained(lanes[1:], folder=tmp_path) == {
+        lane.identity: together[lane.identity] for lane in lanes[1:]
+    }
+    assert ensemble(lanes[1], folder=tmp_path)[0].error == pytest.approx(
+        together[lanes[1].identity][-1].test_error
+    )
+
+
+def test_frozen_weights_stay() -> None:
+    lane = config(model="odd,thing=frozen")
+    whole = Separate([lane, config(seed=5, model="odd,thing=frozen")], split_toy(), CPU)
+    before = whole.solution(0)["one.weight"]
+    whole.advance(3)
+    assert torch.equal(whole.solution(0)["one.weight"], before)
+    assert not can_stack(lane, split_toy())
+
+
+def test_of_equal_logits_the_first_is_the_answer() -> None:
+    """A network that says nothing is right as often as one that always says 0."""
+    targets = torch.arange(8)
+    _, rank = losses(torch.zeros(8, 8), targets)
+    assert rank.tolist() == targets.tolist()
+    _, lost = losses(torch.full((8, 8), torch.nan), targets)
+    assert lost.tolist() == [8] * 8
 
 
 def test_training_leaves_torchs_random_numbers_alone() -> None:
@@ -207,7 +256,7 @@ def test_schedules_are_said_in_epochs(text: str, expected: Schedule) -> None:
         ({"algorithm": "adamw,lr=3"}, "`algorithm` must leave lr to the configuration's fields"),
         ({"algorithm": "adamw,l2=3"}, "`algorithm` must leave l2 to the configuration's fields"),
         ({"model": "mlp,generator=a"}, "`model` must leave generator to the configuration's"),
-        ({"model": "vgg"}, "`model` must be one of mlp, dropping, forking, linear, which toy has"),
+        ({"model": "vgg"}, "`model` must be one of mlp, dropping, forking, linear, odd"),
         ({"model": "mlp,wide=3"}, "`model` must be mlp with options it has"),
         ({"algorithm": "adamw,momentum=0.9"}, "AdamW has no `momentum`"),
         ({"algorithm": "torch.optim:Nope"}, "must name a class that can be imported"),
@@ -276,6 +325,38 @@ def test_a_lanes_state_is_all_of_it(kind: type[Lanes]) -> None:
             for name in one:
                 torch.testing.assert_close(one[name], another[name], rtol=1e-4, atol=1e-6)
                 assert other is not kind or torch.equal(one[name], another[name])
+
+
+def test_a_solution_that_is_not_finite_is_not_kept(tmp_path: Path) -> None:
+    lost = config(algorithm="sgdw", lr=1e30, weight_decay=0.0, schedule="restarts,first=1,factor=1")
+    trained(lost, folder=tmp_path)
+    assert not Shelf(tmp_path, lost).solutions()
+
+
+def test_a_task_that_changed_under_its_name_is_noticed(tmp_path: Path) -> None:
+    lane = config(schedule="restarts,first=1,factor=1")
+    trained(lane, folder=tmp_path)
+    max(Shelf(tmp_path, lane).folder.glob("checkpoint-*")).unlink()
+    changed = replace(toy(), models={"mlp": partial(MLP, 12, 8, width=4)})
+    with pytest.raises(ValueError, match="the task was changed under its name"):
+        trained(lane, folder=tmp_path, task=changed)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets", "message"),
+    [
+        (torch.zeros(3, 1), torch.zeros(2).long(), "a target for every input"),
+        (torch.zeros(0, 1), torch.zeros(0).long(), "one at least, got 0 inputs"),
+        (torch.zeros(2, 1), torch.zeros(2), "`targets` must be int64, got torch.float32"),
+        (torch.zeros(2, 1), torch.tensor([0, 8]), "must be from 0 to 7, got 8"),
+        (torch.zeros(2, 1), torch.tensor([-1, 7]), "must be from 0 to 7, got -1"),
+    ],
+)
+def test_data_that_cannot_be_trained_on_are_refused(
+    inputs: torch.Tensor, targets: torch.Tensor, message: str
+) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        replace(toy(), test=Examples(inputs, targets))
 
 
 def test_a_notice_says_where_a_run_was_taken_up(tmp_path: Path) -> None:

@@ -84,9 +84,10 @@ def test_two_at_once_fetch_it_once(folder: Path) -> None:
 
 def test_a_lock_goes_with_its_holder_and_what_it_left_unfinished_goes_too(folder: Path) -> None:
     held = "import os; from weightdecay.tasks import cache; c = cache.locked('cifar10');"
-    killed = f"{held} c.__enter__().joinpath('test_batch.bin.x.tmp').write_bytes(b'x'); os._exit(1)"
+    left = folder / "cifar10" / ".test_batch.bin.x.unfinished"
+    killed = f"{held} c.__enter__().joinpath({left.name!r}).write_bytes(b'x'); os._exit(1)"
     subprocess.run([sys.executable, "-c", killed], check=False)
-    assert (folder / "cifar10" / "test_batch.bin.x.tmp").exists()
+    assert left.exists()
     with cache.locked("cifar10"):
         assert [path.name for path in (folder / "cifar10").iterdir()] == ["lock"]
 

@@ -37,6 +37,45 @@ class Forking(nn.Module):
         return outputs
 
 
+class Odd(nn.Module):
+    """A network with one thing about it that a way of training might stumble over."""
+
+    mean: Tensor
+    place: Tensor
+
+    def __init__(self, generator: torch.Generator, *, thing: str, width: int = 8) -> None:
+        super().__init__()
+        self.thing = thing
+        self.scale = nn.Parameter(torch.tensor(1.0))  # a scalar, and the first
+        self.one, self.other = nn.Linear(12, width), nn.Linear(width, 8)
+        for layer in (self.one, self.other):
+            nn.init.normal_(layer.weight, std=0.3, generator=generator)
+            nn.init.zeros_(layer.bias)
+        self.register_buffer("mean", torch.zeros(12))
+        self.register_buffer("place", torch.ones(12), persistent=thing != "transient")
+        if thing == "frozen":
+            self.one.weight.requires_grad_(False)
+        if thing == "unused":
+            self.spare = nn.Parameter(torch.ones(3))
+        if thing == "tied":
+            self.again = self.other
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        if self.thing == "reassigned" and self.training:
+            self.mean = 0.9 * self.mean + 0.1 * inputs.detach().mean(0)
+        if self.thing == "functional":
+            inputs = nn.functional.dropout(inputs, 0.2, self.training)
+        hidden = self.one((inputs - self.mean) * self.place).relu()
+        outputs: Tensor = self.other(hidden) * self.scale
+        return outputs
+
+
+def _default(generator: torch.Generator) -> nn.Module:
+    """Return a model that does not care for its generator."""
+    del generator
+    return nn.Linear(12, 8)
+
+
 def toy() -> Task:
     """Points in twelve dimensions, in eight classes that overlap."""
     generator = torch.Generator("cpu").manual_seed(1)
@@ -49,6 +88,8 @@ def toy() -> Task:
         "dropping": Dropping,
         "forking": Forking,
         "linear": _linear,
+        "odd": Odd,
+        "default": _default,
     }
     train, test = (Examples(points[part], classes[part]) for part in (slice(300), slice(300, 360)))
     return Task("toy", train, test, 8, models, _shaken, augmented=True)

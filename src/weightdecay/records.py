@@ -25,6 +25,7 @@ from weightdecay import checks
 SEMANTICS = 1
 DECOUPLED = ("sgdw", "adamw")
 COUPLED = ("sgd", "adam")
+_LARGEST = 2.0**127
 DECAYS = ("weight_decay", "normalized_decay", "l2")
 SCHEDULES = ("constant", "cosine", "restarts", "drops")
 PRECISIONS = ("float32", "bfloat16")
@@ -103,6 +104,8 @@ class RunConfig:
         checks.one_of("schedule", Spec.parse("schedule", self.schedule).name, SCHEDULES)
         checks.one_of("precision", self.precision, PRECISIONS)
         settle("lr", checks.number("lr", self.lr, above=0))
+        if self.lr > _LARGEST:
+            raise ValueError(f"`lr` must be a number that float32 can hold, got {self.lr:g}.")
         for name in ("epochs", "batch"):
             settle(name, checks.whole(name, getattr(self, name), at_least=1))
         if self.data is not None:

@@ -51,7 +51,11 @@ def follow(options: argparse.Namespace) -> int:
     if records[-1].diverged:
         print(f"It diverged in epoch {records[-1].epoch}: a result, and kept like any other.")
         return 0
-    print(f"The solution to use is the most recent cycle's: {shelf.solutions()[-1]}")
+    solutions = shelf.solutions()
+    if not solutions:
+        print("Its solutions are gone; --fresh trains it again.")
+        return 0
+    print(f"The solution to use is the most recent cycle's: {solutions[-1]}")
     if options.ensemble:
         judged = ensemble(config, folder=options.folder, device=device, task=task)
         print(report.of_ensembles((one.members, one.error, one.error_top5) for one in judged))

@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from weightdecay import files
 from weightdecay.records import Record, RunConfig, Timing
 
 
@@ -37,6 +38,5 @@ def _lines(path: Path) -> list[str]:
 
 
 def _write(path: Path, lines: list[str]) -> None:
-    temporary = path.with_name(f".{path.name}.part")
-    temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
-    temporary.replace(path)
+    with files.written(path) as file:
+        file.writelines(f"{line}\n".encode() for line in lines)

@@ -76,7 +76,9 @@ def model_of(config: RunConfig, task: Task) -> nn.Module:
         )
     generator = torch.Generator("cpu").manual_seed(word(config.seed, WEIGHTS))
     own = {"generator": generator}
-    with torch.device("cpu"):
+    # A builder that does not use the generator draws from torch's own: of the same seed, then.
+    with torch.device("cpu"), torch.random.fork_rng([]):
+        torch.default_generator.manual_seed(word(config.seed, WEIGHTS))
         model: nn.Module = _call("model", spec.name, task.models[spec.name], spec.options, own)
     return model
 
@@ -103,8 +105,8 @@ def optimizer_of(
 def check(config: RunConfig, task: Task) -> None:
     """Raise unless a configuration can be trained, before anything is kept of it."""
     schedule = schedule_of(config, updates_per_epoch(config, task))
-    optimizer_of(config.algorithm, [(config, [nn.Parameter(torch.zeros(1))], schedule)])
-    model_of(config, task)
+    weights: list[Tensor] = list(model_of(config, task).parameters())
+    optimizer_of(config.algorithm, [(config, weights, schedule)])
 
 
 def _rates(config: RunConfig, schedule: Schedule) -> dict[str, Any]:

@@ -7,16 +7,17 @@ the position, by which batches are chosen and augmented, and the optimizer's tab
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from weightdecay.optim.elementwise import Elementwise
 from weightdecay.records import RunConfig
-from weightdecay.runs.build import DRAWS
-from weightdecay.runs.lanes import CHUNK, Evaluation, Lanes, LaneState, judged, losses, summed
+from weightdecay.runs.build import DRAWS, model_of
+from weightdecay.runs.lanes import CHUNK, Evaluation, LaneState, judged, losses, summed
 from weightdecay.runs.separate import Separate, give_generator
 from weightdecay.tasks import Examples, Task
 from weightdecay.words import word
@@ -42,10 +43,14 @@ class Captured(Separate):
         self._orders = torch.zeros_like(self._epoch_order(0))
         self._pool = torch.cuda.graph_pool_handle()
         self._graph: torch.cuda.CUDAGraph | None = None
-        self._judges: dict[int, tuple[torch.cuda.CUDAGraph, Tensor, Tensor]] = {}
+        self._judges: dict[int, _Judge] = {}
         self._made = 0
 
     def advance(self, updates: int) -> None:
+        with torch.cuda.device(self.device):
+            self._advance(updates)
+
+    def _advance(self, updates: int) -> None:
         self._orders.copy_(self._epoch_order(self.updates // self.per_epoch))
         with torch.backends.cudnn.flags(enabled=True, benchmark=True):
             while updates and self._made < WARM_UP:
@@ -115,15 +120,16 @@ class Captured(Separate):
     @torch.no_grad()
     def evaluate(self, examples: Examples) -> list[Evaluation]:
         if id(examples) not in self._judges:
-            self._judges[id(examples)] = self._judge_of(examples)
-        graph, start, total = self._judges[id(examples)]
-        start.zero_()
-        total.zero_()
+            with torch.cuda.device(self.device):
+                self._judges[id(examples)] = self._judge_of(examples)
+        judge = self._judges[id(examples)]
+        judge.start.zero_()
+        judge.total.zero_()
         for _ in range(math.ceil(len(examples) / CHUNK)):
-            graph.replay()
-        return summed([total], len(examples))
+            judge.graph.replay()
+        return summed([judge.total], len(examples))
 
-    def _judge_of(self, examples: Examples) -> tuple[torch.cuda.CUDAGraph, Tensor, Tensor]:
+    def _judge_of(self, examples: Examples) -> "_Judge":
         """Return a graph that judges a chunk of examples and moves on to the next."""
         start = torch.zeros(1, dtype=torch.int64, device=self.device)
         total = torch.zeros(3, len(self.models), dtype=torch.float64, device=self.device)
@@ -146,7 +152,7 @@ class Captured(Separate):
 
         with torch.backends.cudnn.flags(enabled=True, benchmark=True):
             judge()
-            return self._captured(judge), start, total
+            return _Judge(self._captured(judge), start, total, places, examples)
 
     def state(self, lane: int) -> LaneState:
         state, generator = super().state(lane), getattr(self.models[lane], "generator", None)
@@ -163,21 +169,41 @@ class Captured(Separate):
                 generator.set_state(state["draws"])
 
 
-def fitting(config: RunConfig, build: Callable[..., Lanes], device: torch.device) -> int:
+@dataclass(frozen=True)
+class _Judge:
+    """A graph that judges examples, and all memory it reads that is not its own."""
+
+    graph: torch.cuda.CUDAGraph
+    start: Tensor
+    total: Tensor
+    places: Tensor
+    examples: Examples
+
+
+def can_capture(config: RunConfig, task: Task) -> bool:
+    """Whether all that a model draws comes from a generator of its own, which a graph can have."""
+    layers = model_of(config, task).modules()
+    return not any(isinstance(layer, nn.modules.dropout._DropoutNd) for layer in layers)
+
+
+def fitting(config: RunConfig, task: Task, device: torch.device) -> int:
     """Return how many lanes of a configuration's kind fit into a GPU's memory, found by trying one.
 
     A lane's memory is its weights, gradients and optimizer state, and the activations of a batch.
+    It is 0 for a model that cannot be captured: one that waits for the device, say.
     """
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats(device)
     before = torch.cuda.memory_allocated(device)
     free, _ = torch.cuda.mem_get_info(device)
-    lane = build([config])
-    lane.advance(1)
-    lane.evaluate(lane.task.test[:CHUNK])
-    torch.cuda.synchronize(device)
+    lane = Captured([config], task, device)
+    try:
+        lane.advance(min(WARM_UP + 1, lane.per_epoch))
+        lane.evaluate(lane.task.test[:CHUNK])
+        torch.cuda.synchronize(device)
+    except RuntimeError:
+        return 0
     needed = torch.cuda.max_memory_allocated(device) - before
-    del lane
     return max(1, int(0.8 * free / needed))
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from torch import Tensor
+from torch import Tensor, nn
 
 from weightdecay.optim.rates import coming_of
 from weightdecay.optim.scheduled import ScheduledOptimizer
@@ -42,11 +42,15 @@ class Evaluation:
 
 
 def losses(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Return every position's loss, and how many classes it holds for likelier than the target."""
-    logits, targets = logits.flatten(0, -2).float(), targets.flatten()
-    loss = F.cross_entropy(logits, targets, reduction="none")
-    # Said so that a logit that is no number counts as likelier.
-    rank = (~(logits <= logits.gather(1, targets[:, None]))).sum(1)
+    """Return every position's loss, and how many classes it ranks before the target.
+
+    Of equals the first comes first, as for argmax; a logit that is no number comes before all.
+    """
+    logits, targets = logits.flatten(0, -2).float(), targets.flatten()[:, None]
+    loss = F.cross_entropy(logits, targets[:, 0], reduction="none")
+    own = logits.gather(1, targets)
+    earlier = torch.arange(logits.shape[1], device=logits.device) < targets
+    rank = (~(logits <= own) | ((logits == own) & earlier)).sum(1)
     return loss, rank
 
 
@@ -152,9 +156,20 @@ class Lanes(ABC):
         return group
 
     def solution(self, lane: int) -> dict[str, Tensor]:
-        """Return a lane's model as it is now, on the CPU."""
+        """Return a lane's model as it is now, as its `load_state_dict` takes it."""
+        whole = self._whole(lane)
+        return {name: whole[first] for name, first in self._names.items()}
+
+    def _whole(self, lane: int) -> dict[str, Tensor]:
         tensors = {**self.parameters(lane), **self.buffers(lane)}
         return {name: value.detach().to("cpu", copy=True) for name, value in tensors.items()}
+
+    def _learn_names(self, model: nn.Module) -> None:
+        """Note what a model's state is called; a tensor may have several names."""
+        named = [*model.named_parameters(), *model.named_buffers()]
+        firsts = {id(tensor): name for name, tensor in reversed(named)}
+        saved = model.state_dict(keep_vars=True)
+        self._names = {name: firsts[id(t)] for name, t in saved.items() if id(t) in firsts}
 
     def state(self, lane: int) -> LaneState:
         """Return all that a lane is."""
@@ -163,7 +178,7 @@ class Lanes(ABC):
         states = [dict(self._optimizer(lane).state.get(param, {})) for param in group["params"]]
         return {
             "updates": self.updates,
-            "model": self.solution(lane),
+            "model": self._whole(lane),
             "group": plain,
             "states": self._by_parameter(lane, states),
             "sums": self._sums[:, lane].tolist(),
@@ -174,7 +189,9 @@ class Lanes(ABC):
         self.updates = states[0]["updates"]
         with torch.no_grad():
             for lane, state in enumerate(states):
-                for name, tensor in {**self.parameters(lane), **self.buffers(lane)}.items():
+                own = {**self.parameters(lane), **self.buffers(lane)}
+                _check_same_model(own, state["model"])
+                for name, tensor in own.items():
                     tensor.copy_(state["model"][name])
                 self._sums[:, lane] = torch.tensor(state["sums"], dtype=torch.float64)
         for algorithm, lanes in self._members.items():
@@ -205,6 +222,16 @@ class Lanes(ABC):
         """Return the inverse of `_by_parameter`."""
         del lane
         return states
+
+
+def _check_same_model(own: dict[str, Tensor], saved: dict[str, Tensor]) -> None:
+    shapes, others = ({k: tuple(v.shape) for k, v in part.items()} for part in (own, saved))
+    if shapes != others:
+        differing, _ = min(set(shapes.items()) ^ set(others.items()))
+        raise ValueError(
+            f"A checkpoint must be of the model that is trained, and {differing} differs: the task "
+            "was changed under its name. Give it another name, or start anew (--fresh)."
+        )
 
 
 def judged(logits: Tensor, targets: Tensor, counted: Tensor | None = None) -> Tensor:

@@ -61,7 +61,7 @@ class Pack:
             yield Notice(f"Taken up at update {self._lanes.updates} of {self._total}.")
         while self._configs and self._lanes.updates < self._total:
             yield from self._train_until(self._next_stop())
-            self._keep_solutions()
+            yield from self._keep_solutions()
             if self._lanes.updates % self._lanes.per_epoch == 0:
                 yield from self._end_epoch()
             if self._due() or self._cycles_ended() or self._diverged():
@@ -88,8 +88,8 @@ class Pack:
                 torch.cuda.synchronize(lanes.device)
             now = time.monotonic()
             self._seconds += now - begun
-            if now - begun < PROGRESS_EVERY / 2:
-                self._piece *= 2
+            quick = now - begun < PROGRESS_EVERY / 2
+            self._piece = 2 * made if quick else max(1, made // 2)
             if now - self._shown_at > PROGRESS_EVERY:
                 self._shown_at = now
                 yield self._progress(made * count / max(now - begun, 1e-9))
@@ -165,11 +165,15 @@ class Pack:
                 found[lane] = cycle.index
         return found
 
-    def _keep_solutions(self) -> None:
+    def _keep_solutions(self) -> Iterator[Event]:
         for lane, cycle in self._cycles_ended().items():
             shelf = self._shelves[lane]
-            if shelf is not None and leads():
+            if shelf is None or not leads() or finite(self._lanes.weight_norm(lane)) is None:
+                continue
+            try:
                 shelf.keep_solution(cycle, self._lanes.solution(lane))
+            except OSError as error:
+                yield Notice(f"The solution of cycle {cycle} could not be written: {error}.")
 
     def _due(self) -> bool:
         return time.monotonic() - self._saved_at > CHECKPOINT_EVERY

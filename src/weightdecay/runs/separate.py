@@ -3,6 +3,7 @@
 Over several processes (`torchrun`) each takes its share of every batch, and DDP keeps them alike.
 """
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -34,11 +35,24 @@ class Separate(Lanes):
                     f"`batch` must be a multiple of the {self._world} processes that share it, "
                     f"got {self.batch}."
                 )
-            self._callable = [DistributedDataParallel(model) for model in self.models]
+            self._callable = [
+                DistributedDataParallel(model, find_unused_parameters=self._leaves_unused(model))
+                for model in self.models
+            ]
+        self._learn_names(self.models[0])
         self._build_optimizers()
 
     def _handed(self, lane: int) -> list[Tensor]:
         return list(self.models[lane].parameters())
+
+    def _leaves_unused(self, model: nn.Module) -> bool:
+        """Whether a loss does not depend on some of the weights."""
+        trial = copy.deepcopy(model)
+        with _own_randomness(self.device):
+            give_generator(trial, 0, self.device)
+            inputs, targets = self._examples()
+            losses(trial(inputs[0]), targets[0])[0].mean().backward()  # type: ignore[no-untyped-call]
+        return any(p.grad is None for p in trial.parameters() if p.requires_grad)
 
     def advance(self, updates: int) -> None:
         with _own_randomness(self.device):
@@ -77,6 +91,10 @@ class Separate(Lanes):
 
     @torch.no_grad()
     def evaluate(self, examples: Examples) -> list[Evaluation]:
+        if self._world > 1:  # each has statistics of its own batches; those of the first are kept
+            for model in self.models:
+                for buffer in model.buffers():
+                    dist.broadcast(buffer, 0)
         parts = []
         for start in range(self._rank * CHUNK, len(examples), CHUNK * self._world):
             chunk = examples[start : start + CHUNK]

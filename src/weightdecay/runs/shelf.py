@@ -8,21 +8,15 @@ through torch's loader of plain data and never runs code.
 import contextlib
 import hashlib
 import io
-import os
 import pickle
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from weightdecay import files
 from weightdecay.records import RunConfig
-
-try:
-    import fcntl
-except ImportError:  # not on Windows: there two trainings of one run are the user's to avoid
-    fcntl = None  # type: ignore[assignment]
 
 _MAGIC = b"weightdecay 1 sha256 "
 KEPT = 2
@@ -38,17 +32,13 @@ class Shelf:
     def held(self) -> Iterator[None]:
         """Keep others from training this run; the system lets go when this process dies."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "lock").open("w") as lock:
-            if fcntl is not None:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise RuntimeError(
-                        f"Run {self.folder.name} must be trained by one process at a time, and "
-                        "another one holds it. Wait for that, or stop it."
-                    ) from None
-            for part in self.folder.glob(".*.part"):  # what a killed process left half-written
-                part.unlink(missing_ok=True)
+        with (self.folder / "lock").open("ab") as file:
+            if not files.lock(file, wait=False):
+                raise RuntimeError(
+                    f"Run {self.folder.name} must be trained by one process at a time, and "
+                    "another one holds it. Wait for that, or stop it."
+                )
+            files.sweep(self.folder)
             yield
 
     def checkpoints(self) -> list[Path]:
@@ -57,9 +47,12 @@ class Shelf:
 
     def save(self, state: dict[str, Any]) -> None:
         """Keep a state as the newest checkpoint, and forget all but the last two."""
-        write(self.folder / f"checkpoint-{state['updates']:012d}.pt", state)
-        for old in self.checkpoints()[KEPT:]:
-            old.unlink(missing_ok=True)
+        newest = self.folder / f"checkpoint-{state['updates']:012d}.pt"
+        write(newest, state)
+        found = self.checkpoints()
+        # What is further than this could not be read, or it would have been taken up.
+        for unneeded in [path for path in found if path > newest] + found[KEPT:]:
+            unneeded.unlink(missing_ok=True)
 
     def keep_solution(self, cycle: int, model: dict[str, torch.Tensor]) -> None:
         """Keep the weights at a cycle's end."""
@@ -75,24 +68,8 @@ def write(path: Path, content: dict[str, Any]) -> None:
     stream = io.BytesIO()
     torch.save(content, stream)
     body = stream.getvalue()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(_MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # the new name, too
-        finally:
-            os.close(folder)
+    with files.written(path) as file:
+        file.write(_MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ is filled up with twins of its first lane until it is even in both respects.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from torch.func import functional_call, vmap
 from weightdecay.records import RunConfig
 from weightdecay.runs.build import model_of, shapes_matter
 from weightdecay.runs.lanes import CHUNK, Evaluation, Lanes, judged, losses, summed
+from weightdecay.runs.separate import Separate
 from weightdecay.tasks import Examples, Task
 
 # Columns that torch sums at once, on any processor; and the most twins worth training for that.
@@ -36,18 +38,29 @@ _UNFIT = (
 
 
 def can_stack(config: RunConfig, task: Task) -> bool:
-    """Whether a configuration's model can be mapped over lanes, which is found out by trying."""
-    model = model_of(config, task)
-    if hasattr(model, "generator") or any(isinstance(part, _UNFIT) for part in model.modules()):
+    """Whether a model, mapped over lanes, is what it is alone; found out by a few updates."""
+    model, cpu = model_of(config, task), torch.device("cpu")
+    plain = all(p.requires_grad and p.dtype is torch.float32 for p in model.parameters())
+    if not plain or hasattr(model, "generator") or _evenness(model) > _MOST:
         return False
-    if _evenness(model) > _MOST:
+    if any(isinstance(part, _UNFIT) for part in model.modules()):
         return False
+    # What is found must not depend on the lane that happens to be first, which may diverge.
+    gentle = {"algorithm": "sgd", "lr": 1e-3, "schedule": "constant", "l2": 0.0}
+    config = replace(config, **gentle, weight_decay=None, normalized_decay=None)  # type: ignore[arg-type]
+    alone = Separate([config], task, cpu)
+    updates = min(3, alone.per_epoch)
+    alone.advance(updates)
     try:
-        trial = Stacked([config], task, torch.device("cpu"))
-        trial.evaluate(task.test[:2])
-    except (RuntimeError, ValueError):
+        lanes = Stacked([config] * 4, task, cpu)
+        lanes.advance(updates)
+        lanes.evaluate(task.test[:2])
+    except Exception:  # noqa: BLE001 - whatever it is, it is a reason to train lanes apart
         return False
-    return True
+    # Some models depend on a lane's place, or forget what they reassign.
+    same = all(torch.equal(row, lanes._rows[0]) for row in lanes._rows)
+    pairs = zip(lanes.solution(0).values(), alone.solution(0).values(), strict=True)
+    return same and all(torch.allclose(*pair, rtol=1e-3, atol=1e-5) for pair in pairs)
 
 
 def _evenness(model: nn.Module) -> int:
@@ -65,6 +78,7 @@ class Stacked(Lanes):
         super().__init__([*configs, *[configs[0]] * self._twins], task, device)
         models = [model_of(config, task) for config in self.configs]
         self._model = models[0]
+        self._learn_names(self._model)
         self._shapes = {name: param.shape for name, param in self._model.named_parameters()}
         self._rows = torch.stack(
             [nn.utils.parameters_to_vector(model.parameters()).detach() for model in models]
@@ -164,14 +178,12 @@ class Stacked(Lanes):
         return super()._by_parameter(lane, states)
 
     def _as_handed(self, lane: int, states: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        if shapes_matter(self.configs[lane].algorithm) or not states[0]:
-            return states if shapes_matter(self.configs[lane].algorithm) else [{}]
-        shape = next(iter(self._shapes.values()))
+        if shapes_matter(self.configs[lane].algorithm):
+            return states
+        columns = {key: [state[key] for state in states] for key in states[0]}
         return [
             {
-                key: torch.cat([state[key].flatten() for state in states])
-                if states[0][key].shape == shape
-                else states[0][key]
-                for key in states[0]
+                key: parts[0] if key == "step" else torch.cat([part.flatten() for part in parts])
+                for key, parts in columns.items()
             }
         ]

@@ -9,13 +9,14 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
 from weightdecay.records import Event, Notice, RunConfig
 from weightdecay.runs.build import check, shapes_matter
-from weightdecay.runs.captured import Captured, fitting
+from weightdecay.runs.captured import Captured, can_capture, fitting
 from weightdecay.runs.lanes import Lanes, LaneState
 from weightdecay.runs.pack import Pack, leads
 from weightdecay.runs.separate import Separate
@@ -41,7 +42,7 @@ def train(
     """
     lanes = [configs] if isinstance(configs, RunConfig) else list(configs)
     _check(lanes)
-    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    place = torch.empty(0, device=device or ("cuda" if torch.cuda.is_available() else "cpu")).device
     whole = load(lanes[0].task) if task is None else task
     parts = split(whole, validation=lanes[0].validation, data=lanes[0].data).to(place)
     for config in lanes:
@@ -62,11 +63,13 @@ def _train(
         yield from notices
         for members in _in_step(found):
             kind = _kind(task, device, lanes, found[members[0]])
-            build = partial(kind, task=task, device=device)
             size = len(members)
             if kind is Captured:
                 yield Notice("The model is compiled for this GPU first: a minute or two, once.")
-                size = min(size, fitting(lanes[members[0]], build, device)) if size > 1 else 1
+                size = min(size, fitting(lanes[members[0]], task, device))
+            if not size:
+                yield Notice("The model cannot be captured in a CUDA graph, and trains without.")
+                kind, size = Separate, len(members)
             if size < len(members):
                 yield Notice(f"{size} of {len(members)} lanes fit into memory at a time.")
             for some in _batched(members, size):
@@ -74,7 +77,7 @@ def _train(
                 pack = Pack(
                     [lanes[n] for n in some],
                     [shelves[n] for n in some],
-                    build,
+                    partial(kind, task=task, device=device),
                     [state for state in states if state is not None],
                 )
                 yield from pack.run()
@@ -141,10 +144,11 @@ def _updates(state: LaneState | None) -> int:
 
 
 def _in_step(found: list[LaneState | None]) -> list[list[int]]:
-    """Return the lanes that are at the same update, for each update there are lanes at."""
-    places: dict[int, list[int]] = {}
+    """Return the lanes that are at the same update, and were computed alike, each such set."""
+    places: dict[Any, list[int]] = {}
     for number, state in enumerate(found):
-        places.setdefault(_updates(state), []).append(number)
+        place = _updates(state), state is not None and state["stacked"]
+        places.setdefault(place, []).append(number)
     return list(places.values())
 
 
@@ -154,8 +158,9 @@ def _kind(
     """Return how lanes are to be computed. What began as one goes on so, to the bit."""
     ours = not any(shapes_matter(config.algorithm) for config in configs)
     if device.type == "cuda" and ours and not dist.is_initialized():
-        return Captured
+        return Captured if can_capture(configs[0], task) else Separate
     if device.type != "cpu" or dist.is_initialized() or configs[0].precision != "float32":
         return Separate
-    together = len(configs) > 1 if state is None else state["stacked"]
-    return Stacked if together and can_stack(configs[0], task) else Separate
+    if state is not None:
+        return Stacked if state["stacked"] else Separate
+    return Stacked if len(configs) > 1 and can_stack(configs[0], task) else Separate

@@ -3,15 +3,14 @@
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+
+from weightdecay import files
 
 VARIABLE = "WEIGHTDECAY_DATA"
-_UNFINISHED = ".tmp"
 
 
 def folder(*names: str) -> Path:
@@ -47,14 +46,14 @@ class Stored:
         return None
 
 
-def check(name: str, files: Iterable[Stored]) -> list[tuple[str, str | None]]:
+def check(name: str, parts: Iterable[Stored]) -> list[tuple[str, str | None]]:
     """Return each file of a data set in the cache with what is wrong with it; None is nothing."""
-    return [(stored.name, _fault(folder(name, stored.name), stored)) for stored in files]
+    return [(stored.name, _fault(folder(name, stored.name), stored)) for stored in parts]
 
 
-def is_whole(name: str, files: Iterable[Stored]) -> bool:
+def is_whole(name: str, parts: Iterable[Stored]) -> bool:
     """Tell whether all files of a data set are in the cache, and right."""
-    return not any(_fault(folder(name, stored.name), stored) for stored in files)
+    return not any(_fault(folder(name, stored.name), stored) for stored in parts)
 
 
 def read(name: str, stored: Stored) -> bytes:
@@ -83,24 +82,8 @@ def refuse(name: Path | str, fault: str | None, *, cure: str) -> None:
 
 def place(path: Path, data: bytes) -> None:
     """Put a file in place whole, or not at all."""
-    with written(path) as file:
+    with files.written(path) as file:
         file.write(data)
-
-
-@contextmanager
-def written(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file to write, which is put in place when all has gone well, and else is gone."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(_UNFINISHED, f"{path.name}.", path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 @contextmanager
@@ -112,27 +95,9 @@ def locked(name: str) -> Iterator[Path]:
     held = folder(name)
     held.mkdir(parents=True, exist_ok=True)
     with (held / "lock").open("ab") as file:
-        _lock(file)
-        for unfinished in held.glob(f"*{_UNFINISHED}"):
-            unfinished.unlink()
+        files.lock(file, wait=True)
+        files.sweep(held)
         yield held
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: IO[bytes]) -> None:
-        while True:
-            file.seek(0)
-            with suppress(OSError):  # it gives up after ten seconds, and we do not
-                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-                return
-
-else:
-    import fcntl
-
-    def _lock(file: IO[bytes]) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def _fault(path: Path, stored: Stored) -> str | None:

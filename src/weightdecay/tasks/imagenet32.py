@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from weightdecay import files
 from weightdecay.tasks import cache
 from weightdecay.tasks.fetch import Progress
 from weightdecay.tasks.task import Examples
@@ -56,7 +57,7 @@ def fetch(source: Path | None = None) -> Iterator[Progress]:
             size = path.stat().st_size
             yield Progress(name, 0, size)
             images, labels = _read(path)
-            with cache.written(kept) as file:
+            with files.written(kept) as file:
                 np.savez(file, data=images, labels=labels)
             yield Progress(name, size, size)
 

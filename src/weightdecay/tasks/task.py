@@ -27,6 +27,15 @@ class Examples:
     inputs: Tensor
     targets: Tensor
 
+    def __post_init__(self) -> None:
+        if len(self.inputs) != len(self.targets) or not len(self.targets):
+            raise ValueError(
+                "Examples must have a target for every input, and one at least, got "
+                f"{len(self.inputs)} inputs and {len(self.targets)} targets."
+            )
+        if self.targets.dtype is not torch.int64:
+            raise TypeError(f"`targets` must be int64, got {self.targets.dtype}. Use .long().")
+
     def __len__(self) -> int:
         return len(self.targets)
 
@@ -60,6 +69,18 @@ class Task:
     prepare: Prepare = as_float
     augmented: bool = False
     choices: Examples | None = None
+
+    def __post_init__(self) -> None:
+        checks.whole("classes", self.classes, at_least=2)
+        if not self.models:
+            raise ValueError(f"`models` must name one at least, got none for {self.name}.")
+        for part in (self.train, self.test):
+            least, most = (int(target) for target in torch.aminmax(part.targets))
+            if least < 0 or most >= self.classes:
+                raise ValueError(
+                    f"`targets` of {self.name} must be from 0 to {self.classes - 1}, got "
+                    f"{least if least < 0 else most}."
+                )
 
     def to(self, device: torch.device | str) -> "Task":
         """Return the same task with its data on a device."""
