@@ -1,6 +1,6 @@
-"""The benchmark's tables and plot, from its committed rows.
+"""The benchmarks' tables and plots, from their committed rows.
 
-    python benchmarks/report.py            # rewrites the tables in README.md, and step.png
+    python benchmarks/report.py            # rewrites the tables in README.md, and the plots
 
 The plot needs matplotlib: pip install -e '.[figures]'
 """
@@ -98,6 +98,22 @@ def plot(found: list[dict[str, Any]], path: Path) -> None:
     figure.savefig(path, dpi=130)
 
 
+def curve(path: Path) -> None:
+    """Draw the errors of the CIFAR-10 run against its epochs."""
+    from matplotlib import pyplot
+
+    lines = (HERE / "results" / "cifar10-shakeshake26.jsonl").read_text(encoding="utf-8")
+    records = [json.loads(line) for line in lines.splitlines()[1:]]
+    figure, axes = pyplot.subplots(figsize=(8, 3.5), layout="constrained")
+    for name in ("train", "validation", "test"):
+        errors = [100 * record[f"{name}_error"] for record in records]
+        axes.plot([record["epoch"] for record in records], errors, ".-", label=name)
+    axes.set(xlabel="epoch", ylabel="error, %", ylim=(0, None))
+    axes.set_title("Shake-Shake 26 2x64d on CIFAR-10, AdamW, one cosine", fontsize=10)
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=110)
+
+
 def main() -> None:
     """Write the tables between their marks, and the plot."""
     text = README.read_text(encoding="utf-8")
@@ -109,6 +125,7 @@ def main() -> None:
         text = re.sub(mark, lambda m, made=made: m[1] + made + m[2], text, flags=re.DOTALL)
     README.write_text(text, encoding="utf-8")
     plot(rows("step-h200.jsonl"), HERE / "step.png")
+    curve(HERE / "cifar10.png")
 
 
 if __name__ == "__main__":
