@@ -3,6 +3,7 @@
 It saves all the time, so that a kill often meets a half-written file.
 """
 
+import gc
 import json
 import sys
 from dataclasses import asdict
@@ -39,6 +40,7 @@ def main(folder: str, model: str, shared: str = "alone") -> None:
         (Path(folder) / "found.json").write_text(json.dumps(plain))
     if dist.is_initialized():
         dist.barrier()
+        gc.collect()
         dist.destroy_process_group()
 
 

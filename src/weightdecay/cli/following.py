@@ -1,6 +1,7 @@
 """A training followed to its end: the bar while it runs, the files it leaves, the table after."""
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -101,6 +102,7 @@ def _together(device: torch.device) -> Iterator[None]:
         yield
         dist.barrier()  # one that leaves early takes its peers' connections down with it
     finally:
+        gc.collect()  # DDP holds the group in cycles, and its threads must be joined before the end
         dist.destroy_process_group()
 
 
