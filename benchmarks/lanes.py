@@ -47,7 +47,7 @@ def images() -> Task:
         pixels = torch.randint(256, (count, 3, 32, 32), dtype=torch.uint8, generator=generator)
         sets.append(Examples(pixels, torch.randint(10, (count,), generator=generator)))
     models = {"convnet": partial(ConvNet, 10), "shakeshake26": partial(ShakeShake26, classes=10)}
-    return Task("random", *sets, 10, models, CIFAR10, augmented=True)
+    return Task("random", *sets, 10, models, CIFAR10)
 
 
 def configurations(model: str, lanes: int, cpu: bool) -> list[RunConfig]:

@@ -52,7 +52,7 @@ def on_the_host() -> Iterator[None]:
 def task() -> Task:
     whole = toy()
     models: dict[str, Builder] = {**whole.models, "shaky": Shaky}
-    return Task("toy", whole.train, whole.test, 8, models, whole.prepare, augmented=True)
+    return Task("toy", whole.train, whole.test, 8, models, whole.prepare)
 
 
 def lanes_of(kind: type[Lanes], configs: list[RunConfig]) -> Any:

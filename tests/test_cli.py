@@ -146,7 +146,7 @@ def states(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
 def test_data_is_fetched_and_checked(
     served: Served, cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["data", "check", "cifar10"]) == 0
+    assert main(["data", "check", "cifar10"]) == 1
     assert set(states(capsys).values()) == {"missing"}
     assert main(FETCH) == 0
     assert capsys.readouterr() == (f"cifar10: in {cache / 'cifar10'}\n", "")

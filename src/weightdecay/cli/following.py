@@ -3,7 +3,9 @@
 import argparse
 import gc
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -18,9 +20,10 @@ from weightdecay.cli.keeping import Kept
 from weightdecay.cli.progress import Bar
 from weightdecay.records import Event, Notice, Progress, Record, RunConfig, Timing
 from weightdecay.runs import ensemble, train
-from weightdecay.runs.pack import CHECKPOINT_EVERY
 from weightdecay.runs.shelf import Shelf
 from weightdecay.tasks import Task, load
+
+_STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 def follow(options: argparse.Namespace) -> int:
@@ -42,7 +45,8 @@ def follow(options: argparse.Namespace) -> int:
                 for _ in events:
                     pass
                 return 0
-            records = _watch(events, Kept(shelf.folder, config), draw)
+            with _stopped_gently() as stopping:
+                records = _watch(events, Kept(shelf.folder, config), draw, stopping)
     except KeyboardInterrupt:
         if leads:
             print(_how_to_go_on(shelf, fresh=options.fresh), file=sys.stderr)
@@ -79,7 +83,7 @@ def _device(options: argparse.Namespace) -> torch.device:
     except (AssertionError, RuntimeError) as error:
         raise ValueError(
             f"`device` must be one that torch has here, as cpu or cuda:0 may be, got {name!r}: "
-            f"{str(error).splitlines()[0]}"
+            f"{str(error).splitlines()[0][:120]}"
         ) from error
     if name == "cuda" and "LOCAL_RANK" in os.environ:
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
@@ -110,13 +114,40 @@ def _forget(shelf: Shelf, *, leads: bool) -> None:
     """Remove what is kept of a run, before any process looks for it."""
     if leads:
         with shelf.held():
-            for path in (*shelf.checkpoints(), *shelf.solutions(), *shelf.folder.glob("*.jsonl")):
+            for path in (*shelf.checkpoints(), *shelf.solutions(), *shelf.folder.glob("*.json*")):
                 path.unlink()
     if dist.is_initialized():
         dist.barrier()
 
 
-def _watch(events: Iterator[Event], kept: Kept, draw: Callable[[Record], None]) -> list[Record]:
+@contextmanager
+def _stopped_gently() -> Iterator[Callable[[], bool]]:
+    """Note the first Ctrl-C or SIGTERM, so that a checkpoint can be written; a second one stops.
+
+    Processes that share a training cannot stop one by one: theirs stops at once.
+    """
+    asked: list[bool] = []
+
+    def ask(*_: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(True)
+
+    alone = threading.current_thread() is threading.main_thread() and not dist.is_initialized()
+    before = {sign: signal.signal(sign, ask) for sign in _STOPS} if alone else {}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
+
+
+def _watch(
+    events: Iterator[Event],
+    kept: Kept,
+    draw: Callable[[Record], None],
+    stopping: Callable[[], bool],
+) -> list[Record]:
     """Show and keep what a training yields, and return its records."""
     records = []
     with Bar() as bar:
@@ -124,6 +155,9 @@ def _watch(events: Iterator[Event], kept: Kept, draw: Callable[[Record], None]) 
             match event:
                 case Progress():
                     bar.draw(event.update / event.updates, report.line(event))
+                    if stopping():
+                        events.close()  # type: ignore[attr-defined]
+                        raise KeyboardInterrupt
                 case Notice():
                     bar.say(event.text)
                 case Timing():
@@ -139,7 +173,4 @@ def _how_to_go_on(shelf: Shelf, *, fresh: bool) -> str:
     command = "the same command without --fresh" if fresh else "the same command"
     if not shelf.checkpoints():
         return f"Stopped before the first checkpoint: {command} begins again."
-    return (
-        f"Stopped: {command} goes on from the last checkpoint, written at most "
-        f"{CHECKPOINT_EVERY:.0f} s ago."
-    )
+    return f"Stopped: {command} goes on from the last checkpoint."

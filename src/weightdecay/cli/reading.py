@@ -51,4 +51,7 @@ def whole(text: str) -> int:
 
 def whole_or_test(text: str) -> int | str:
     """Read a whole number, or the word `test`."""
-    return text if text == "test" else whole(text)
+    try:
+        return text if text == "test" else whole(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, nor the word test") from None

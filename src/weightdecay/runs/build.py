@@ -45,7 +45,10 @@ def schedule_of(config: RunConfig, per_epoch: int) -> Schedule:
         return Cosine(config.epochs * per_epoch - steps, low)
 
     def restarts(first: float, factor: float = 2, low: float = 0.0) -> Schedule:
-        return WarmRestarts(max(1, updates("first", first)), factor, low=low)
+        length = updates("first", first)
+        if not length:
+            raise ValueError(f"`first` must be an update at least, 1/{per_epoch} of an epoch.")
+        return WarmRestarts(length, factor, low=low)
 
     def drops(at: Any, drop: float = 0.1) -> Schedule:
         epochs = at if isinstance(at, tuple) else (at,)
@@ -79,7 +82,9 @@ def model_of(config: RunConfig, task: Task) -> nn.Module:
     # A builder that does not use the generator draws from torch's own: of the same seed, then.
     with torch.device("cpu"), torch.random.fork_rng([]):
         torch.default_generator.manual_seed(word(config.seed, WEIGHTS))
-        model: nn.Module = _call("model", spec.name, task.models[spec.name], spec.options, own)
+        model = _call("model", spec.name, task.models[spec.name], spec.options, own)
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"`model` must be a torch.nn.Module, and {spec.name} returns {model!r}.")
     return model
 
 
@@ -89,12 +94,12 @@ def shapes_matter(algorithm: str) -> bool:
 
 
 def optimizer_of(
-    algorithm: str, lanes: Sequence[tuple[RunConfig, list[Tensor], Schedule]]
+    algorithm: str, lanes: Sequence[tuple[RunConfig, Sequence[Tensor], Schedule]]
 ) -> ScheduledOptimizer:
     """Return one optimizer for lanes of one algorithm, a group a lane."""
     spec = Spec.parse("algorithm", algorithm)
     cls = _ALGORITHMS.get(spec.name) or decouple(_imported(spec.name))
-    groups = [{"params": params, **_rates(config, s)} for config, params, s in lanes]
+    groups = [{"params": list(params), **_rates(config, s)} for config, params, s in lanes]
     common = _rates(*lanes[0][::2])
     del common["schedule"]
     own = {"params": groups, **common}
@@ -105,8 +110,28 @@ def optimizer_of(
 def check(config: RunConfig, task: Task) -> None:
     """Raise unless a configuration can be trained, before anything is kept of it."""
     schedule = schedule_of(config, updates_per_epoch(config, task))
-    weights: list[Tensor] = list(model_of(config, task).parameters())
-    optimizer_of(config.algorithm, [(config, weights, schedule)])
+    model = model_of(config, task)
+    optimizer_of(config.algorithm, [(config, list(model.parameters()), schedule)])
+    _check_outputs(model, task)
+
+
+@torch.no_grad()
+def _check_outputs(model: nn.Module, task: Task) -> None:
+    """Raise unless a model makes of a prepared batch a number for each target and class."""
+    few = task.test[:2].to("cpu")
+    inputs: Any = task.prepare(few.inputs, None)
+    if not isinstance(inputs, Tensor) or len(inputs) != len(few):
+        raise ValueError(
+            f"`prepare` of {task.name} must return a tensor with an input for each of the "
+            f"{len(few)} examples, got {getattr(inputs, 'shape', inputs)}."
+        )
+    outputs: Any = model.eval()(inputs)
+    wanted = (*few.targets.shape, task.classes)
+    if not isinstance(outputs, Tensor) or tuple(outputs.shape) != wanted:
+        raise ValueError(
+            f"`model` must return a number for each target and each of {task.classes} classes, "
+            f"{wanted} for {len(few)} examples, got {tuple(getattr(outputs, 'shape', ()))}."
+        )
 
 
 def _rates(config: RunConfig, schedule: Schedule) -> dict[str, Any]:
@@ -145,10 +170,13 @@ def _call(
         raise ValueError(
             f"`{field}` must leave {', '.join(taken)} to the configuration's fields, got {given}."
         )
+    signature = inspect.signature(function)
     try:
-        inspect.signature(function).bind(**options, **own)
+        signature.bind(**options, **own)
     except TypeError as error:
+        known = [key for key in signature.parameters if key not in {*own, "schedule", *DECAYS}]
         raise ValueError(
-            f"`{field}` must be {name} with options it has, got {given}: {error}."
+            f"`{field}` must be {name} with options it has ({', '.join(known) or 'none'}), got "
+            f"{given}: {error}."
         ) from error
     return function(**options, **own)

@@ -13,7 +13,7 @@ from torch import Tensor
 from weightdecay.records import RunConfig
 from weightdecay.runs.build import model_of
 from weightdecay.runs.lanes import CHUNK, judged
-from weightdecay.runs.shelf import Shelf, read
+from weightdecay.runs.shelf import Shelf
 from weightdecay.tasks import Task, load
 
 
@@ -55,7 +55,7 @@ def ensemble(
 def _probabilities(config: RunConfig, task: Task, path: Path) -> Tensor:
     """Return what a solution holds for how likely, [example, …, class]."""
     model = model_of(config, task)
-    model.load_state_dict(read(path))
+    model.load_state_dict(torch.load(path, "cpu", weights_only=True))
     device = task.test.inputs.device
     model.to(device).eval()
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):

@@ -40,8 +40,10 @@ class Pack:
         shelves: list[Shelf | None],
         build: Callable[[list[RunConfig]], Lanes],
         states: list[LaneState],
+        fingerprint: str,
     ) -> None:
         self._configs, self._shelves, self._build = configs, shelves, build
+        self._fingerprint = fingerprint
         self._lanes = build(configs)
         self._total = configs[0].epochs * self._lanes.per_epoch
         self._records: list[list[Record]] = [[] for _ in configs]
@@ -57,16 +59,31 @@ class Pack:
         for epoch in zip_longest(*self._records):
             yield from filter(None, epoch)
         self._drop_diverged()
-        if 0 < self._lanes.updates < self._total and self._configs:
-            yield Notice(f"Taken up at update {self._lanes.updates} of {self._total}.")
+        yield from self._say_where_it_is()
         while self._configs and self._lanes.updates < self._total:
             yield from self._train_until(self._next_stop())
             yield from self._keep_solutions()
             if self._lanes.updates % self._lanes.per_epoch == 0:
                 yield from self._end_epoch()
-            if self._due() or self._cycles_ended() or self._diverged():
+            ended = self._lanes.updates == self._total or self._cycles_ended()
+            if ended or self._due() or self._diverged():
                 yield from self._save()
             self._drop_diverged()
+
+    def _say_where_it_is(self) -> Iterator[Event]:
+        made, total = self._lanes.updates, self._total
+        if made == total:
+            yield Notice("Trained before: these are its records.")
+        elif made and self._configs:
+            yield Notice(f"Taken up at update {made} of {total}.")
+        cut = {
+            cycle.index + 1
+            for schedule in self._lanes.schedules
+            if (cycle := schedule.cycle(total - 1)).end not in (None, total)
+        }
+        if made < total and cut:
+            numbers = ", ".join(map(str, sorted(cut)))
+            yield Notice(f"The budget ends in the middle of a cycle, the run's {numbers}.")
 
     def _next_stop(self) -> int:
         """Return the update at which an epoch or a cycle ends, or the time has come to save."""
@@ -92,7 +109,11 @@ class Pack:
             self._piece = 2 * made if quick else max(1, made // 2)
             if now - self._shown_at > PROGRESS_EVERY:
                 self._shown_at = now
-                yield self._progress(made * count / max(now - begun, 1e-9))
+                try:
+                    yield self._progress(made * count / max(now - begun, 1e-9))
+                except GeneratorExit:  # stopped by whoever listens: nothing is lost
+                    list(self._save())
+                    raise
             if self._due() and lanes.updates < stop:
                 yield from self._save()
 
@@ -156,17 +177,24 @@ class Pack:
         self._seconds = 0.0
 
     def _cycles_ended(self) -> dict[int, int]:
-        """Return the lanes whose last update was their cycle's last, and the cycle's number."""
+        """Return the lanes whose last update was their cycle's last, and the cycle's number.
+
+        A cycle without an end ends with the run. One that the run cuts short has not ended.
+        """
         made = self._lanes.updates
         found = {}
         for lane, schedule in enumerate(self._lanes.schedules[: len(self._configs)]):
             cycle = schedule.cycle(made - 1)
-            if made in (cycle.end, self._total):
+            if made == (self._total if cycle.end is None else cycle.end):
                 found[lane] = cycle.index
         return found
 
     def _keep_solutions(self) -> Iterator[Event]:
-        for lane, cycle in self._cycles_ended().items():
+        kept = self._cycles_ended()
+        if self._lanes.updates == self._total:  # without a cycle that ended, the end must do
+            at_end = enumerate(s.cycle(self._total - 1).index for s in self._lanes.schedules)
+            kept |= {lane: 0 for lane, index in at_end if not index and lane < len(self._configs)}
+        for lane, cycle in kept.items():
             shelf = self._shelves[lane]
             if shelf is None or not leads() or finite(self._lanes.weight_norm(lane)) is None:
                 continue
@@ -185,6 +213,7 @@ class Pack:
                 continue
             extra: dict[str, Any] = {
                 "stacked": isinstance(self._lanes, Stacked),
+                "task": self._fingerprint,
                 "records": [asdict(record) for record in self._records[lane]],
             }
             try:

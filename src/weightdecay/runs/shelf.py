@@ -8,6 +8,7 @@ through torch's loader of plain data and never runs code.
 import contextlib
 import hashlib
 import io
+import json
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,7 @@ class Shelf:
     """The folder of one configuration."""
 
     def __init__(self, folder: Path, config: RunConfig) -> None:
-        self.folder = folder / config.identity
+        self._config, self.folder = config, folder / config.identity
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -55,8 +56,16 @@ class Shelf:
             unneeded.unlink(missing_ok=True)
 
     def keep_solution(self, cycle: int, model: dict[str, torch.Tensor]) -> None:
-        """Keep the weights at a cycle's end."""
-        write(self.folder / f"solution-{cycle:04d}.pt", model)
+        """Keep the weights at a cycle's end, as a file for `torch.load`."""
+        with files.written(self.folder / f"solution-{cycle:04d}.pt") as file:
+            torch.save(model, file)
+
+    def keep_config(self) -> None:
+        """Say what the folder is of."""
+        path = self.folder / "config.json"
+        if not path.is_file():
+            with files.written(path) as file:
+                file.write(json.dumps(self._config.as_dict(), indent=2).encode() + b"\n")
 
     def solutions(self) -> list[Path]:
         """Return the solutions kept, the oldest first; the last is the one to use."""

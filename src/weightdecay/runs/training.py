@@ -47,11 +47,15 @@ def train(
     parts = split(whole, validation=lanes[0].validation, data=lanes[0].data).to(place)
     for config in lanes:
         check(config, parts)
-    return _train(lanes, parts, place, folder)
+    return _train(lanes, parts, place, folder, whole.fingerprint())
 
 
 def _train(
-    lanes: list[RunConfig], task: Task, device: torch.device, folder: Path | str | None
+    lanes: list[RunConfig],
+    task: Task,
+    device: torch.device,
+    folder: Path | str | None,
+    fingerprint: str,
 ) -> Iterator[Event]:
     shelves = [None if folder is None else Shelf(Path(folder), config) for config in lanes]
     with ExitStack() as held:
@@ -59,8 +63,14 @@ def _train(
             for shelf in shelves:
                 if shelf is not None:
                     held.enter_context(shelf.held())
+                    shelf.keep_config()
         found, notices = _taken_up(lanes, shelves)
         yield from notices
+        if any(state is not None and state["task"] != fingerprint for state in found):
+            raise ValueError(
+                f"The data of {lanes[0].task} must be what the run was begun with, and are not: "
+                "it was changed under its name. Give it another name, or start anew (--fresh)."
+            )
         for members in _in_step(found):
             kind = _kind(task, device, lanes, found[members[0]])
             size = len(members)
@@ -79,6 +89,7 @@ def _train(
                     [shelves[n] for n in some],
                     partial(kind, task=task, device=device),
                     [state for state in states if state is not None],
+                    fingerprint,
                 )
                 yield from pack.run()
 

@@ -94,8 +94,7 @@ def load(name: str) -> Task:
         return _own(name)
     entry = _entry(name, cure="Or MODULE:FUNCTION, for a task of your own.")
     train, test = entry.load()
-    augmented = isinstance(entry.prepare, images.Images) and entry.prepare.augments
-    return Task(name, train, test, entry.classes, entry.models, entry.prepare, augmented)
+    return Task(name, train, test, entry.classes, entry.models, entry.prepare)
 
 
 def fetch(name: str, source: str | Path | None = None) -> Iterator[Progress]:
@@ -138,8 +137,8 @@ def _own(name: str) -> Task:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise  # something that the module itself needs
         raise ValueError(
-            f"{name!r} must name a module, and there is no {module_name}. It is looked for in "
-            f"{here} and where Python finds modules."
+            f"{name!r} must name a module, as Python imports it (without .py), and there is no "
+            f"{module_name}. It is looked for in {here} and where Python finds modules."
         ) from error
     if not hasattr(module, attribute):
         raise ValueError(

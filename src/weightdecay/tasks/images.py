@@ -24,14 +24,9 @@ class Images:
     flip: bool = True
     padding: int = 4
 
-    @property
-    def augments(self) -> bool:
-        """Whether words make a difference."""
-        return self.flip or self.padding > 0
-
     def __call__(self, batch: Tensor, words: Tensor | None) -> Tensor:
         layout = _layout(batch)
-        if words is None or not self.augments:
+        if words is None or not (self.flip or self.padding):
             return self._normalized(batch).contiguous(memory_format=layout)
         rows, columns, inside = self._places(words, *batch.shape[-2:])
         image = torch.arange(batch.shape[0], device=batch.device)[:, None, None, None]

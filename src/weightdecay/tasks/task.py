@@ -1,5 +1,6 @@
 """What can be trained: data, how a batch of it becomes a model's input, and the models that fit."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -28,6 +29,12 @@ class Examples:
     targets: Tensor
 
     def __post_init__(self) -> None:
+        for name in ("inputs", "targets"):
+            if not isinstance(getattr(self, name), Tensor):
+                raise TypeError(
+                    f"`{name}` must be a tensor, got a {type(getattr(self, name)).__name__}. "
+                    "torch.from_numpy makes one of an array."
+                )
         if len(self.inputs) != len(self.targets) or not len(self.targets):
             raise ValueError(
                 "Examples must have a target for every input, and one at least, got "
@@ -57,8 +64,8 @@ def as_float(batch: Tensor, words: Tensor | None) -> Tensor:
 class Task:
     """Data and models under one name. The first model is the one meant where none is named.
 
-    `augmented` says that `prepare` uses its words. `choices` is the data that choices are made on:
-    a task comes without, and `split` holds some of its training data out.
+    `choices` is the data that choices are made on: a task comes without, and `split` holds some of
+    its training data out.
     """
 
     name: str
@@ -67,7 +74,6 @@ class Task:
     classes: int
     models: Mapping[str, Builder]
     prepare: Prepare = as_float
-    augmented: bool = False
     choices: Examples | None = None
 
     def __post_init__(self) -> None:
@@ -81,6 +87,20 @@ class Task:
                     f"`targets` of {self.name} must be from 0 to {self.classes - 1}, got "
                     f"{least if least < 0 else most}."
                 )
+
+    @property
+    def augmented(self) -> bool:
+        """Whether `prepare` is given random words in training."""
+        return self.prepare is not as_float
+
+    def fingerprint(self) -> str:
+        """Return a hash of the data, by which a task that was changed is told from what it was."""
+        found = hashlib.sha256()
+        for part in (self.train, self.test):
+            for tensor in (part.inputs, part.targets):
+                found.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
+                found.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        return found.hexdigest()[:20]
 
     def to(self, device: torch.device | str) -> "Task":
         """Return the same task with its data on a device."""
@@ -104,8 +124,13 @@ def split(task: Task, *, validation: int | str | None, data: int | None) -> Task
         held = len(task.train) // 10 if validation is None else validation
         checks.whole("validation", held, at_least=1, cure='Or "test", to choose on the test set.')
     left = len(task.train) - held
+    if left < 1:
+        raise ValueError(
+            f"`validation` must be below the {len(task.train)} examples that {task.name} has to "
+            f"train on, got {held}."
+        )
     used = left if data is None else checks.whole("data", data, at_least=1)
-    if not 1 <= used <= left:
+    if used > left:
         raise ValueError(
             f"`data` must be at most {left}, what {task.name} has for training beside validation, "
             f"got {used}."
