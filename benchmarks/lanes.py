@@ -10,7 +10,6 @@ device; every batch is chosen, flipped, cropped and normalized there. Medians of
 
 import argparse
 import gc
-import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from step import environment, sync
+from step import environment, sync, tell
 from torch.nn import functional
 
 from weightdecay.records import RunConfig
@@ -174,12 +173,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.cpu:
         torch.set_num_threads(1)
-    for row in measure(options.cpu, options.only, options.seconds):
-        line = json.dumps(row)
-        print(line, flush=True)
-        if options.out:
-            with options.out.open("a", encoding="utf-8") as file:
-                file.write(f"{line}\n")
+    tell(measure(options.cpu, options.only, options.seconds), options.out)
 
 
 if __name__ == "__main__":

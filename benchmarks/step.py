@@ -18,7 +18,7 @@ import platform
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -281,6 +281,16 @@ def tune(names: list[str]) -> None:
         print(block, warps, *(f"{t:.4f}" for t in times), flush=True)
 
 
+def tell(rows: Iterable[dict[str, Any]], out: Path | None) -> None:
+    """Print rows as they come, and write them where asked."""
+    for row in rows:
+        line = json.dumps(row)
+        print(line, flush=True)
+        if out:
+            with out.open("a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
+
+
 def main() -> None:
     """Measure, print rows as they come, and write them where asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -297,12 +307,7 @@ def main() -> None:
     device = "cpu" if options.cpu else "cuda"
     if options.cpu:
         torch.set_num_threads(1)
-    for row in measure(device, options.sets, options.algorithms, options.only):
-        line = json.dumps(row)
-        print(line, flush=True)
-        if options.out:
-            with options.out.open("a", encoding="utf-8") as file:
-                file.write(f"{line}\n")
+    tell(measure(device, options.sets, options.algorithms, options.only), options.out)
 
 
 if __name__ == "__main__":
