@@ -356,16 +356,21 @@ def test_a_cycle_that_the_budget_cuts_short_has_not_ended(tmp_path: Path) -> Non
         assert "in the middle of a cycle" in notices_of(events)[0]
 
 
-def test_a_run_stopped_by_its_listener_is_saved_there_and_then(
+def test_a_run_stopped_by_its_listener_goes_on_from_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("weightdecay.runs.pack.PROGRESS_EVERY", -1.0)
-    events = train(config(), folder=tmp_path, device="cpu")
-    assert isinstance(next(events), Progress)
-    stopped = next(event for event in events if isinstance(event, Progress) and event.update > 3)
-    events.close()  # type: ignore[attr-defined]
-    [newest] = Shelf(tmp_path, config()).checkpoints()
-    assert newest.name == f"checkpoint-{stopped.update:012d}.pt"
+    lane = config(schedule="restarts,first=0.5,factor=2")
+    expected = trained(lane)
+    for update in range(1, 28):
+        folder = tmp_path / str(update)
+        events = train(lane, folder=folder, device="cpu")
+        while getattr(next(events), "update", None) != update:
+            pass
+        events.close()  # type: ignore[attr-defined]
+        newest = Shelf(folder, lane).checkpoints()[0]
+        assert newest.name == f"checkpoint-{update:012d}.pt"
+        assert trained(lane, folder=folder) == expected
 
 
 @pytest.mark.parametrize(

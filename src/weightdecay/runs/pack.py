@@ -62,13 +62,17 @@ class Pack:
         yield from self._say_where_it_is()
         while self._configs and self._lanes.updates < self._total:
             yield from self._train_until(self._next_stop())
-            yield from self._keep_solutions()
-            if self._lanes.updates % self._lanes.per_epoch == 0:
-                yield from self._end_epoch()
+            yield from self._stand_still()
             ended = self._lanes.updates == self._total or self._cycles_ended()
             if ended or self._due() or self._diverged():
                 yield from self._save()
             self._drop_diverged()
+
+    def _stand_still(self) -> Iterator[Event]:
+        """Do what is to be done at a cycle's or an epoch's end."""
+        yield from self._keep_solutions()
+        if self._lanes.updates % self._lanes.per_epoch == 0:
+            yield from self._end_epoch()
 
     def _say_where_it_is(self) -> Iterator[Event]:
         made, total = self._lanes.updates, self._total
@@ -112,6 +116,8 @@ class Pack:
                 try:
                     yield self._progress(made * count / max(now - begun, 1e-9))
                 except GeneratorExit:  # stopped by whoever listens: nothing is lost
+                    if lanes.updates == stop:
+                        list(self._stand_still())
                     list(self._save())
                     raise
             if self._due() and lanes.updates < stop:
