@@ -171,6 +171,42 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
         "if grads is not None:",
         "kernels -k replaced",
     ),
+    "every epoch in the same order": (
+        "runs/lanes.py",
+        "word(self._seeds, ORDER, epoch, places)",
+        "word(self._seeds, ORDER, 0, places)",
+        "runs -k order_of_its_own",
+    ),
+    "augmentation that starts anew": (
+        "runs/lanes.py",
+        "word(self._seeds, AUGMENTATION, update, place)",
+        "word(self._seeds, AUGMENTATION, id(self), place)",
+        "killed -k goes_on_alone",
+    ),
+    "lanes without twins": (
+        "runs/stacked.py",
+        "max(2, -(-self._real // even) * even)",
+        "self._real",
+        "runs -k neighbours",
+    ),
+    "an epoch's sums are not saved": (
+        "runs/lanes.py",
+        '"sums": self._sums[:, lane].tolist(),',
+        '"sums": [0.0, 0.0],',
+        "killed -k goes_on_alone",
+    ),
+    "a damaged checkpoint is opened": (
+        "runs/shelf.py",
+        "if head != _MAGIC + hashlib.sha256(body).hexdigest().encode():",
+        "if not head:",
+        "killed -k serves",
+    ),
+    "held-out data are trained on": (
+        "tasks/task.py",
+        "order[held : held + used]",
+        "order[:used]",
+        "runs -k held_out",
+    ),
 }
 
 
