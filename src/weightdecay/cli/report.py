@@ -39,7 +39,9 @@ def of_records(records: Sequence[Record]) -> str:
         for record in (records[round(row * apart)] for row in range(count))
     ]
     titles = ("train loss", "train error", "validation error", "test error", "weight norm")
-    return table([("epoch", *titles), *rows])
+    told = table([("epoch", *titles), *rows])
+    left_out = len(records) - count
+    return f"{told}\n{left_out} epochs between are in records.jsonl" if left_out else told
 
 
 def of_ensembles(judged: Iterable[tuple[int, float, float]]) -> str:
