@@ -12,7 +12,7 @@ import torch
 from tests.toys import config, notices_of, records_of, toy
 from weightdecay import Constant, Cosine, Schedule, StepDrop, WarmRestarts, Warmup
 from weightdecay.records import Progress, Record, RunConfig, Timing
-from weightdecay.runs import ensemble, train
+from weightdecay.runs import ensemble, train, training
 from weightdecay.runs.build import schedule_of
 from weightdecay.runs.lanes import Lanes, losses
 from weightdecay.runs.separate import Separate
@@ -343,6 +343,31 @@ def test_a_task_that_changed_under_its_name_is_noticed(tmp_path: Path) -> None:
     data = replace(toy(), test=toy().train)
     with pytest.raises(ValueError, match="it was changed under its name"):
         trained(lane, folder=tmp_path, task=data)
+
+
+@pytest.mark.parametrize(("fit", "said"), [(2, "2 of 3 lanes fit into memory"), (0, "without")])
+def test_lanes_that_do_not_fit_are_split_and_what_cannot_be_captured_trains_without(
+    fit: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine without a GPU, with lanes that stand in for captured ones."""
+    lanes = [config(model="dropping", seed=seed) for seed in (1, 2, 3)]
+    expected = trained(lanes)
+    monkeypatch.setattr(training, "Captured", Separate)
+    monkeypatch.setattr(training, "fitting", lambda *_: fit)
+    events = list(train(lanes, device="cpu"))
+    assert any(said in text for text in notices_of(events))
+    assert records_of(events) == expected
+    most = {event.lanes for event in events if isinstance(event, Timing)}
+    assert most == ({1, 2} if fit else {3})
+
+
+def test_data_of_any_kind_have_a_fingerprint_of_their_own() -> None:
+    kinds = [torch.bfloat16, torch.float32, torch.float64]
+    tasks = [
+        replace(toy(), test=Examples(toy().test.inputs.to(k), toy().test.targets)) for k in kinds
+    ]
+    assert len({task.fingerprint() for task in tasks}) == 3
+    assert toy().fingerprint() == toy().fingerprint() == tasks[1].fingerprint()
 
 
 def test_a_cycle_that_the_budget_cuts_short_has_not_ended(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ Whatever instant a training is killed at, starting it again goes on from its las
 yields the same records from the first epoch on: those made before come from the checkpoint.
 """
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -76,7 +77,9 @@ def _train(
             size = len(members)
             if kind is Captured:
                 yield Notice("The model is compiled for this GPU first: a minute or two, once.")
+                begun = time.monotonic()
                 size = min(size, fitting(lanes[members[0]], task, device))
+                yield Notice(f"That took {time.monotonic() - begun:.0f} s.")
             if not size:
                 yield Notice("The model cannot be captured in a CUDA graph, and trains without.")
                 kind, size = Separate, len(members)

@@ -99,7 +99,10 @@ class Task:
         for part in (self.train, self.test):
             for tensor in (part.inputs, part.targets):
                 found.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
-                found.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+                plain = (
+                    tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
+                )  # bfloat16 too
+                found.update(plain.numpy().tobytes())
         return found.hexdigest()[:20]
 
     def to(self, device: torch.device | str) -> "Task":
