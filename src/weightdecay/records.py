@@ -2,6 +2,7 @@
 
     RunConfig   everything that changes a run's result; its hash is the run's identity
     Record      what an epoch of a run came to
+    Run         a configuration with the records of all its epochs
     Timing      how long that took: apart, so that results can be compared byte for byte
     Progress    how far a run has come since its last record, for the person who waits
     Notice      something that person should read
@@ -184,6 +185,24 @@ class Record:
     weight_norm: float | None
     cycle_ended: bool
     diverged: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that has ended: its configuration, and a record an epoch until the last it had."""
+
+    config: RunConfig
+    records: tuple[Record, ...]
+
+    @property
+    def last(self) -> Record:
+        """Return what the run came to."""
+        return self.records[-1]
+
+    @property
+    def diverged(self) -> bool:
+        """Whether it diverged: a result like any other."""
+        return self.last.diverged
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""Records, wherever they come from, into numbers: landscapes, exponents, ties, curves."""
