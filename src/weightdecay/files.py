@@ -1,7 +1,11 @@
-"""Files that are there whole or not at all, and locks that go when their holder does."""
+"""Files that are there whole or not at all, and locks that go when their holder does.
+
+A lock is the kernel's: it holds no name, process number or time, so that none can be stale.
+"""
 
 import os
 import secrets
+import struct
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -53,6 +57,15 @@ if sys.platform == "win32":
             if not wait:
                 return False
 
+    def lock_byte(file: IO[bytes], number: int, *, held: bool) -> bool:
+        """Lock a byte of an open file, or let go of it, and return whether that was possible."""
+        file.seek(number % 2**31)  # as far as this system locks
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK if held else msvcrt.LK_UNLCK, 1)
+        except OSError:
+            return False
+        return True
+
 else:
     import fcntl
 
@@ -61,5 +74,22 @@ else:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
+            return False
+        return True
+
+    def lock_byte(file: IO[bytes], number: int, *, held: bool) -> bool:
+        """Lock a byte of an open file, or let go of it, and return whether that was possible.
+
+        The byte need not exist. On Linux the lock is the open file's, elsewhere the process's.
+        """
+        kind = fcntl.F_WRLCK if held else fcntl.F_UNLCK
+        request = struct.pack("hhqqi", kind, os.SEEK_SET, number, 1, 0)
+        try:
+            if hasattr(fcntl, "F_OFD_SETLK"):
+                fcntl.fcntl(file, fcntl.F_OFD_SETLK, request)
+            else:
+                how = fcntl.LOCK_EX | fcntl.LOCK_NB if held else fcntl.LOCK_UN
+                fcntl.lockf(file, how, 1, number)
+        except (BlockingIOError, PermissionError):
             return False
         return True

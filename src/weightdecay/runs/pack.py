@@ -41,9 +41,11 @@ class Pack:
         build: Callable[[list[RunConfig]], Lanes],
         states: list[LaneState],
         fingerprint: str,
+        *,
+        lasting: bool,
     ) -> None:
         self._configs, self._shelves, self._build = configs, shelves, build
-        self._fingerprint = fingerprint
+        self._fingerprint, self._lasting = fingerprint, lasting
         self._lanes = build(configs)
         self._total = configs[0].epochs * self._lanes.per_epoch
         self._records: list[list[Record]] = [[] for _ in configs]
@@ -64,13 +66,14 @@ class Pack:
             yield from self._train_until(self._next_stop())
             yield from self._stand_still()
             ended = self._lanes.updates == self._total or self._cycles_ended()
-            if ended or self._due() or self._diverged():
+            if self._due() or (self._lasting and (ended or self._diverged())):
                 yield from self._save()
             self._drop_diverged()
 
     def _stand_still(self) -> Iterator[Event]:
         """Do what is to be done at a cycle's or an epoch's end."""
-        yield from self._keep_solutions()
+        if self._lasting:
+            yield from self._keep_solutions()
         if self._lanes.updates % self._lanes.per_epoch == 0:
             yield from self._end_epoch()
 
@@ -225,7 +228,7 @@ class Pack:
             try:
                 shelf.save({**self._lanes.state(lane), **extra})
             except OSError as error:
-                if self._lanes.updates == self._total:
+                if self._lasting and self._lanes.updates == self._total:
                     raise
                 yield Notice(f"No checkpoint could be written ({error}); training goes on.")
 

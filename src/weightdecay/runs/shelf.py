@@ -30,11 +30,11 @@ class Shelf:
         self._config, self.folder = config, folder / config.identity
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self, *, wait: bool = False) -> Iterator[None]:
         """Keep others from training this run; the system lets go when this process dies."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "lock").open("ab") as file:
-            if not files.lock(file, wait=False):
+            if not files.lock(file, wait=wait):
                 raise RuntimeError(
                     f"Run {self.folder.name} must be trained by one process at a time, and "
                     "another one holds it. Wait for that, or stop it."

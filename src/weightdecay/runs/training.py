@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from weightdecay.records import Event, Notice, RunConfig
+from weightdecay.records import SHARED, Event, Notice, RunConfig
 from weightdecay.runs.build import check, shapes_matter
 from weightdecay.runs.captured import Captured, can_capture, fitting
 from weightdecay.runs.lanes import Lanes, LaneState
@@ -25,8 +25,6 @@ from weightdecay.runs.shelf import Shelf, read
 from weightdecay.runs.stacked import Stacked, can_stack
 from weightdecay.tasks import Task, load, split
 
-_SHARED = ("task", "model", "epochs", "batch", "data", "validation", "precision")
-
 
 def train(
     configs: RunConfig | Sequence[RunConfig],
@@ -34,12 +32,17 @@ def train(
     folder: Path | str | None = None,
     device: torch.device | str | None = None,
     task: Task | None = None,
+    cells: bool = False,
 ) -> Iterator[Event]:
     """Train configurations that share task, model, batch and budget side by side, as lanes.
 
     Yields a Record and a Timing an epoch and lane, Progress now and then, and Notices. With a
     `folder`, checkpoints and each cycle's solution are kept in it, and a run found there is taken
     up where it was. `task` is for one that has no name to load it by.
+
+    `cells` of a sweep are recorded by whoever listens: they leave no solutions and, once they have
+    ended, no checkpoint. On a CPU one alone trains as it would in company, so that its bits do not
+    depend on which cells happen to be left.
     """
     lanes = [configs] if isinstance(configs, RunConfig) else list(configs)
     _check(lanes)
@@ -48,7 +51,7 @@ def train(
     parts = split(whole, validation=lanes[0].validation, data=lanes[0].data).to(place)
     for config in lanes:
         check(config, parts)
-    return _train(lanes, parts, place, folder, whole.fingerprint())
+    return _train(lanes, parts, place, folder, whole.fingerprint(), cells=cells)
 
 
 def _train(
@@ -57,14 +60,17 @@ def _train(
     device: torch.device,
     folder: Path | str | None,
     fingerprint: str,
+    *,
+    cells: bool,
 ) -> Iterator[Event]:
     shelves = [None if folder is None else Shelf(Path(folder), config) for config in lanes]
     with ExitStack() as held:
         if leads():
             for shelf in shelves:
                 if shelf is not None:
-                    held.enter_context(shelf.held())
-                    shelf.keep_config()
+                    held.enter_context(shelf.held(wait=cells))
+                    if not cells:
+                        shelf.keep_config()
         found, notices = _taken_up(lanes, shelves)
         yield from notices
         if any(state is not None and state["task"] != fingerprint for state in found):
@@ -73,7 +79,7 @@ def _train(
                 "it was changed under its name. Give it another name, or start anew (--fresh)."
             )
         for members in _in_step(found):
-            kind = _kind(task, device, lanes, found[members[0]])
+            kind = _kind(task, device, lanes, found[members[0]], cells=cells)
             size = len(members)
             if kind is Captured:
                 yield Notice("The model is compiled for this GPU first: a minute or two, once.")
@@ -93,6 +99,7 @@ def _train(
                     partial(kind, task=task, device=device),
                     [state for state in states if state is not None],
                     fingerprint,
+                    lasting=not cells,
                 )
                 yield from pack.run()
 
@@ -106,7 +113,7 @@ def _batched(numbers: Iterable[int], size: int) -> Iterator[list[int]]:
 def _check(configs: list[RunConfig]) -> None:
     if not configs:
         raise ValueError("`configs` must hold at least one configuration, got none.")
-    for name in _SHARED:
+    for name in SHARED:
         values = {getattr(config, name) for config in configs}
         if len(values) > 1:
             raise ValueError(
@@ -167,7 +174,12 @@ def _in_step(found: list[LaneState | None]) -> list[list[int]]:
 
 
 def _kind(
-    task: Task, device: torch.device, configs: list[RunConfig], state: LaneState | None
+    task: Task,
+    device: torch.device,
+    configs: list[RunConfig],
+    state: LaneState | None,
+    *,
+    cells: bool,
 ) -> type[Lanes]:
     """Return how lanes are to be computed. What began as one goes on so, to the bit."""
     ours = not any(shapes_matter(config.algorithm) for config in configs)
@@ -177,4 +189,4 @@ def _kind(
         return Separate
     if state is not None:
         return Stacked if state["stacked"] else Separate
-    return Stacked if len(configs) > 1 and can_stack(configs[0], task) else Separate
+    return Stacked if (cells or len(configs) > 1) and can_stack(configs[0], task) else Separate

@@ -1,0 +1,134 @@
+"""What places work: the one small interface behind which processes and Ray are alike.
+
+An engine has so many workers. It is handed a `Job`, which is a pack of cells, and tells what comes
+of it: `Finished` cells, signs of life, and at the end that the job has `Ended`, has `Failed` by an
+error, or that its worker has `Died`. It keeps nothing, retries nothing and decides nothing.
+"""
+
+import traceback
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from weightdecay.records import Event, Notice, Progress, Record, Run, RunConfig, Timing
+from weightdecay.sweeps.store import Cost
+
+
+@dataclass(frozen=True)
+class Job:
+    """Cells to train side by side. The number is the planner's, and new for every attempt."""
+
+    number: int
+    cells: tuple[RunConfig, ...]
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Cells of a job that have come to their end, with what they cost."""
+
+    runs: tuple[tuple[Run, Cost], ...]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A job has nothing left to do, or was told to stop and has saved what it had."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A job raised. `memory` is whether it was for want of that."""
+
+    reason: str
+    trace: str
+    memory: bool
+
+
+@dataclass(frozen=True)
+class Died:
+    """A job's worker is gone."""
+
+    reason: str
+
+
+Message: TypeAlias = Finished | Progress | Notice | Ended | Failed | Died
+
+
+class Engine(Protocol):
+    """Where jobs are done. Used as a context: at its end no worker is left."""
+
+    @property
+    def workers(self) -> int:
+        """Return how many jobs can be done at a time."""
+
+    @property
+    def lanes(self) -> int:
+        """Return how many cells a job should have at most."""
+
+    def begin(self, job: Job) -> None:
+        """Begin a job; the planner sees to it that a worker is free."""
+
+    def wait(self, seconds: float) -> list[tuple[int, Message]]:
+        """Return the messages that have come, by their job's number, after so long at most."""
+
+    def ask_to_stop(self) -> None:
+        """Ask every job to save what it has, and to end."""
+
+    def close(self) -> None:
+        """End every worker at once."""
+
+
+def done(job: Job, device: str | None = None) -> Iterator[Message]:
+    """Do a job: train its cells, and tell of it. This is what a worker of any engine runs."""
+    from weightdecay.runs import train  # noqa: PLC0415 - the planner does without torch
+
+    try:
+        events = train(list(job.cells), folder=job.folder, device=device, cells=True)
+        with closing(events):  # type: ignore[type-var]
+            yield from _told(job, events)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the planner must know
+        trace = "".join(traceback.format_exception(error))
+        yield Failed(_reason(error), trace, memory=_is_memory(error))
+    else:
+        yield Ended()
+
+
+def _told(job: Job, events: Iterator[Event]) -> Iterator[Message]:
+    """Gather epochs into finished cells; cells that end together are told together."""
+    cells = {config.identity: config for config in job.cells}
+    records: dict[str, list[Record]] = {run: [] for run in cells}
+    seconds = dict.fromkeys(cells, 0.0)
+    ended: dict[str, Cost] = {}
+
+    def finished() -> Iterator[Message]:
+        if ended:
+            runs = ((Run(cells[run], tuple(records.pop(run))), ended[run]) for run in ended)
+            yield Finished(tuple(runs))
+            ended.clear()
+
+    for event in events:
+        match event:
+            case Record():
+                records[event.run].append(event)
+                if event.diverged or event.epoch == cells[event.run].epochs:
+                    ended[event.run] = Cost(event.run, seconds[event.run], 1, "")
+            case Timing():
+                seconds[event.run] += (event.training + event.evaluation) / event.lanes
+                if event.run in ended:
+                    cost = Cost(event.run, seconds[event.run], event.lanes, event.environment)
+                    ended[event.run] = cost
+            case _:
+                yield from finished()
+                yield event
+    yield from finished()
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split()) or 'no more is said'}"
+
+
+def _is_memory(error: BaseException) -> bool:
+    named = type(error).__name__ in ("MemoryError", "OutOfMemoryError")
+    return named or "can't allocate memory" in str(error)

@@ -1,0 +1,144 @@
+"""Jobs done by processes on this machine: one a core, or one a GPU."""
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from queue import Empty, Queue
+from typing import IO
+
+from weightdecay.sweeps.engine import Died, Ended, Failed, Job, Message
+
+# Lanes a job: beyond these they are hardly faster, and more is lost with one.
+_LANES = {"cpu": 64, "cuda": 16}
+_TAIL = 2000
+
+
+class Local:
+    """An engine of worker processes. One that dies is replaced when there is something to do."""
+
+    def __init__(self, workers: int | None = None, device: str | None = None) -> None:
+        gpus = 0 if device not in (None, "cuda") else _gpus()
+        places = [f"cuda:{n}" for n in range(gpus)] or [device or "cpu"]
+        count = workers or (gpus or (1 if device else _cores()))
+        self.workers = count
+        self.lanes = _LANES.get(places[0].partition(":")[0], 16)
+        self._places = [places[n % len(places)] for n in range(count)]
+        self._processes: dict[int, _Process] = {}
+        self._messages: Queue[tuple[int, Message]] = Queue()
+        self._busy: dict[int, int] = {}
+
+    def begin(self, job: Job) -> None:
+        place = next(n for n in range(self.workers) if n not in self._busy.values())
+        self._busy[job.number] = place
+        if place not in self._processes or not self._processes[place].begin(job):
+            self._processes[place] = _Process(self._places[place], self._messages)
+            self._processes[place].begin(job)
+
+    def wait(self, seconds: float) -> list[tuple[int, Message]]:
+        """Return what has come; a message of a job that was given up before is nobody's."""
+        found = []
+        try:
+            found.append(self._messages.get(timeout=seconds))
+            while True:
+                found.append(self._messages.get_nowait())
+        except Empty:
+            pass
+        ours = [(number, message) for number, message in found if number in self._busy]
+        for number, message in ours:
+            if isinstance(message, Ended | Failed | Died):
+                self._busy.pop(number, None)
+        return ours
+
+    def ask_to_stop(self) -> None:
+        for process in self._processes.values():
+            process.ask_to_stop()
+
+    def close(self) -> None:
+        for process in self._processes.values():
+            process.kill()
+        self._processes.clear()
+
+
+class _Process:
+    """A worker, and the thread that hears it."""
+
+    def __init__(self, device: str, messages: "Queue[tuple[int, Message]]") -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is read
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            [sys.executable, "-m", "weightdecay.sweeps.worker", device],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        self._job: int | None = None
+        self._gone = False
+        self._turn = threading.Lock()
+        self._messages = messages
+        threading.Thread(target=self._hear, daemon=True).start()
+
+    def begin(self, job: Job) -> bool:
+        """Hand it a job, and return whether it was still there to be told so if it dies."""
+        with self._turn:
+            if not self._gone:
+                self._job = job.number
+        self._say(job)
+        return not self._gone
+
+    def ask_to_stop(self) -> None:
+        """Ask it to save what it has, and to end."""
+        self._say(None)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+        self._process.wait()
+
+    def _say(self, command: Job | None) -> None:
+        assert self._process.stdin is not None
+        try:
+            pickle.dump(command, self._process.stdin)
+            self._process.stdin.flush()
+        except OSError:  # it is dying, which the other thread will notice
+            pass
+
+    def _hear(self) -> None:
+        assert self._process.stdout is not None
+        while True:
+            try:
+                self._messages.put(pickle.load(self._process.stdout))  # noqa: S301 - our own worker
+            except (EOFError, pickle.UnpicklingError):
+                break
+        status = self._process.wait()
+        with self._turn:
+            self._gone = True
+        if self._job is not None:
+            self._messages.put((self._job, Died(_why(status, self._errors))))
+        self._errors.close()
+
+
+def _why(status: int, errors: IO[bytes]) -> str:
+    """Say how a process ended, and what it said last."""
+    how = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
+    hint = ", as the system does when memory runs out" if status == -9 else ""
+    errors.seek(0, os.SEEK_END)
+    errors.seek(max(0, errors.tell() - _TAIL))
+    said = errors.read().decode(errors="replace").strip()
+    return f"Its process {how}{hint}." + (f" It said: {said}" if said else "")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _gpus() -> int:
+    """Return the number of GPUs; torch, which takes seconds to come, is asked where a driver is."""
+    if sys.platform != "win32" and not Path("/dev/nvidiactl").exists():
+        return 0
+    import torch  # noqa: PLC0415
+
+    return int(torch.cuda.device_count())

@@ -1,0 +1,31 @@
+"""Cells into packs: what can train side by side does, and every worker has its share."""
+
+from collections.abc import Iterable, Sequence
+
+from weightdecay.records import SHARED, RunConfig
+
+Pack = tuple[RunConfig, ...]
+
+
+def packs(cells: Iterable[RunConfig], *, workers: int, lanes: int) -> list[Pack]:
+    """Return packs of at most so many lanes, those with most epochs first.
+
+    Cells that can share lanes are divided evenly, among as many packs as keep all workers busy.
+    """
+    groups: dict[tuple[object, ...], list[RunConfig]] = {}
+    for config in cells:
+        groups.setdefault(tuple(getattr(config, name) for name in SHARED), []).append(config)
+    found = [pack for group in groups.values() for pack in _divided(group, workers, lanes)]
+    return sorted(found, key=lambda pack: pack[0].epochs * len(pack), reverse=True)
+
+
+def _divided(group: Sequence[RunConfig], workers: int, lanes: int) -> list[Pack]:
+    rounds = -(-len(group) // (workers * lanes))
+    count = min(len(group), rounds * workers)
+    return [tuple(group[n::count]) for n in range(count)]
+
+
+def halves(pack: Pack) -> list[Pack]:
+    """Return a pack as two."""
+    middle = len(pack) // 2
+    return [pack[:middle], pack[middle:]]

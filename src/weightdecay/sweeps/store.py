@@ -1,0 +1,317 @@
+"""The store of a sweep: a folder of append-only JSON lines, with almost no state to fail.
+
+    plan.jsonl         the cells that were asked for last
+    log/000001.jsonl   what one writer found out, line by line; nobody appends to another's file
+    claims             an empty file: a cell that is being trained is a locked byte of it
+    runs/<cell>/       checkpoints of cells that are being trained
+
+A line of the log is a result, a timing, a failure, or the writer's first: how many workers it has.
+A cell is done when there is a result of it, and failed when there is a failure and no result; of
+several results the first counts. What is left to do is the plan, less what is done. No line has a
+time, a process or a number that could be stale, and all but the log can be deleted.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import IO, Any
+
+from weightdecay import files
+from weightdecay.records import SEMANTICS, Record, Run, RunConfig
+
+_NAMES = re.compile(r"\d{6,}\.jsonl")
+_COLUMNS = [f.name for f in fields(Record) if f.name != "run"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a cell could not be trained."""
+
+    run: str
+    reason: str
+    trace: str = ""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The seconds a worker spent on a cell; those of a pack are divided among its lanes."""
+
+    run: str
+    seconds: float
+    lanes: int
+    environment: str
+
+
+@dataclass
+class Ledger:
+    """What the log says: of each cell the first result, and else the last failure."""
+
+    diverged: dict[str, bool] = field(default_factory=dict)
+    failures: dict[str, Failure] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    workers: dict[str, int] = field(default_factory=dict)
+    #: What could not be read, said once.
+    damage: list[str] = field(default_factory=list)
+
+    def note(self, writer: str, kind: str, value: Mapping[str, Any]) -> None:
+        """Take in a line."""
+        match kind:
+            case "result":
+                self.diverged.setdefault(value["run"], bool(value["records"]["diverged"][-1]))
+                self.failures.pop(value["run"], None)
+            case "failure" if value["run"] not in self.diverged:
+                self.failures[value["run"]] = Failure(**value)
+            case "timing":
+                self.seconds.setdefault(value["run"], float(value["seconds"]))
+            case "writer":
+                self.workers[writer] = int(value["workers"])
+
+
+class Store:
+    """A sweep's folder. Making one writes nothing."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        self.checkpoints = self.folder / "runs"
+        self.ledger = Ledger()
+        self._offsets: dict[Path, int] = {}
+
+    def ask_for(self, cells: Mapping[str, RunConfig]) -> None:
+        """Make these cells the plan. What is done of others stays, and is none of its business."""
+        lines = (
+            json.dumps({"run": run, "config": config.as_dict()}) for run, config in cells.items()
+        )
+        with files.written(self.folder / "plan.jsonl") as file:
+            file.writelines(line.encode() + b"\n" for line in lines)
+
+    def plan(self) -> dict[str, dict[str, Any]]:
+        """Return the configurations of the cells asked for, as plain values."""
+        path = self.folder / "plan.jsonl"
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{self.folder} must be the folder of a sweep, and has no plan.jsonl. "
+                "`weightdecay sweep STUDY --out FOLDER` makes one."
+            )
+        try:
+            lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+            return {line["run"]: line["config"] for line in lines}
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{path} must hold a cell a line, and does not ({error}). What is recorded is not "
+                "in it: `weightdecay sweep STUDY --out FOLDER` writes it anew."
+            ) from error
+
+    def refresh(self) -> Ledger:
+        """Read what was written since the last time, by anyone."""
+        for path in self._logs():
+            for kind, value in self._lines(path):
+                try:
+                    self.ledger.note(path.name, kind, value)
+                except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+                    self.ledger.damage.append(f"A line of {path.name} is of no use, and left out.")
+        return self.ledger
+
+    def runs(self) -> list[Run]:
+        """Return the finished runs, in the order of their names; of several the first counts."""
+        found: dict[str, Run] = {}
+        reader = Store(self.folder)
+        for path in reader._logs():
+            for kind, value in reader._lines(path):
+                if kind == "result" and value.get("run") not in found:
+                    run = _run(value)
+                    if run is not None:
+                        found[value["run"]] = run
+        return [found[name] for name in sorted(found)]
+
+    def results(self) -> Iterator[str]:
+        """Yield the first result of each cell as its line in the log, in the order of names.
+
+        These are what two sweeps are compared by, byte for byte.
+        """
+        for run in self.runs():
+            yield _line("result", _as_result(run))
+
+    def _logs(self) -> list[Path]:
+        names = self.folder.glob("log/*.jsonl")
+        return sorted(path for path in names if _NAMES.fullmatch(path.name))
+
+    def _lines(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the whole lines that were added to a file."""
+        offset = self._offsets.get(path, 0)
+        with path.open("rb") as file:
+            file.seek(offset)
+            added = file.read()
+        whole, _, torn = added.rpartition(b"\n")
+        self._offsets[path] = offset + len(added) - len(torn)
+        if torn and not _is_locked(path):
+            said = f"The last line of {path.name} is torn, and left out."
+            self.ledger.damage += [] if said in self.ledger.damage else [said]
+        for number, line in enumerate(whole.splitlines() if whole else [], 1):
+            try:
+                [(kind, value)] = json.loads(line).items()
+            except (AttributeError, TypeError, ValueError):
+                where = f"{path.name}, line {number}" + (" of the new ones" if offset else "")
+                self.ledger.damage.append(f"{where}, cannot be read, and is left out.")
+                continue
+            yield kind, value
+
+    def alive(self) -> int:
+        """Return the number of workers of all sweeps that are at work in the folder now."""
+        self.refresh()
+        return sum(
+            self.ledger.workers.get(path.name, 0) for path in self._logs() if _is_locked(path)
+        )
+
+    @contextmanager
+    def writing(self, workers: int) -> Iterator["Writer"]:
+        """Give a file of one's own to write to; it is locked for as long as it is written."""
+        (self.folder / "log").mkdir(parents=True, exist_ok=True)
+        number = 1 + max((int(path.stem) for path in self._logs()), default=0)
+        while True:
+            path = self.folder / "log" / f"{number:06d}.jsonl"
+            try:
+                file = path.open("xb", buffering=0)
+                break
+            except FileExistsError:  # another writer was quicker
+                number += 1
+        with file:
+            files.lock(file, wait=True)
+            writer = Writer(path, file)
+            writer.write([("writer", {"workers": workers})])
+            yield writer
+
+    @contextmanager
+    def claiming(self) -> Iterator["Claims"]:
+        """Give what cells are claimed with; all claims end with it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "claims").open("ab+") as file:
+            yield Claims(file)
+
+    def running(self, cells: Iterable[str]) -> list[str]:
+        """Return those cells that somebody is training now."""
+        if not (self.folder / "claims").is_file():
+            return []
+        with self.claiming() as claims:
+            return [run for run in cells if not claims.is_free(run)]
+
+    def forget_checkpoints(self, runs: Iterable[str]) -> None:
+        """Remove the checkpoints of cells that are recorded."""
+        for run in runs:
+            shutil.rmtree(self.checkpoints / run, ignore_errors=True)
+
+    def merge(self, other: "Store") -> int:
+        """Take over results that another folder has and this one has not; return their number."""
+        done = self.refresh().diverged
+        runs = [run for run in other.runs() if run.config.identity not in done]
+        costs = other.refresh().seconds
+        lines = [("result", _as_result(run)) for run in runs]
+        names = [run.config.identity for run in runs if run.config.identity in costs]
+        timings = [Cost(run, costs[run], 1, f"merged from {other.folder.name}") for run in names]
+        with self.writing(workers=0) as writer:
+            writer.write([*lines, *(("timing", asdict(cost)) for cost in timings)])
+        known = self.plan() if (self.folder / "plan.jsonl").is_file() else {}
+        theirs = other.plan() if (other.folder / "plan.jsonl").is_file() else {}
+        plain = {**known, **theirs}
+        self.ask_for({run: RunConfig.from_dict(config) for run, config in plain.items()})
+        return len(runs)
+
+
+class Writer:
+    """One file of the log. What it has written is on the disk, or was never there."""
+
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self._path, self._file = path, file
+        self._size = 0
+
+    def results(self, runs: Iterable[tuple[Run, Cost]]) -> None:
+        """Record finished cells, together."""
+        lines: list[tuple[str, dict[str, Any]]] = []
+        for run, cost in runs:
+            lines += [("result", _as_result(run)), ("timing", asdict(cost))]
+        self.write(lines)
+
+    def failure(self, failure: Failure) -> None:
+        """Record that a cell could not be trained."""
+        self.write([("failure", asdict(failure))])
+
+    def write(self, lines: Iterable[tuple[str, dict[str, Any]]]) -> None:
+        """Append lines; what could be written in part only is taken back."""
+        text = b"".join(_line(kind, value).encode() + b"\n" for kind, value in lines)
+        try:
+            rest = memoryview(text)
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            os.fsync(self._file.fileno())
+        except OSError:
+            self._file.truncate(self._size)
+            self._file.seek(self._size)
+            raise
+        self._size += len(text)
+        if not self._path.exists():
+            raise FileNotFoundError(
+                f"{self._path} must stay while the sweep runs, and was deleted: what is recorded "
+                "from now on would be lost."
+            )
+
+
+class Claims:
+    """Cells that this process trains and no other does: locked bytes of one file."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def take(self, run: str) -> bool:
+        """Claim a cell, unless somebody else has it."""
+        return files.lock_byte(self._file, _byte(run), held=True)
+
+    def free(self, run: str) -> None:
+        """Let a cell go."""
+        files.lock_byte(self._file, _byte(run), held=False)
+
+    def is_free(self, run: str) -> bool:
+        """Whether nobody else has a cell."""
+        free = self.take(run)
+        if free:
+            self.free(run)
+        return free
+
+
+def _byte(run: str) -> int:
+    return int(run[:15], 16)  # below 2^63, where files end
+
+
+def _is_locked(path: Path) -> bool:
+    with path.open("rb") as file:
+        return not files.lock(file, wait=False)
+
+
+def _line(kind: str, value: Mapping[str, Any]) -> str:
+    return json.dumps({kind: value})
+
+
+def _as_result(run: Run) -> dict[str, Any]:
+    """Return a run as plain values: its epochs in columns, which are shorter than rows."""
+    columns = {name: [getattr(record, name) for record in run.records] for name in _COLUMNS}
+    config = run.config
+    head = {"run": config.identity, "semantics": SEMANTICS, "config": config.as_dict()}
+    return {**head, "records": columns}
+
+
+def _run(value: Mapping[str, Any]) -> Run | None:
+    """Return the run of a result; None of one that other semantics, or other hands, have made."""
+    try:
+        config = RunConfig.from_dict(value["config"])
+        columns = value["records"]
+        if value["semantics"] != SEMANTICS or config.identity != value["run"]:
+            return None
+        rows = zip(*(columns[name] for name in _COLUMNS), strict=True)
+        named = (dict(zip(_COLUMNS, row, strict=True)) for row in rows)
+        records = tuple(Record(run=value["run"], **row) for row in named)
+        return Run(config, records) if records else None
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None

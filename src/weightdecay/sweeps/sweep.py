@@ -1,0 +1,262 @@
+"""A sweep: the plan, less what is done, handed to an engine pack by pack until nothing is left.
+
+Whoever listens is told at once of what happens. All that must not be lost is in the store before
+anyone is told; all that this file remembers is forgotten with it.
+"""
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TypeAlias
+
+from weightdecay.records import Notice, Progress, RunConfig
+from weightdecay.sweeps.engine import Died, Ended, Engine, Failed, Finished, Job, Message
+from weightdecay.sweeps.local import Local
+from weightdecay.sweeps.planning import Pack, halves, packs
+from weightdecay.sweeps.standing import Standing, standing
+from weightdecay.sweeps.store import Claims, Failure, Store, Writer
+
+#: Deaths of its worker, without having come further, after which a pack is halved, or a cell given
+#: up. Workers are killed for other reasons than what they train, so it takes more than one.
+_DEATHS_OF_PACK, _DEATHS_OF_CELL = 3, 10
+# Seconds between looks at cells that somebody else is training, and between counts of all cells;
+# and those that a stop may take.
+_LOOK_EVERY, _COUNT_EVERY, _STOP_WITHIN = 0.5, 0.2, 60.0
+
+
+@dataclass(frozen=True)
+class Working:
+    """A worker's job: how many cells it has, and how far it is; None when it has just begun."""
+
+    worker: int
+    cells: int
+    progress: Progress | None
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A worker has nothing to do."""
+
+    worker: int
+
+
+@dataclass(frozen=True)
+class CellFailed:
+    """A cell could not be trained."""
+
+    config: RunConfig
+    failure: Failure
+
+
+SweepEvent: TypeAlias = Standing | Working | Idle | CellFailed | Notice
+
+
+def sweep(
+    configs: Iterable[RunConfig],
+    *,
+    folder: Path | str,
+    engine: Engine | None = None,
+    retry: bool = False,
+) -> Iterator[SweepEvent]:
+    """Train what of these configurations is not done yet in the folder, and tell of it.
+
+    Closing the iterator stops gently: what is being trained is saved. Cells that failed before are
+    left alone, unless they are to be tried again. `engine` is one worker process a core, or a GPU,
+    where it is not given.
+    """
+    cells = {config.identity: config for config in configs}
+    if not cells:
+        raise ValueError("`configs` must hold at least one configuration, got none.")
+    store = Store(folder)
+    store.ask_for(cells)
+    return _sweep(store, cells, engine or Local(), retry=retry)
+
+
+def _sweep(
+    store: Store, cells: dict[str, RunConfig], engine: Engine, *, retry: bool
+) -> Iterator[SweepEvent]:
+    with ExitStack() as held:
+        writer = held.enter_context(store.writing(engine.workers))
+        claims = held.enter_context(store.claiming())
+        held.enter_context(closing(engine))
+        coordinator = _Coordinator(store, writer, claims, engine, cells)
+        yield from coordinator.run(retry=retry)
+
+
+@dataclass
+class _Going:
+    """A job that a worker has."""
+
+    worker: int
+    pack: Pack
+    furthest: int = 0
+
+
+class _Coordinator:
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        claims: Claims,
+        engine: Engine,
+        cells: dict[str, RunConfig],
+    ) -> None:
+        self._store, self._writer, self._claims, self._engine = store, writer, claims, engine
+        self._cells = cells
+        self._numbers = count(1)
+        self._going: dict[int, _Going] = {}
+        self._left: deque[Pack] = deque()
+        self._elsewhere: list[RunConfig] = []
+        self._looked_at = self._counted_at = -_LOOK_EVERY
+        # How often packs have lost their workers at the furthest update that they have come to.
+        self._deaths: dict[Pack, tuple[int, int]] = {}
+        self._said: set[str] = set()
+
+    def run(self, *, retry: bool) -> Iterator[SweepEvent]:
+        ledger = self._store.refresh()
+        yield from map(Notice, ledger.damage)
+        gone = [run for run in self._cells if run in ledger.diverged]
+        self._store.forget_checkpoints(gone)
+        left = [
+            config
+            for run, config in self._cells.items()
+            if run not in ledger.diverged and (retry or run not in ledger.failures)
+        ]
+        self._share_out(left)
+        yield self._standing()
+        try:
+            while self._left or self._going or self._elsewhere:
+                yield from self._begin_jobs()
+                wait = 0.0 if not self._going and self._left else _LOOK_EVERY
+                for number, message in self._waited(wait):
+                    yield from self._heard(number, message)
+                self._look_elsewhere()
+        except GeneratorExit:
+            self._stop()
+            raise
+        yield self._standing()
+
+    def _share_out(self, cells: Iterable[RunConfig]) -> None:
+        self._left += packs(cells, workers=self._engine.workers, lanes=self._engine.lanes)
+
+    def _begin_jobs(self) -> Iterator[SweepEvent]:
+        busy = {going.worker for going in self._going.values()}
+        for worker in range(self._engine.workers):
+            while worker not in busy and self._left:
+                pack = self._claimed(self._left.popleft())
+                if not pack:
+                    continue
+                number = next(self._numbers)
+                self._going[number] = _Going(worker, pack)
+                busy.add(worker)
+                self._engine.begin(Job(number, pack, self._store.checkpoints))
+                yield Working(worker, len(pack), None)
+
+    def _claimed(self, pack: Pack) -> Pack:
+        """Claim the cells that nobody else has, and return those that nobody else has done."""
+        mine = [config for config in pack if self._claims.take(config.identity)]
+        taken = {config.identity for config in mine}
+        self._elsewhere += [config for config in pack if config.identity not in taken]
+        done = self._store.refresh().diverged  # after the claim: now nobody else can finish them
+        for config in mine:
+            if config.identity in done:
+                self._claims.free(config.identity)
+        return tuple(config for config in mine if config.identity not in done)
+
+    def _look_elsewhere(self) -> None:
+        """See whether cells that somebody else had are done, or free again because he died."""
+        if self._elsewhere and time.monotonic() - self._looked_at > _LOOK_EVERY:
+            self._looked_at = time.monotonic()
+            ledger = self._store.refresh()
+            others = [
+                config
+                for config in self._elsewhere
+                if config.identity not in ledger.diverged and config.identity not in ledger.failures
+            ]
+            free = {c.identity: c for c in others if self._claims.is_free(c.identity)}
+            self._elsewhere = [config for config in others if config.identity not in free]
+            self._share_out(free.values())
+
+    def _waited(self, seconds: float) -> list[tuple[int, Message]]:
+        """Wait for messages, and record all that is finished by them with one write."""
+        messages = self._engine.wait(seconds)
+        runs = [
+            run for _, message in messages if isinstance(message, Finished) for run in message.runs
+        ]
+        if runs:
+            self._writer.results(runs)
+            self._store.refresh()
+            names = [run.config.identity for run, _ in runs]
+            self._store.forget_checkpoints(names)
+            for name in names:
+                self._claims.free(name)
+        return messages
+
+    def _heard(self, number: int, message: Message) -> Iterator[SweepEvent]:
+        going = self._going[number]
+        match message:
+            case Finished():
+                gone = {run.config.identity for run, _ in message.runs}
+                going.pack = tuple(c for c in going.pack if c.identity not in gone)
+                if time.monotonic() - self._counted_at > _COUNT_EVERY:
+                    yield self._standing()
+            case Progress():
+                going.furthest = max(going.furthest, message.update)
+                yield Working(going.worker, message.lanes, message)
+            case Notice():
+                if message.text not in self._said:
+                    self._said.add(message.text)
+                    yield message
+            case Ended() | Failed() | Died():
+                del self._going[number]
+                yield Idle(going.worker)
+                yield from self._ended(going, message)
+
+    def _ended(self, going: _Going, message: Ended | Failed | Died) -> Iterator[SweepEvent]:
+        """Try again what is left of a job, in a way that may do better."""
+        pack = going.pack
+        match message:
+            case _ if not pack:
+                return
+            case Failed():
+                give_up, divide, reason, trace = True, True, message.reason, message.trace
+                if message.memory and len(pack) > 1:
+                    yield Notice(f"{len(pack)} lanes do not fit into memory; half as many might.")
+            case Died():
+                furthest, deaths = self._deaths.pop(pack, (0, 0))
+                deaths = 1 if going.furthest > furthest else deaths + 1
+                self._deaths[pack] = max(furthest, going.furthest), deaths
+                give_up, divide = deaths >= _DEATHS_OF_CELL, deaths >= _DEATHS_OF_PACK
+                reason, trace = message.reason, ""
+            case Ended():  # it was asked to stop
+                give_up, divide, reason, trace = False, False, "", ""
+        for config in pack:
+            self._claims.free(config.identity)
+        if len(pack) > 1 and divide:
+            self._left.extendleft(reversed(halves(pack)))
+        elif give_up and len(pack) == 1:
+            failure = Failure(pack[0].identity, reason, trace)
+            self._writer.failure(failure)
+            self._store.refresh()
+            yield CellFailed(pack[0], failure)
+            yield self._standing()
+        else:
+            self._left.appendleft(pack)
+
+    def _stop(self) -> None:
+        """Have all that is going saved, and record what is finished meanwhile."""
+        self._engine.ask_to_stop()
+        until = time.monotonic() + _STOP_WITHIN
+        while self._going and time.monotonic() < until:
+            for number, message in self._waited(_LOOK_EVERY):
+                if isinstance(message, Ended | Failed | Died):
+                    self._going.pop(number, None)
+
+    def _standing(self) -> Standing:
+        self._counted_at = time.monotonic()
+        running = [c.identity for going in self._going.values() for c in going.pack]
+        return standing(self._cells, self._store.ledger, running, self._engine.workers)
