@@ -1,6 +1,8 @@
 """Small tasks of our own, and what trains them: seconds become milliseconds."""
 
+import time
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from weightdecay.records import Event, Notice, Record, RunConfig
+from weightdecay.runs import pack
 from weightdecay.tasks import Builder, Examples, Task
 from weightdecay.tasks.models import MLP
 
@@ -136,3 +139,15 @@ def records_of(events: Iterable[Event]) -> dict[str, list[Record]]:
 def notices_of(events: Iterable[Event]) -> list[str]:
     """Return what was said."""
     return [event.text for event in events if isinstance(event, Notice)]
+
+
+def hasty() -> Task:
+    """Return the toy, slowed down and saved all the time: a kill often meets what it can break."""
+    pack.CHECKPOINT_EVERY, pack.PROGRESS_EVERY = 0.3, 0.05
+    whole = toy()
+
+    def prepare(batch: Tensor, words: Tensor | None) -> Tensor:
+        time.sleep(0.002)
+        return _shaken(batch, words)
+
+    return replace(whole, name="hasty", prepare=prepare)

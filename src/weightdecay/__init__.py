@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         to_torch,
     )
     from weightdecay.optim.decouple import decouple
-    from weightdecay.records import Record, RunConfig
+    from weightdecay.records import Record, Run, RunConfig
     from weightdecay.runs import train
     from weightdecay.schedules import (
         Constant,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         WarmRestarts,
         Warmup,
     )
+    from weightdecay.sweeps import Store, grid, sweep
     from weightdecay.tasks import Examples, Task
 
 __version__ = "0.1.0"
@@ -64,9 +65,11 @@ __all__ = [
     "Examples",
     "Normalized",
     "Record",
+    "Run",
     "RunConfig",
     "Schedule",
     "StepDrop",
+    "Store",
     "Task",
     "WarmRestarts",
     "Warmup",
@@ -74,7 +77,9 @@ __all__ = [
     "decouple",
     "explain",
     "from_torch",
+    "grid",
     "parameter_groups",
+    "sweep",
     "to_torch",
     "train",
     "transfer",
@@ -84,6 +89,7 @@ _ROOMS = (
     "schedules",
     "decay",
     "records",
+    "sweeps",
     "optim",
     "tasks",
     "runs",

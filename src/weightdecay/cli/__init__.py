@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weightdecay import __version__
-from weightdecay.cli import convert, data, run
+from weightdecay.cli import convert, data, run, sweep
 from weightdecay.cli.reading import as_options
 
 _HERE = Path(__file__).parents[1]
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"weightdecay {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for command in (convert, data, run):
+    for command in (convert, data, run, sweep):
         command.add(commands)
     options = parser.parse_args(arguments)
     try:

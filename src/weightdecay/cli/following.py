@@ -3,9 +3,7 @@
 import argparse
 import gc
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -18,12 +16,11 @@ from weightdecay.cli import report
 from weightdecay.cli.board import board
 from weightdecay.cli.keeping import Kept
 from weightdecay.cli.progress import Bar
+from weightdecay.cli.stopping import stopped_gently
 from weightdecay.records import Event, Notice, Progress, Record, RunConfig, Timing
 from weightdecay.runs import ensemble, train
 from weightdecay.runs.shelf import Shelf
 from weightdecay.tasks import Task, load
-
-_STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 def follow(options: argparse.Namespace) -> int:
@@ -45,7 +42,7 @@ def follow(options: argparse.Namespace) -> int:
                 for _ in events:
                     pass
                 return 0
-            with _stopped_gently() as stopping:
+            with stopped_gently(alone=not dist.is_initialized()) as stopping:
                 records = _watch(events, Kept(shelf.folder, config), draw, stopping)
     except KeyboardInterrupt:
         if leads:
@@ -118,28 +115,6 @@ def _forget(shelf: Shelf, *, leads: bool) -> None:
                 path.unlink()
     if dist.is_initialized():
         dist.barrier()
-
-
-@contextmanager
-def _stopped_gently() -> Iterator[Callable[[], bool]]:
-    """Note the first Ctrl-C or SIGTERM, so that a checkpoint can be written; a second one stops.
-
-    Processes that share a training cannot stop one by one: theirs stops at once.
-    """
-    asked: list[bool] = []
-
-    def ask(*_: object) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(True)
-
-    alone = threading.current_thread() is threading.main_thread() and not dist.is_initialized()
-    before = {sign: signal.signal(sign, ask) for sign in _STOPS} if alone else {}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for sign, handler in before.items():
-            signal.signal(sign, handler)
 
 
 def _watch(

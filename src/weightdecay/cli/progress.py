@@ -1,10 +1,11 @@
-"""How far the work is, in a line on stderr: redrawn in place on a terminal, seldom elsewhere."""
+"""How far the work is, in lines on stderr: redrawn in place on a terminal, seldom elsewhere."""
 
 import math
 import os
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -13,37 +14,45 @@ REDRAWN_EVERY, LOGGED_EVERY = 0.1, 30.0
 _WIDEST, _NARROWEST = 30, 5
 
 
-class Bar:
-    """A line that is drawn over itself, and is gone at the end."""
+class Bars:
+    """Lines that are drawn over themselves, and are gone at the end; in a log, the first of them.
+
+    Each is a text, with a bar before it where it is known which share of the work is done.
+    """
 
     def __init__(self) -> None:
         self._redraws = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self._drawn = ""
+        self._drawn: list[str] = []
         self._at = -REDRAWN_EVERY if self._redraws else time.monotonic()
 
-    def draw(self, share: float | None, text: str) -> None:
-        """Show which share of the work is done, where that is known, beside a text."""
+    def draw_all(self, lines: Sequence[tuple[float | None, str]]) -> None:
+        """Show lines, each a share and a text."""
         now = time.monotonic()
         if now - self._at < (REDRAWN_EVERY if self._redraws else LOGGED_EVERY):
             return
         self._at = now
         if self._redraws:
-            self._put(_beside(share, text, shutil.get_terminal_size().columns - 1))
+            columns, rows = shutil.get_terminal_size()
+            shown = lines[: max(1, rows - 1)]  # what has scrolled away cannot be drawn over
+            self._put([_beside(share, text, columns - 1) for share, text in shown])
         else:
-            print(text, file=sys.stderr, flush=True)
+            print(lines[0][1], file=sys.stderr, flush=True)
 
     def say(self, text: str) -> None:
-        """Print a line that stays, above the bar."""
+        """Print a line that stays, above the others."""
         drawn = self._drawn
-        self._put("")
+        self._put([])
         print(text, file=sys.stderr, flush=True)
         self._put(drawn)
 
-    def _put(self, line: str) -> None:
-        if line or self._drawn:
-            blank = " " * len(self._drawn)
-            print(f"\r{blank}\r{line}", end="", file=sys.stderr, flush=True)
-        self._drawn = line
+    def _put(self, lines: list[str]) -> None:
+        if not lines and not self._drawn:
+            return
+        up = f"\x1b[{len(self._drawn) - 1}A" if len(self._drawn) > 1 else ""
+        blank = "\n".join(" " * len(line) for line in self._drawn)
+        text = "\n".join(lines)
+        print(f"\r{up}{blank}\r{up}{text}", end="", file=sys.stderr, flush=True)
+        self._drawn = lines
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +63,15 @@ class Bar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._put("")
+        self._put([])
+
+
+class Bar(Bars):
+    """One such line."""
+
+    def draw(self, share: float | None, text: str) -> None:
+        """Show which share of the work is done, where that is known, beside a text."""
+        self.draw_all([(share, text)])
 
 
 def _beside(share: float | None, text: str, width: int) -> str:

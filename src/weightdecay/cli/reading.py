@@ -1,16 +1,18 @@
 """What a person types: numbers such as 2^-9, and options as they are spelled."""
 
 import argparse
-import math
 import re
-from collections.abc import Container
-from typing import TypeAlias
+from collections.abc import Callable, Container
+from typing import TypeAlias, TypeVar
+
+from weightdecay import notation
 
 #: What `add_subparsers` returns: where a command adds itself.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 NUMBERS = "Numbers may be written 0.05, 2^-9 or 1/4*0.001."
 _SPELLED = {"source": "--from"}
+_Number = TypeVar("_Number", int, float)
 
 
 def option(name: str) -> str:
@@ -27,26 +29,12 @@ def as_options(message: str, names: Container[str]) -> str:
 
 def number(text: str) -> float:
     """Read 0.05, 2^-9, 1/4*0.001."""
-    parts = re.split(r"([*/])", text.replace(" ", ""))
-    value = 1.0
-    for operator, factor in zip(["*", *parts[1::2]], parts[::2], strict=True):
-        base, caret, exponent = factor.partition("^")
-        try:
-            power = float(base) ** (float(exponent) if caret else 1)
-            value = value * power if operator == "*" else value / power
-        except (ValueError, ZeroDivisionError, OverflowError):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number")
-    return value
+    return _read(notation.number, text)
 
 
 def whole(text: str) -> int:
     """Read 60000, 2^10, 5e4."""
-    value = number(text)
-    if value != int(value):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(value)
+    return _read(notation.whole, text)
 
 
 def whole_or_test(text: str) -> int | str:
@@ -55,3 +43,10 @@ def whole_or_test(text: str) -> int | str:
         return text if text == "test" else whole(text)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(f"{error}, nor the word test") from None
+
+
+def _read(read: Callable[[str], _Number], text: str) -> _Number:
+    try:
+        return read(text)
+    except ValueError as error:  # whose words argparse would not repeat
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -1,7 +1,10 @@
 """`weightdecay run`: one training, from its options to its table."""
 
 import argparse
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from weightdecay.cli.reading import NUMBERS, Commands, number, option, whole, whole_or_test
 from weightdecay.records import COUPLED, DECOUPLED, PRECISIONS, SCHEDULES
@@ -80,6 +83,16 @@ def add(commands: Commands) -> None:
         help="evaluate the ensemble of the cycles' solutions at the end",
     )
     parser.set_defaults(command=_run)
+
+
+def command_of(config: Mapping[str, Any]) -> str:
+    """Return the command that trains a configuration, given as plain values."""
+    words = [
+        f"{option(name)} {shlex.quote(str(value))}"
+        for name, value in config.items()
+        if value is not None
+    ]
+    return " ".join(["weightdecay run", *words])
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -135,6 +135,8 @@ class _Coordinator:
                 for number, message in self._waited(wait):
                     yield from self._heard(number, message)
                 self._look_elsewhere()
+                if time.monotonic() - self._counted_at > _COUNT_EVERY:
+                    yield self._standing()
         except GeneratorExit:
             self._stop()
             raise

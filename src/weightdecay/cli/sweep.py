@@ -1,0 +1,122 @@
+"""`weightdecay sweep` and what belongs to it: retry, status, watch, merge and export."""
+
+import argparse
+import time
+from pathlib import Path
+
+from weightdecay.cli.reading import Commands, whole
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    sweep = commands.add_parser(
+        "sweep",
+        help="train a study's configurations, and go on where it was",
+        description="Train the configurations of a study that are not done yet in a folder. It may "
+        "be killed and started again, on one machine or several that share the folder: what is "
+        "recorded is never trained again, and what is being trained goes on from its checkpoint.",
+    )
+    sweep.add_argument("study", type=Path, metavar="STUDY", help="a TOML file: see docs/sweeps.md")
+    sweep.add_argument(
+        "--out", dest="folder", type=Path, required=True, metavar="FOLDER", help="where it is kept"
+    )
+    _add_engine(sweep)
+    sweep.set_defaults(command=_sweep)
+
+    retry = _of_folder(commands, "retry", "train again what failed", _retry)
+    _add_engine(retry)
+    _of_folder(commands, "status", "say how a sweep stands", _status)
+    watch = _of_folder(commands, "watch", "keep a sweep's standing on the screen", _watch)
+    watch.add_argument(
+        "--every", type=float, default=1.0, metavar="S", help="seconds between looks (default 1)"
+    )
+    merge = _of_folder(commands, "merge", "take over what another sweep has done", _merge)
+    merge.add_argument("others", type=Path, nargs="+", metavar="OTHER", help="a sweep's folder")
+    export = _of_folder(commands, "export", "write all records as one table", _export)
+    export.add_argument("file", type=Path, metavar="FILE", help="a name ending in .parquet or .csv")
+
+
+def _of_folder(
+    commands: Commands, name: str, does: str, command: object
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="the sweep's folder")
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _add_engine(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_argument_group("where")
+    where.add_argument(
+        "--on",
+        choices=("local", "ray", "here"),
+        default="local",
+        help="processes on this machine, a Ray cluster, or this process (default local)",
+    )
+    where.add_argument(
+        "--workers", type=whole, metavar="N", help="packs at a time (default a core each, or GPU)"
+    )
+    where.add_argument("--device", help="as torch names it (default a GPU, where there is one)")
+    where.add_argument("--address", help="of a Ray cluster, or auto (default one of its own)")
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    from weightdecay.cli.sweeping import follow
+    from weightdecay.sweeps.grid import read_study
+
+    return follow(read_study(options.study), options, retry=False)
+
+
+def _retry(options: argparse.Namespace) -> int:
+    from weightdecay.cli.sweeping import follow
+    from weightdecay.records import RunConfig
+    from weightdecay.sweeps.store import Store
+
+    store = Store(options.folder)
+    plan = store.plan()
+    failed = [run for run in plan if run in store.refresh().failures]
+    if not failed:
+        print("No cell has failed.")
+        return 0
+    return follow([RunConfig.from_dict(values) for values in plan.values()], options, retry=True)
+
+
+def _status(options: argparse.Namespace) -> int:
+    from weightdecay.cli import standing
+
+    print("\n".join(standing.lines(options.folder)))
+    return 0
+
+
+def _watch(options: argparse.Namespace) -> int:
+    from weightdecay.cli import standing
+    from weightdecay.cli.progress import Bars
+
+    with Bars() as bars:
+        while True:
+            told = standing.lines(options.folder)
+            if standing.is_over(options.folder):
+                break
+            bars.draw_all([(None, line) for line in told])
+            time.sleep(options.every)
+    print("\n".join(told))
+    return 0
+
+
+def _merge(options: argparse.Namespace) -> int:
+    from weightdecay.sweeps.store import Store
+
+    store = Store(options.folder)
+    for other in options.others:
+        print(f"{store.merge(Store(other))} cells taken over from {other}.")
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    from weightdecay.sweeps.export import export
+    from weightdecay.sweeps.store import Store
+
+    runs = Store(options.folder).runs()
+    rows = export(runs, options.file)
+    print(f"{rows} epochs of {len(runs)} runs written to {options.file}.")
+    return 0

@@ -1,0 +1,258 @@
+"""Runs as a table, and back without loss: a row an epoch, in CSV or in Parquet.
+
+A row has the configuration's fields, as RunConfig names them, and then the record's. Where both
+have a field, the record's is the epoch's: `lr` is α, and `epoch_lr` α·η of its last update. What is
+not known is empty. The same runs give the same bytes, with the same pyarrow.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import Field, dataclass, fields
+from itertools import islice
+from pathlib import Path
+from types import NoneType
+from typing import Any, TypeAlias, get_args
+
+from weightdecay.files import written
+from weightdecay.records import Record, Run, RunConfig
+
+Row: TypeAlias = Sequence[Any]
+# So many rows are in memory at a time when they are written.
+_GROUP = 1 << 16
+_CURE = "Export it again."
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+_TRUTHS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A field's column; `mixed` is one of whole numbers and words, which is text in a table."""
+
+    name: str
+    field: str
+    kind: type
+    optional: bool
+    mixed: bool
+
+    def stored(self, value: Any) -> Any:
+        """Return the value as the column keeps it."""
+        if value is None and not self.optional:
+            raise ValueError(f"`{self.field}` must be {_KINDS[self.kind]}, got None.")
+        return None if value is None else self.kind(value)
+
+    def restored(self, value: Any) -> Any:
+        """Return the value that was stored."""
+        return int(value) if self.mixed and value is not None and value.isdecimal() else value
+
+    def parsed(self, text: str) -> Any:
+        """Return the value that a CSV file's cell says."""
+        if not text and self.optional:
+            return None
+        try:
+            return _TRUTHS[text] if self.kind is bool else self.kind(text)
+        except (KeyError, ValueError):
+            said = f"`{self.name}` must be {_KINDS[self.kind]}, got {text!r}."
+            raise ValueError(said) from None
+
+
+def _column(field: Field[Any], name: str) -> _Column:
+    kinds = set(get_args(field.type) or [field.type])
+    optional, mixed = NoneType in kinds, {int, str} <= kinds
+    [kind] = {str} if mixed else kinds - {NoneType}
+    return _Column(name, field.name, kind, optional, mixed)
+
+
+_SETTINGS = [_column(field, field.name) for field in fields(RunConfig)]
+_TAKEN = {column.name for column in _SETTINGS}
+_MEASURED = [
+    _column(field, f"epoch_{field.name}" if field.name in _TAKEN else field.name)
+    for field in fields(Record)
+]
+_COLUMNS = _SETTINGS + _MEASURED
+
+
+def export(runs: Iterable[Run], path: Path) -> int:
+    """Write a row for every epoch of every run, in the order given, and return their number."""
+    return _form(path).write(_rows(runs), path)
+
+
+def imported(path: Path) -> list[Run]:
+    """Return the runs of an exported file, as they were given."""
+    found: dict[str, tuple[Row, list[Record]]] = {}
+    for row in _form(path).read(path):
+        values = [column.restored(value) for column, value in zip(_COLUMNS, row, strict=True)]
+        settings, measured = values[: len(_SETTINGS)], values[len(_SETTINGS) :]
+        record = Record(**_by_field(_MEASURED, measured))
+        first, records = found.setdefault(record.run, (settings, []))
+        if settings != first:
+            raise ValueError(
+                f"{path} must have one configuration a run, got two of {record.run}. {_CURE}"
+            )
+        records.append(record)
+    return [Run(_config(path, settings), tuple(records)) for settings, records in found.values()]
+
+
+def _config(path: Path, settings: Row) -> RunConfig:
+    try:
+        return RunConfig(**_by_field(_SETTINGS, settings))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error} {_CURE}") from error
+
+
+def _by_field(columns: Sequence[_Column], values: Row) -> dict[str, Any]:
+    return {column.field: value for column, value in zip(columns, values, strict=True)}
+
+
+def _rows(runs: Iterable[Run]) -> Iterator[Row]:
+    seen: set[str] = set()
+    for run in runs:
+        names = {record.run for record in run.records}
+        if len(names) != 1:
+            raise ValueError(
+                "A run must have records, all of one name, to be exported, got "
+                f"{', '.join(sorted(names)) or 'none'} for {run.config}."
+            )
+        if names & seen:
+            raise ValueError(
+                f"A run must be exported once, got {names.pop()} again. Leave the second out."
+            )
+        seen |= names
+        settings = [column.stored(getattr(run.config, column.field)) for column in _SETTINGS]
+        for record in run.records:
+            measured = [column.stored(getattr(record, column.field)) for column in _MEASURED]
+            yield [*settings, *measured]
+
+
+def _write_csv(rows: Iterable[Row], path: Path) -> int:
+    count = 0
+    with written(path) as file:
+        text = io.TextIOWrapper(file, "utf-8", newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([column.name for column in _COLUMNS])
+        for row in rows:
+            writer.writerow(map(_cell, row))
+            count += 1
+        text.detach()  # what is written stays open for `written` to close
+    return count
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = "" if value is None else str(value)  # of a float, the shortest that reads back as it
+    if "\r" in text:  # Python before 3.13 does not quote it
+        raise ValueError(f"A name in a CSV file must have no carriage return, got {text!r}.")
+    return text
+
+
+def _read_csv(path: Path) -> Iterator[Row]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            _check_columns(next(reader, []), [column.name for column in _COLUMNS])
+            for cells in reader:
+                yield _parsed(cells)
+        except (ValueError, csv.Error) as error:
+            raise ValueError(f"{path}, line {reader.line_num}: {error} {_CURE}") from error
+
+
+def _parsed(cells: Sequence[str]) -> Row:
+    if len(cells) != len(_COLUMNS):
+        raise ValueError(f"A row must have {len(_COLUMNS)} cells, got {len(cells)}.")
+    return [column.parsed(cell) for column, cell in zip(_COLUMNS, cells, strict=True)]
+
+
+def _write_parquet(rows: Iterable[Row], path: Path) -> int:
+    pyarrow, parquet = _pyarrow()
+    schema = _schema(pyarrow)
+    rows, count = iter(rows), 0
+    with (
+        written(path) as file,
+        parquet.ParquetWriter(file, schema, compression="zstd") as writer,
+    ):
+        while group := list(islice(rows, _GROUP)):
+            columns = zip(schema.types, zip(*group, strict=True), strict=True)
+            arrays = [pyarrow.array(values, kind) for kind, values in columns]
+            writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+            count += len(group)
+    return count
+
+
+def _read_parquet(path: Path) -> Iterator[Row]:
+    pyarrow, parquet = _pyarrow()
+    with path.open("rb") as file:
+        try:
+            table = parquet.ParquetFile(file)
+            _check_columns(
+                *(_described(schema) for schema in (table.schema_arrow, _schema(pyarrow)))
+            )
+            for batch in table.iter_batches():
+                yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        except (ValueError, OSError) as error:  # pyarrow's own errors are one or the other
+            raise ValueError(f"{path}: {error} {_CURE}") from error
+
+
+def _schema(pyarrow: Any) -> Any:
+    kinds = {
+        bool: pyarrow.bool_(),
+        int: pyarrow.int64(),
+        float: pyarrow.float64(),
+        str: pyarrow.string(),
+    }
+    return pyarrow.schema(
+        [
+            pyarrow.field(column.name, kinds[column.kind], nullable=column.optional)
+            for column in _COLUMNS
+        ]
+    )
+
+
+def _described(schema: Any) -> list[str]:
+    optional = {True: " or null", False: ""}
+    return [f"{field.name} ({field.type}{optional[field.nullable]})" for field in schema]
+
+
+def _check_columns(found: Sequence[str], wanted: Sequence[str]) -> None:
+    missing = [f"no {name}" for name in wanted if name not in found]
+    unknown = [f"also {name}" for name in found if name not in wanted]
+    if missing or unknown:
+        raise ValueError(
+            f"An export must have a run's columns alone, got {', '.join(missing + unknown)}."
+        )
+    if list(found) != list(wanted):
+        raise ValueError(f"An export must have its columns in the order {', '.join(wanted)}.")
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow  # noqa: PLC0415 - an optional dependency, for this form alone
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError:
+        raise ImportError(
+            "A Parquet file needs pyarrow to write and read it: pip install 'weightdecay[parquet]'"
+        ) from None
+    return pyarrow, parquet
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A kind of file: how rows are written to it and read from it."""
+
+    write: Callable[[Iterable[Row], Path], int]
+    read: Callable[[Path], Iterable[Row]]
+
+
+_FORMS = {
+    ".csv": _Form(_write_csv, _read_csv),
+    ".parquet": _Form(_write_parquet, _read_parquet),
+}
+
+
+def _form(path: Path) -> _Form:
+    if path.suffix not in _FORMS:
+        raise ValueError(
+            f"An export's name must end in {' or '.join(_FORMS)}, got {path.name!r}. "
+            "Choose one of them."
+        )
+    return _FORMS[path.suffix]

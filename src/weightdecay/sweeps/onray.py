@@ -1,0 +1,255 @@
+"""Jobs done on a Ray cluster: Ray only places work, and the store alone decides what is left.
+
+A worker is an actor with a CPU, or a GPU, of its own. Ray neither restarts nor retries one: when it
+is gone its job has `Died`, and the planner hands what is left to a new one. An actor and no task,
+because it can be told to stop while it trains; it also keeps torch between jobs.
+"""
+
+import logging
+import os
+import re
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from weightdecay import checks
+from weightdecay.records import Progress
+from weightdecay.sweeps import local
+from weightdecay.sweeps.engine import Died, Ended, Failed, Job, Message, done
+
+try:
+    import ray
+    from ray.exceptions import RayError, RayTaskError
+except ImportError:
+    raise ImportError(
+        "Sweeps on Ray need it to place them: pip install 'weightdecay[ray]'"
+    ) from None
+
+_LONGEST = 1000
+
+
+class OnRay:
+    """An engine of Ray's workers, as many as the cluster has GPUs, or else CPUs.
+
+    `address` is a running cluster's, and "auto" the one that this machine is part of; it stays when
+    the engine is closed. Without one, a cluster of this machine is started, and goes. Workers that
+    are given and for which there is no room wait in Ray's queue until there is.
+
+    Checkpoints are files. A host that does not share the sweep's folder keeps its own under the
+    same path, or where it may write; a job that goes on elsewhere starts anew there, and ends with
+    the same results.
+    """
+
+    def __init__(
+        self, address: str | None = None, workers: int | None = None, device: str | None = None
+    ) -> None:
+        if workers is not None:
+            checks.whole("workers", workers, at_least=1)
+        if device is not None:
+            checks.one_of("device", device, ("cpu", "cuda"))
+        self._connected = not ray.is_initialized()
+        if self._connected:
+            _connect(address or os.environ.get("RAY_ADDRESS") or "local", workers)
+        there = ray.cluster_resources()  # type: ignore[no-untyped-call]
+        self._device = device or ("cuda" if there.get("GPU", 0) >= 1 else "cpu")
+        kind = "GPU" if self._device == "cuda" else "CPU"
+        self.workers = workers or int(there.get(kind, 0))
+        if not self.workers:
+            self.close()
+            raise ValueError(
+                f"The cluster must have a {kind}, and has none now. Where it will grow, say how "
+                "many workers there are to be."
+            )
+        self.lanes = local._LANES[self._device]
+        self._going: dict[int, _Going] = {}
+        self._idle: list[Any] = []
+        self._ended: list[int] = []
+        self._doubted = False
+
+    def begin(self, job: Job) -> None:
+        self._check_ray()
+        worker = self._idle.pop() if self._idle else self._new()
+        there = replace(job, folder=job.folder.absolute())
+        self._going[job.number] = _Going(worker, worker.do.remote(there, self._device))
+
+    def wait(self, seconds: float) -> list[tuple[int, Message]]:
+        found: list[tuple[int, Message]] = [(number, Ended()) for number in self._ended]
+        self._ended.clear()
+        until = time.monotonic() + (0 if found else seconds)
+        while ready := self._ready(max(0.0, until - time.monotonic())):
+            heard = [(number, self._heard(number)) for number in ready]
+            found += [(number, message) for number, message in heard if message is not None]
+            if found:
+                until = 0.0
+        return found
+
+    def ask_to_stop(self) -> None:
+        for number, going in list(self._going.items()):
+            if going.placed:
+                going.worker.stop.remote()
+            else:  # it may wait for a place forever, and has nothing to save
+                self._kill(self._going.pop(number).worker)
+                self._ended.append(number)
+
+    def close(self) -> None:
+        workers = [going.worker for going in self._going.values()] + self._idle
+        self._going.clear()
+        self._idle.clear()
+        if ray.is_initialized():
+            for worker in workers:
+                self._kill(worker)
+            if self._connected:
+                ray.shutdown()
+
+    def _new(self) -> Any:
+        share = {"num_gpus": 1, "num_cpus": 0} if self._device == "cuda" else {"num_cpus": 1}
+        remote: Any = ray.remote  # Ray's annotations do not know all of its options
+        options = {"max_restarts": 0, "max_task_retries": 0, "concurrency_groups": {"commands": 1}}
+        environment = {"env_vars": _environment()}
+        return remote(**share, **options, runtime_env=environment)(_Worker).remote()
+
+    def _kill(self, worker: Any) -> None:
+        with suppress(RayError, ValueError):  # it is dead already
+            ray.kill(worker)
+
+    def _ready(self, seconds: float) -> list[int]:
+        """Return the jobs that have something to say, after so long at most."""
+        numbers = {going.messages: number for number, going in self._going.items()}
+        if not numbers:
+            time.sleep(seconds)
+            return []
+        ready, _ = ray.wait(list(numbers), num_returns=1, timeout=seconds)
+        if ready and len(numbers) > 1:  # who else has
+            ready, _ = ray.wait(list(numbers), num_returns=len(numbers), timeout=0)
+        return [numbers[messages] for messages in ready]
+
+    def _heard(self, number: int) -> Message | None:
+        """Return what a job says; None is its first word, that it has been placed."""
+        going = self._going[number]
+        try:
+            message: Message | None = ray.get(next(going.messages))
+        except RayTaskError as error:  # it was raised before, or beside, the training
+            message = Failed(_last_line(str(error)), str(error), memory=False)
+        except (RayError, StopIteration) as error:
+            message = Died(_why(str(error)))
+        going.placed = True
+        if isinstance(message, Ended | Failed | Died):
+            del self._going[number]
+            if isinstance(message, Died):
+                self._kill(going.worker)  # what cannot be reached may yet train, and hold its cells
+                self._doubted = True
+            else:
+                self._idle.append(going.worker)
+        return message
+
+    def _check_ray(self) -> None:
+        """Raise where workers die because Ray itself is gone here: they would wait for ever."""
+        if self._doubted:
+            here = ray.get_runtime_context().get_node_id()
+            nodes = ray.nodes()  # type: ignore[no-untyped-call]
+            if not any(node["Alive"] for node in nodes if node["NodeID"] == here):
+                raise ConnectionError(
+                    "Ray must run on this machine while the sweep does, and has died. What is "
+                    "recorded is safe: the same command goes on from there."
+                )
+            self._doubted = False
+
+
+@dataclass
+class _Going:
+    """A job that was handed to a worker, and the messages that stream back."""
+
+    worker: Any
+    messages: Any
+    placed: bool = False
+
+
+class _Worker:
+    """What runs on the cluster. Commands have a thread of their own beside that of the jobs."""
+
+    def __init__(self) -> None:
+        self._stopping = threading.Event()
+
+    def do(self, job: Job, device: str) -> Iterator[Message | None]:
+        """Do a job, and stream what comes of it; cells that end together are one message."""
+        yield None
+        import torch  # noqa: PLC0415 - the planner imports this room, and does without it
+
+        if device == "cpu":
+            torch.set_num_threads(1)  # of this thread
+        messages = done(replace(job, folder=_writable(job.folder)), device)
+        for message in messages:
+            yield message
+            if isinstance(message, Progress) and self._stopping.is_set():
+                messages.close()  # type: ignore[attr-defined]
+                yield Ended()
+
+    @ray.method(concurrency_group="commands")
+    def stop(self) -> None:
+        """Save what there is at the next sign of life, and end."""
+        self._stopping.set()
+
+
+def _connect(address: str, workers: int | None) -> None:
+    """Join a cluster, or start one here; what Ray has to say is said by `Died`, and once."""
+    if address.startswith("ray://"):
+        raise ValueError(
+            f"`address` must be a cluster's own, as auto or host:6379, got {address!r}: nothing "
+            "streams through a Ray client. Start the sweep on a machine of the cluster."
+        )
+    alone: dict[str, Any] = {}
+    if address == "local":
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody asked for it to be reported
+        alone = {"num_cpus": workers or local._cores(), "include_dashboard": False}
+    try:
+        ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **alone)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise ConnectionError(
+            f"`address` must be a running Ray cluster's, got {address!r}: {_one_line(str(error))} "
+            "`ray start --head` starts one; without an address one is started for the sweep."
+        ) from error
+    # Ray prints the deaths of workers to stdout whatever its logging is set to.
+    ray._private.worker._worker_logs_enabled = False
+
+
+def _environment() -> dict[str, str]:
+    """Return what a worker needs to find a task that only has a name, and its data."""
+    paths = [str(Path(path).absolute()) for path in sys.path]
+    found = {"PYTHONPATH": os.pathsep.join([*paths, "${PYTHONPATH}"])}
+    ours = {name: value for name, value in os.environ.items() if name.startswith("WEIGHTDECAY_")}
+    return found | ours
+
+
+def _writable(folder: Path) -> Path:
+    """Return the folder, or where it cannot be on this host, one that can."""
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    return Path(tempfile.gettempdir()) / "weightdecay"
+
+
+def _why(said: str) -> str:
+    """Say how a worker was lost, in what matters of Ray's own words."""
+    at = re.search(r"\n\tip: (\S+)", said)
+    telling = re.sub(r"\n\t\w+: [^\n]*", "", said).removeprefix(_PREFIX)
+    words = _one_line(re.split(r" If the process was killed", telling)[0])
+    where = f" at {at[1]}" if at else ""
+    return f"Its worker{where} is gone. Ray says: {words[:_LONGEST] or 'nothing'}"
+
+
+_PREFIX = "The actor died unexpectedly before finishing this task."
+
+
+def _one_line(text: str) -> str:
+    return " ".join(re.sub(r"\x1b\[\d*m", "", text).split())
+
+
+def _last_line(text: str) -> str:
+    return _one_line(text.strip().rpartition("\n")[2])

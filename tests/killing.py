@@ -1,0 +1,142 @@
+"""Sweeps whose processes are killed at random instants, again and again until they are through.
+
+    python -m tests.killing --kills 1000 --at-once 2 --log kills.txt
+
+Sweeps are begun one after the other until so many kills have been made. Each is then finished, and
+its results must be those of a sweep that nobody disturbed, byte for byte.
+"""
+
+import argparse
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.toys import config
+from weightdecay.records import RunConfig
+from weightdecay.sweeps import Store, sweep
+from weightdecay.sweeps.local import Local
+
+#: Who is killed, and how often: a worker, the coordinator, or all of them.
+VICTIMS = {"worker": 6, "coordinator": 3, "both": 2}
+
+
+def cells() -> list[RunConfig]:
+    """Return a sweep of 36 cells, in packs that stack their lanes and packs that do not."""
+    forms = [
+        {"algorithm": "adamw", "normalized_decay": 0.1},
+        {"algorithm": "sgdw", "weight_decay": 0.002},
+        {"algorithm": "adam", "l2": 0.001},
+        {"algorithm": "sgd", "l2": 0.001, "lr": 1e12},  # diverges
+    ]
+    return [
+        config(task="tests.toys:hasty", model=model, epochs=epochs, seed=seed, **form)
+        for model, epochs in (("mlp", 24), ("mlp", 16), ("dropping", 4))
+        for form in forms
+        for seed in range(3)
+    ]
+
+
+def start(folder: Path) -> "subprocess.Popen[bytes]":
+    """Begin the sweep, or go on with it, in a process of its own."""
+    return subprocess.Popen([sys.executable, "-m", "tests.killing", "--sweep", str(folder)])
+
+
+def kill(coordinator: "subprocess.Popen[bytes]", victim: str, chance: random.Random) -> None:
+    """Kill somebody, the hard way."""
+    listed = Path(f"/proc/{coordinator.pid}/task/{coordinator.pid}/children")
+    try:
+        workers = [int(word) for word in listed.read_text().split()]
+    except OSError:
+        workers = []
+    chosen = workers if victim == "both" else workers and [chance.choice(workers)]
+    for worker in chosen if victim != "coordinator" else []:
+        subprocess.run(["kill", "-9", str(worker)], stderr=subprocess.DEVNULL, check=False)
+    if victim != "worker":
+        coordinator.send_signal(signal.SIGKILL)
+
+
+def disturbed(folder: Path, kills: int, chance: random.Random) -> Counter[str]:
+    """Sweep with at most so many kills, until it is through; return who was killed how often."""
+    made: Counter[str] = Counter()
+    process = start(folder)
+    while made.total() < kills:
+        try:
+            status = process.wait(timeout=chance.uniform(0, 4))
+        except subprocess.TimeoutExpired:
+            [victim] = chance.choices(list(VICTIMS), list(VICTIMS.values()))
+            kill(process, victim, chance)
+            made[victim] += 1
+            if victim != "worker":
+                process.wait()
+                process = start(folder)
+            continue
+        assert status == 0
+        return made
+    assert process.wait() == 0
+    return made
+
+
+def results(folder: Path) -> list[str]:
+    """Return what a sweep came to, to be compared."""
+    return list(Store(folder).results())
+
+
+def undisturbed(folder: Path) -> list[str]:
+    """Return what the sweep comes to when nobody disturbs it."""
+    assert start(folder).wait() == 0
+    return results(folder)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sweep", type=Path)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--at-once", type=int, default=1)
+    parser.add_argument("--log", type=Path)
+    options = parser.parse_args()
+    if options.sweep:
+        for _ in sweep(cells(), folder=options.sweep, engine=Local(2, "cpu")):
+            pass
+        return
+    lines: list[str] = []
+
+    def one_after_another(place: Path, kills: int, wanted: list[str], name: int) -> None:
+        left = kills
+        while left:
+            folder = Path(tempfile.mkdtemp(dir=place))
+            begun = time.monotonic()
+            made = disturbed(folder, left, random.Random())
+            left -= made.total()
+            same = "the same results" if results(folder) == wanted else "OTHER RESULTS"
+            told = ", ".join(f"{victim} {made[victim]}" for victim in VICTIMS)
+            took = time.monotonic() - begun
+            lines.append(f"{name:2}  {made.total():4} kills ({told}) in {took:4.0f} s: {same}")
+            print(lines[-1], flush=True)
+
+    with tempfile.TemporaryDirectory() as place:
+        wanted = undisturbed(Path(place) / "whole")
+        share = -(-options.kills // options.at_once)
+        threads = [
+            threading.Thread(target=one_after_another, args=(Path(place), share, wanted, n))
+            for n in range(options.at_once)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    sweeps, kills = len(lines), share * options.at_once
+    lines.append(f"{kills} kills in {sweeps} sweeps of {len(wanted)} cells.")
+    print(lines[-1])
+    if options.log:
+        options.log.write_text("\n".join(lines) + "\n")
+    sys.exit(any("OTHER" in line for line in lines))
+
+
+if __name__ == "__main__":
+    main()
