@@ -339,8 +339,8 @@ def test_sparse_gradients_with_decay_are_refused_and_without_it_served() -> None
 
 
 def test_weight_decay_must_be_stated() -> None:
-    with pytest.raises(TypeError, match="weight_decay"):
-        decouple(torch.optim.Adagrad)([parameter()], lr=0.01)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="`weight_decay` must be stated"):
+        decouple(torch.optim.Adagrad)([parameter()], lr=0.01)
 
 
 @pytest.mark.parametrize("bad", [1.0, -0.1, float("nan")])

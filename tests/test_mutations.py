@@ -131,9 +131,27 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
     ),
     "the class decays too": (
         "optim/decouple.py",
-        '            group["weight_decay"] = 0.0\n',
-        "            pass\n",
+        '            group["weight_decay"] = group.get("l2", 0.0)\n',
+        '            group.setdefault("weight_decay", group.get("l2"))\n',
         "decouple",
+    ),
+    "a class asked for L2 does not hear of it": (
+        "optim/decouple.py",
+        'group.get("l2", 0.0)',
+        "0.0",
+        "coupled -k is_the_class_itself",
+    ),
+    "any decay of a class passes for L2": (
+        "optim/decouple.py",
+        "<= 1e-3 * (other - start).norm()",
+        "<= 1e3 * (other - start).norm()",
+        "coupled -k refused",
+    ),
+    "a count is cut up like a weight": (
+        "runs/stacked.py",
+        "if key in _COUNTS else",
+        'if key == "step" else',
+        "coupled -k as_a_row",
     ),
     "decay of the weights after the class's step": (
         "optim/decouple.py",

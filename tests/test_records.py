@@ -86,6 +86,7 @@ def test_a_spec_says_what_it_was_read_from(name: str, options: dict[str, Any]) -
         ({"model": "mlp,width=1,width=2"}, "`model` must name an option once"),
         ({"algorithm": "lion"}, "`algorithm` must be one of sgdw, adamw, sgd, adam, or a class"),
         ({"l2": 0.1}, "The decay of adamw must be stated once, as `weight_decay` or `norm"),
+        ({"algorithm": "a:B", "l2": 0.1, "weight_decay": 0.1}, "`l2`, got `weight_decay`, `l2`"),
         ({"algorithm": "sgd"}, "The decay of sgd must be stated once, as `l2`, got `normalized"),
         ({"weight_decay": 0.1, "normalized_decay": 0.1}, "stated once"),
         ({"weight_decay": 1.0}, "`weight_decay` must be in"),

@@ -17,7 +17,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self, TypeAlias
 
 from weightdecay import checks
@@ -30,6 +30,8 @@ _LARGEST = 2.0**127
 DECAYS = ("weight_decay", "normalized_decay", "l2")
 SCHEDULES = ("constant", "cosine", "restarts", "drops")
 PRECISIONS = ("float32", "bfloat16")
+#: What configurations must have in common to be trained side by side, as lanes.
+SHARED = ("task", "model", "epochs", "batch", "data", "validation", "precision")
 
 Option: TypeAlias = bool | int | float | str | tuple[float, ...]
 
@@ -76,10 +78,11 @@ class RunConfig:
     """Everything that changes a run's result.
 
     The decay is stated in one way: `weight_decay` (the paper's λ) or `normalized_decay` (λ_norm)
-    for sgdw, adamw and any `module:Class`, which is decoupled; `l2` for sgd and adam. Lengths in
-    `schedule` are epochs. `data` is the number of examples trained on, None all of them;
-    `validation` the number held out to choose on, None a tenth of them, "test" none: then choices
-    are made on the test set, as in the paper. An epoch has as many whole batches as the data fill.
+    for sgdw and adamw, `l2` for sgd and adam. Any `module:Class` takes either: `l2` is its own
+    weight_decay, the others decouple it. Lengths in `schedule` are epochs. `data` is the number of
+    examples trained on, None all of them; `validation` the number held out to choose on, None a
+    tenth of them, "test" none: then choices are made on the test set, as in the paper. An epoch has
+    as many whole batches as the data fill.
     """
 
     task: str
@@ -126,10 +129,10 @@ class RunConfig:
         if name not in DECOUPLED + COUPLED and ":" not in name:
             known = ", ".join(DECOUPLED + COUPLED)
             raise ValueError(
-                f"`algorithm` must be one of {known}, or a class to decouple as in "
+                f"`algorithm` must be one of {known}, or a class as in "
                 f"'torch.optim:NAdam', got {name!r}."
             )
-        ways = ("l2",) if name in COUPLED else ("weight_decay", "normalized_decay")
+        ways = [way for way in DECAYS if name not in (DECOUPLED if way == "l2" else COUPLED)]
         stated = [way for way in DECAYS if getattr(self, way) is not None]
         if len(stated) != 1 or stated[0] not in ways:
             raise ValueError(
@@ -141,7 +144,7 @@ class RunConfig:
         value = checks.number(way, getattr(self, way), at_least=0, below=below)
         object.__setattr__(self, way, value)
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """Twenty letters and digits that stand for this configuration and no other."""
         text = json.dumps({"semantics": SEMANTICS, **self.as_dict()}, sort_keys=True)

@@ -8,6 +8,10 @@ wherever there was a gradient, θ_{t−1} being the weights before the step. Dec
 be the same for a class whose step looks at the weights, as Adafactor's does. A copy of the decaying
 weights exists during the step.
 
+To see what decoupling changes, state `l2` in place of `weight_decay`: then the class adds l2·θ to
+the gradient itself, as it does without us, under the same schedule. One whose own decay is not
+that is refused; a few steps of it tell.
+
 `decouple(torch.optim.SGD)` is not SGDW. Algorithm 1 has η·α inside the momentum; torch multiplies
 the whole buffer by the current lr, so that a schedule rescales the gradients of the past too. The
 two agree only while lr is constant.
@@ -21,9 +25,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim.optimizer import ParamsT
 
+from weightdecay import checks
 from weightdecay.decay import Normalized
 from weightdecay.optim.kernels.slot import local
 from weightdecay.optim.rates import Group
@@ -38,33 +43,42 @@ _REFUSED: dict[type[torch.optim.Optimizer], str] = {
     torch.optim.ASGD: "it decays weights by `lambd` and lowers lr by a schedule of its own, so "
     "that lr carries no schedule of ours",
 }
+# The two places where a decay can enter, of which a group has one.
+_WAYS = ("weight_decay", "l2")
 
 
 class Decoupled(ScheduledOptimizer):
     """What `decouple` adds to a class; `original` is that class."""
 
     original: type[torch.optim.Optimizer]
+    _again: Callable[..., torch.optim.Optimizer]
     _unprobed: tuple[dict[Any, Any], list[Group]] | None = None
 
     def __init__(
         self,
         params: ParamsT,
         *args: Any,
-        weight_decay: float | Normalized,
+        weight_decay: float | Normalized | None = None,
+        l2: float | None = None,
         schedule: AnySchedule = None,
         **options: Any,
     ) -> None:
         self._begin(schedule)
         if "weight_decay" in inspect.signature(self.original.__init__).parameters:
             options["weight_decay"] = 0.0
+        self._again = functools.partial(self.original, *args, **options)
+        told = {"weight_decay": weight_decay, "l2": l2}
+        decay: Group = {way: value for way, value in told.items() if value is not None}
+        decay = decay or {"weight_decay": None}  # which is an error unless every group says more
         groups: Any = params  # a lone tensor is for torch to refuse
         if not isinstance(params, Tensor):
             groups = list(params)
             if groups and not isinstance(groups[0], dict):
                 groups = [{"params": groups}]
-            groups = [{"weight_decay": weight_decay, **group} for group in groups]
+            groups = [group if _ways(group) else {**decay, **group} for group in groups]
         self.original.__init__(self, groups, *args, **options)
-        self.defaults["weight_decay"] = weight_decay
+        self.defaults.pop("weight_decay", None)
+        self.defaults.update(decay)
         # GradScaler must skip the whole step, not leave that to the class's kernel.
         self._step_supports_amp_scaling = False
 
@@ -75,7 +89,49 @@ class Decoupled(ScheduledOptimizer):
                 f"A class to decouple must have an `lr`, which {self.original.__name__} has not: "
                 "there would be nothing to carry η."
             )
-        super().add_param_group(param_group)
+        # A way that the group does not take must not come to it from the defaults.
+        own = _ways(param_group)
+        others = [way for way in _ways(self.defaults) if own and way not in own]
+        aside = {way: self.defaults.pop(way) for way in others}
+        try:
+            super().add_param_group(param_group)
+        finally:
+            self.defaults.update(aside)
+
+    def _check(self, group: Group) -> None:
+        if len(_ways(group)) > 1:
+            raise ValueError("A group must decay in one way, got both `weight_decay` and `l2`.")
+        super()._check(group)
+        if "l2" not in group:
+            return
+        group["l2"] = checks.number("l2", group["l2"], at_least=0)
+        if group["l2"] and not self._regularizes(group):
+            raise ValueError(
+                f"`l2` must be 0 for {self.original.__name__}, got {group['l2']:g}: its own decay "
+                "is not L2 regularization (it is decoupled already, or there is none), so that "
+                "nothing adds l2·θ to the gradient. State `weight_decay` instead."
+            )
+
+    def _regularizes(self, group: Group) -> bool:
+        """Whether the class, told to decay, steps as if a multiple of θ were in the gradient."""
+        sign = -1 if group.get("maximize") else 1  # of the loss, to which a penalty is added
+        only_here = {"lr": 0.1, "capturable": False}  # which is for GPUs alone
+        with torch.device("cpu"), torch.no_grad():
+            start = torch.tensor([[1.0, -2.0], [3.0, -0.5]], dtype=torch.float64)
+            slope = torch.tensor([[-0.2, 0.3], [0.4, 0.1]], dtype=torch.float64)
+            ends = []
+            for own, added in ((0.5, 0.0), (0.0, 0.5)):
+                theta = nn.Parameter(start.clone())
+                told = {**group, **only_here, "params": [theta], "weight_decay": own}
+                twin = self._again([told])
+                if "weight_decay" not in twin.defaults:
+                    return False
+                for _ in range(3):
+                    theta.grad = slope + sign * added * theta
+                    _unhooked(self.original.step)(twin)
+                ends.append(theta.detach())
+        one, other = ends
+        return bool((one - other).norm() <= 1e-3 * (other - start).norm())
 
     def _make_update(self, multipliers: list[float]) -> bool:
         if self._unprobed is not None:
@@ -85,7 +141,7 @@ class Decoupled(ScheduledOptimizer):
             (param, multiplier * group["weight_decay"])
             for group, multiplier in zip(self.param_groups, multipliers, strict=True)
             for param in group["params"]
-            if param.grad is not None and multiplier * group["weight_decay"]
+            if param.grad is not None and multiplier * group.get("weight_decay", 0.0)
         ]
         if any(param.grad.is_sparse for param, _ in decaying):
             raise RuntimeError(
@@ -124,18 +180,20 @@ class Decoupled(ScheduledOptimizer):
             group.update(moved)
 
     def _step_original(self) -> None:
-        """Run the class's own step, with its decay off and without hooks: ours fire them."""
-        decays = [group["weight_decay"] for group in self.param_groups]
+        """Run the class's own step, decaying by `l2` if at all, without hooks: ours fire them."""
+        decays = [group.get("weight_decay") for group in self.param_groups]
         hooks = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
         self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = {}, {}
         for group in self.param_groups:
-            group["weight_decay"] = 0.0
+            group["weight_decay"] = group.get("l2", 0.0)
         try:
             _unhooked(self.original.step)(self)
         finally:
             self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = hooks
             for group, weight_decay in zip(self.param_groups, decays, strict=True):
                 group["weight_decay"] = weight_decay
+                if "l2" in group:
+                    del group["weight_decay"]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load what `state_dict` saved; a class that loads in its own way does."""
@@ -170,7 +228,8 @@ def decouple(cls: type[torch.optim.Optimizer]) -> type[Decoupled]:
     """Return a subclass of `cls` with decoupled weight decay and a schedule of its own.
 
     It takes what `cls` takes, with `weight_decay` now λ, the fraction removed in a step whatever
-    `lr` is, and `schedule`. The same class gives the same subclass, which can be pickled.
+    `lr` is, and `schedule`; or `l2`, what `cls` itself calls weight_decay. A group may state
+    either. The same class gives the same subclass, which can be pickled.
     """
     if not (isinstance(cls, type) and issubclass(cls, torch.optim.Optimizer)):
         raise TypeError(f"`cls` must be a subclass of torch.optim.Optimizer, got {cls!r}.")
@@ -200,6 +259,10 @@ def _decoupled(cls: type[torch.optim.Optimizer]) -> type[Decoupled]:
         "__doc__": f"{cls.__name__} with decoupled weight decay: see `weightdecay.decouple`.",
     }
     return type(f"Decoupled{cls.__name__}", (Decoupled, cls), body)
+
+
+def _ways(group: Group) -> list[str]:
+    return [way for way in _WAYS if way in group]
 
 
 def _unhooked(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -20,6 +20,18 @@ from weightdecay.tasks import Task
 from weightdecay.words import word
 
 _ALGORITHMS: dict[str, Any] = {"sgd": SGD, "sgdw": SGDW, "adam": Adam, "adamw": AdamW}
+# Those of torch's classes whose update of an element needs that element alone. A subclass may not.
+_ELEMENTWISE = (
+    torch.optim.Adadelta,
+    torch.optim.Adagrad,
+    torch.optim.Adam,
+    torch.optim.Adamax,
+    torch.optim.AdamW,
+    torch.optim.NAdam,
+    torch.optim.RAdam,
+    torch.optim.RMSprop,
+    torch.optim.SGD,
+)
 # A run's random words come in streams that never meet.
 ORDER, AUGMENTATION, DRAWS, WEIGHTS = range(1, 5)
 
@@ -93,10 +105,24 @@ def shapes_matter(algorithm: str) -> bool:
     return Spec.parse("algorithm", algorithm).name not in _ALGORITHMS
 
 
+def takes_rows(algorithm: str) -> bool:
+    """Whether an algorithm may be handed all of a lane's weights as one row.
+
+    Ours may, and those of torch that look at elements alone.
+    """
+    return (
+        not shapes_matter(algorithm)
+        or _imported(Spec.parse("algorithm", algorithm).name) in _ELEMENTWISE
+    )
+
+
 def optimizer_of(
     algorithm: str, lanes: Sequence[tuple[RunConfig, Sequence[Tensor], Schedule]]
 ) -> ScheduledOptimizer:
-    """Return one optimizer for lanes of one algorithm, a group a lane."""
+    """Return one optimizer for lanes of one algorithm, a group a lane.
+
+    Lanes of a class that is not ours may be coupled or decoupled, each as its decay is stated.
+    """
     spec = Spec.parse("algorithm", algorithm)
     cls = _ALGORITHMS.get(spec.name) or decouple(_imported(spec.name))
     groups = [{"params": list(params), **_rates(config, s)} for config, params, s in lanes]

@@ -19,13 +19,15 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from weightdecay.records import RunConfig
-from weightdecay.runs.build import model_of, shapes_matter
+from weightdecay.runs.build import model_of, takes_rows
 from weightdecay.runs.lanes import CHUNK, Evaluation, Lanes, judged, losses, summed
 from weightdecay.runs.separate import Separate
 from weightdecay.tasks import Examples, Task
 
 # Columns that torch sums at once, on any processor; and the most twins worth training for that.
 _BLOCK, _MOST = 64, 8
+# What an optimizer's state holds that is no element's, but one number for all.
+_COUNTS = ("step", "mu_product")
 # Those whose mapped form depends on the number of lanes, and is no faster than one after the other;
 # and those that draw random numbers.
 _UNFIT = (
@@ -106,7 +108,7 @@ class Stacked(Lanes):
         return {name: column[0] for name, column in self._columns(row[None]).items()}
 
     def _handed(self, lane: int) -> list[Tensor]:
-        whole = not shapes_matter(self.configs[lane].algorithm)
+        whole = takes_rows(self.configs[lane].algorithm)
         row, grads = self._rows[lane], self._row_grads[lane]
         params = [row] if whole else list(self._split(row).values())
         slopes = [grads] if whole else list(self._split(grads).values())
@@ -168,7 +170,7 @@ class Stacked(Lanes):
         super().load([*states, *[states[0]] * self._twins])
 
     def _by_parameter(self, lane: int, states: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        if not shapes_matter(self.configs[lane].algorithm) and states[0]:
+        if takes_rows(self.configs[lane].algorithm):
             [whole] = states
             parts = {k: self._split(v) for k, v in whole.items() if v.shape == self._rows[0].shape}
             scalars = {k: v for k, v in whole.items() if k not in parts}
@@ -178,12 +180,12 @@ class Stacked(Lanes):
         return super()._by_parameter(lane, states)
 
     def _as_handed(self, lane: int, states: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        if shapes_matter(self.configs[lane].algorithm):
+        if not takes_rows(self.configs[lane].algorithm):
             return states
         columns = {key: [state[key] for state in states] for key in states[0]}
         return [
             {
-                key: parts[0] if key == "step" else torch.cat([part.flatten() for part in parts])
+                key: parts[0] if key in _COUNTS else torch.cat([part.flatten() for part in parts])
                 for key, parts in columns.items()
             }
         ]
