@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, Queue
 from typing import IO
@@ -79,7 +80,8 @@ class _Process:
         self._gone = False
         self._turn = threading.Lock()
         self._messages = messages
-        threading.Thread(target=self._hear, daemon=True).start()
+        self._hearing = threading.Thread(target=self._hear, daemon=True)
+        self._hearing.start()
 
     def begin(self, job: Job) -> bool:
         """Hand it a job, and return whether it was still there to be told so if it dies."""
@@ -96,15 +98,13 @@ class _Process:
     def kill(self) -> None:
         """End it at once."""
         self._process.kill()
-        self._process.wait()
+        self._hearing.join()
 
     def _say(self, command: Job | None) -> None:
         assert self._process.stdin is not None
-        try:
+        with suppress(OSError, ValueError):  # it is dying, which the other thread notices
             pickle.dump(command, self._process.stdin)
             self._process.stdin.flush()
-        except OSError:  # it is dying, which the other thread will notice
-            pass
 
     def _hear(self) -> None:
         assert self._process.stdout is not None
@@ -118,7 +118,11 @@ class _Process:
             self._gone = True
         if self._job is not None:
             self._messages.put((self._job, Died(_why(status, self._errors))))
+        assert self._process.stdin is not None
         self._errors.close()
+        self._process.stdout.close()
+        with suppress(OSError):  # what was not yet flushed to it
+            self._process.stdin.close()
 
 
 def _why(status: int, errors: IO[bytes]) -> str:

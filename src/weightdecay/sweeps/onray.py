@@ -8,6 +8,8 @@ because it can be told to stop while it trains; it also keeps torch between jobs
 import logging
 import os
 import re
+import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -31,7 +33,8 @@ except ImportError:
         "Sweeps on Ray need it to place them: pip install 'weightdecay[ray]'"
     ) from None
 
-_LONGEST = 1000
+# Seconds within which a cluster answers, and letters of what Ray says of a death.
+_REACHED_WITHIN, _LONGEST = 10.0, 1000
 
 
 class OnRay:
@@ -207,15 +210,28 @@ def _connect(address: str, workers: int | None) -> None:
     if address == "local":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody asked for it to be reported
         alone = {"num_cpus": workers or local._cores(), "include_dashboard": False}
+    terminated = signal.getsignal(signal.SIGTERM)
     try:
+        if not alone:
+            _check_reachable(address)
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **alone)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise ConnectionError(
             f"`address` must be a running Ray cluster's, got {address!r}: {_one_line(str(error))} "
             "`ray start --head` starts one; without an address one is started for the sweep."
         ) from error
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, terminated)  # Ray has put its own in place
     # Ray prints the deaths of workers to stdout whatever its logging is set to.
     ray._private.worker._worker_logs_enabled = False
+
+
+def _check_reachable(address: str) -> None:
+    """Raise where nobody listens: Ray would try for minutes."""
+    found = ray._private.services.canonicalize_bootstrap_address(address) or address
+    host, _, port = found.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=_REACHED_WITHIN):
+        pass
 
 
 def _environment() -> dict[str, str]:

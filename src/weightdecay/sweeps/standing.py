@@ -3,16 +3,21 @@
 It is told from the store alone, by anyone, without torch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from weightdecay.records import RunConfig
 from weightdecay.sweeps.store import Failure, Ledger, Store
 
 # What a cell's cost depends on, beside its epochs.
-_ALIKE = ("task", "model", "batch", "data", "precision")
+_alike = itemgetter("task", "model", "batch", "data", "precision")
+_Kind: TypeAlias = tuple[object, ...]
+Cells: TypeAlias = Mapping[str, RunConfig | Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -34,50 +39,77 @@ class Standing:
         return self.planned - self.done - self.failed
 
 
-def standing(
-    cells: Mapping[str, RunConfig | Mapping[str, Any]],
-    ledger: Ledger,
-    running: Sequence[str],
-    workers: int,
-) -> Standing:
+class Tally:
+    """A plan's cells, counted as the log grows: what was counted is not looked at again.
+
+    A ledger only ever gains results and timings, in the order they were read. Failures may go, and
+    are few: they are counted anew.
+    """
+
+    def __init__(self, cells: Cells) -> None:
+        self._costs = {run: _cost(config) for run, config in cells.items()}
+        # Epochs without a result, and seconds and epochs spent, of cells that cost alike.
+        self._left = _summed(self._costs.values())
+        self._spent: dict[_Kind, tuple[float, int]] = {}
+        self._results = self._timings = self._done = self._diverged = 0
+
+    def standing(self, ledger: Ledger, *, running: int, workers: int) -> Standing:
+        """Count what is new in the ledger, which must be the same one every time."""
+        for run in islice(ledger.diverged, self._results, None):
+            if run in self._costs:
+                kind, epochs = self._costs[run]
+                self._done += 1
+                self._diverged += ledger.diverged[run]
+                self._left[kind] -= epochs
+        for run in islice(ledger.seconds, self._timings, None):
+            if run in self._costs:
+                kind, epochs = self._costs[run]
+                seconds, before = self._spent.get(kind, (0.0, 0))
+                self._spent[kind] = seconds + ledger.seconds[run], before + epochs
+        self._results, self._timings = len(ledger.diverged), len(ledger.seconds)
+        failed = [run for run in ledger.failures if run in self._costs]
+        return Standing(
+            planned=len(self._costs),
+            running=running,
+            done=self._done,
+            diverged=self._diverged,
+            failed=len(failed),
+            workers=workers,
+            seconds_left=self._seconds_left(failed, workers),
+        )
+
+    def _seconds_left(self, failed: Sequence[str], workers: int) -> float | None:
+        """Estimate what is left, by what alike cells have cost an epoch, or all of them."""
+        left = self._left.copy()
+        left.subtract(_summed(self._costs[run] for run in failed))
+        left = +left
+        if not left:
+            return 0.0
+        if not self._spent:
+            return None
+        costs = {kind: seconds / epochs for kind, (seconds, epochs) in self._spent.items()}
+        all_seconds, all_epochs = map(sum, zip(*self._spent.values(), strict=True))
+        mean = all_seconds / all_epochs
+        total = sum(epochs * costs.get(kind, mean) for kind, epochs in left.items())
+        return total / max(1, workers)
+
+
+def standing(cells: Cells, ledger: Ledger, running: Sequence[str], workers: int) -> Standing:
     """Count a plan's cells."""
-    done = [run for run in cells if run in ledger.diverged]
-    failed = [run for run in cells if run in ledger.failures]
-    return Standing(
-        planned=len(cells),
-        running=len(running),
-        done=len(done),
-        diverged=sum(ledger.diverged[run] for run in done),
-        failed=len(failed),
-        workers=workers,
-        seconds_left=_seconds_left(cells, ledger, workers),
-    )
+    return Tally(cells).standing(ledger, running=len(running), workers=workers)
 
 
-def _seconds_left(
-    cells: Mapping[str, RunConfig | Mapping[str, Any]], ledger: Ledger, workers: int
-) -> float | None:
-    """Estimate what is left, by what alike cells have cost an epoch, or all of them."""
-    spent: dict[object, list[float]] = {}
-    left: dict[object, int] = {}
-    for run, config in cells.items():
-        value = config if isinstance(config, Mapping) else vars(config)
-        alike = tuple(value[name] for name in _ALIKE)
-        if run in ledger.seconds:
-            for key in (alike, None):
-                total = spent.setdefault(key, [0.0, 0.0])
-                total[0] += ledger.seconds[run]
-                total[1] += value["epochs"]
-        elif run not in ledger.failures and run not in ledger.diverged:
-            left[alike] = left.get(alike, 0) + value["epochs"]
-    if not left:
-        return 0.0
-    if not spent:
-        return None
-    costs = {key: seconds / epochs for key, (seconds, epochs) in spent.items()}
-    return sum(epochs * costs.get(key, costs[None]) for key, epochs in left.items()) / max(
-        1, workers
-    )
+def _cost(config: RunConfig | Mapping[str, Any]) -> tuple[_Kind, int]:
+    """Return what cells that cost alike have in common, and the epochs."""
+    values = vars(config) if isinstance(config, RunConfig) else config
+    return _alike(values), values["epochs"]
+
+
+def _summed(costs: Iterable[tuple[_Kind, int]]) -> Counter[_Kind]:
+    total: Counter[_Kind] = Counter()
+    for kind, epochs in costs:
+        total[kind] += epochs
+    return total
 
 
 def of_folder(

@@ -154,7 +154,8 @@ class Store:
         for number, line in enumerate(whole.splitlines() if whole else [], 1):
             try:
                 [(kind, value)] = json.loads(line).items()
-            except (AttributeError, TypeError, ValueError):
+                value["run" if kind != "writer" else "workers"]
+            except (AttributeError, KeyError, TypeError, ValueError):
                 where = f"{path.name}, line {number}" + (" of the new ones" if offset else "")
                 self.ledger.damage.append(f"{where}, cannot be read, and is left out.")
                 continue

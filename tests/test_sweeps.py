@@ -1,0 +1,474 @@
+"""A sweep loses nothing, repeats nothing, and says at once what went wrong."""
+
+import errno
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import killing
+from tests.toys import config
+from weightdecay import records
+from weightdecay.records import Notice, Progress, Record, Run, RunConfig
+from weightdecay.sweeps import CellFailed, Standing, Store, SweepEvent, sweep
+from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Message
+from weightdecay.sweeps.here import Here
+from weightdecay.sweeps.local import Local
+from weightdecay.sweeps.planning import packs
+from weightdecay.sweeps.standing import of_folder
+from weightdecay.sweeps.store import Cost
+
+
+def cell(seed: int = 0, **changes: Any) -> RunConfig:
+    return config(**{"model": "linear", "epochs": 1, "seed": seed, **changes})
+
+
+CELLS = [cell(seed) for seed in range(6)]
+
+
+def invented(one: RunConfig) -> Run:
+    """Return a run that nobody trained; its numbers are of its name."""
+    chance = random.Random(one.identity)
+    measured: dict[str, Any] = {
+        name: chance.random()
+        for name in Record.__dataclass_fields__
+        if name.endswith(("loss", "error", "top5", "norm"))
+    }
+    measured |= {"lr": 0.1, "decay": 0.1, "cycle_ended": True}
+    epochs = range(1, one.epochs + 1)
+    made = [Record(run=one.identity, epoch=n, updates=9 * n, **measured) for n in epochs]
+    return Run(one, tuple(made))
+
+
+def finished(cells: Iterable[RunConfig]) -> Finished:
+    return Finished(tuple((invented(one), Cost(one.identity, 0.5, 1, "here")) for one in cells))
+
+
+class Scripted:
+    """An engine that does what a function says of each job, and notes the jobs."""
+
+    def __init__(
+        self,
+        script: Callable[[Job], Iterable[Message]] | None = None,
+        workers: int = 2,
+        lanes: int = 4,
+    ) -> None:
+        self.workers, self.lanes = workers, lanes
+        self.jobs: list[Job] = []
+        self._script = script or (lambda job: [finished(job.cells), Ended()])
+        self._told: list[tuple[int, Message]] = []
+        self.closed = False
+
+    def begin(self, job: Job) -> None:
+        self.jobs.append(job)
+        self._told += [(job.number, message) for message in self._script(job)]
+
+    def wait(self, seconds: float) -> list[tuple[int, Message]]:
+        del seconds
+        told, self._told = self._told, []
+        return told
+
+    def ask_to_stop(self) -> None:
+        self._told += [(job.number, Ended()) for job in self.jobs]
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def swept(
+    cells: Iterable[RunConfig], folder: Path, engine: Any = None, **how: Any
+) -> list[SweepEvent]:
+    return list(sweep(cells, folder=folder, engine=engine or Scripted(), **how))
+
+
+def names(cells: Iterable[RunConfig]) -> list[str]:
+    return sorted(one.identity for one in cells)
+
+
+def done(folder: Path) -> list[str]:
+    return [run.config.identity for run in Store(folder).runs()]
+
+
+def lines_of(folder: Path, kind: str) -> list[Any]:
+    logs = [path.read_bytes().splitlines() for path in sorted(folder.glob("log/*"))]
+    found = [json.loads(line) for log in logs for line in log]
+    return [line[kind] for line in found if kind in line]
+
+
+def last_standing(events: Iterable[SweepEvent]) -> Standing:
+    return [event for event in events if isinstance(event, Standing)][-1]
+
+
+def the_failed(events: Iterable[SweepEvent]) -> CellFailed:
+    [failed] = [event for event in events if isinstance(event, CellFailed)]
+    return failed
+
+
+def test_results_come_back_as_they_were_recorded(tmp_path: Path) -> None:
+    swept(CELLS, tmp_path)
+    assert Store(tmp_path).runs() == sorted(map(invented, CELLS), key=lambda r: r.config.identity)
+
+
+def test_what_is_done_is_never_trained_again(tmp_path: Path) -> None:
+    swept(CELLS[:4], tmp_path)
+    before = (tmp_path / "log" / "000001.jsonl").read_bytes()
+    engine = Scripted()
+    swept(CELLS, tmp_path, engine)
+    assert names(c for job in engine.jobs for c in job.cells) == names(CELLS[4:])
+    assert (tmp_path / "log" / "000001.jsonl").read_bytes() == before
+    again = Scripted()
+    assert last_standing(swept(CELLS[2:], tmp_path, again)).done == 4
+    assert not again.jobs
+    assert done(tmp_path) == names(CELLS)
+
+
+def test_a_narrowed_sweep_plans_less_and_forgets_nothing(tmp_path: Path) -> None:
+    swept(CELLS, tmp_path)
+    swept(CELLS[:2], tmp_path)
+    assert of_folder(tmp_path)[0].planned == 2
+    assert done(tmp_path) == names(CELLS)
+
+
+def test_merging_takes_over_what_is_missing_and_no_more(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    swept(CELLS[:4], one)
+    swept(CELLS[2:], other)
+    assert Store(one).merge(Store(other)) == 2
+    assert Store(one).merge(Store(other)) == 0
+    assert done(one) == names(CELLS)
+    assert len(lines_of(one, "result")) == len(CELLS)
+    assert of_folder(one)[0].planned == len(CELLS)
+
+
+def test_new_semantics_are_trained_beside_the_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept([cell()], tmp_path)
+    old = lines_of(tmp_path, "result")
+    monkeypatch.setattr(records, "SEMANTICS", 2)
+    monkeypatch.setattr("weightdecay.sweeps.store.SEMANTICS", 2)
+    engine = Scripted()
+    swept([cell()], tmp_path, engine)
+    assert len(engine.jobs) == 1
+    assert done(tmp_path) == [cell().identity] != [old[0]["run"]]
+    assert lines_of(tmp_path, "result")[:1] == old
+
+
+def test_of_several_results_the_first_counts(tmp_path: Path) -> None:
+    swept([cell()], tmp_path)
+    [first] = Store(tmp_path).runs()
+    log = (tmp_path / "log" / "000001.jsonl").read_text()
+    assert '"updates": [9]' in log
+    (tmp_path / "log" / "000002.jsonl").write_text(log.replace('"updates": [9]', '"updates": [7]'))
+    assert Store(tmp_path).runs() == [first]
+
+
+def test_a_clock_that_goes_backwards_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backwards = iter(range(10**9, 0, -3600))
+    monkeypatch.setattr(time, "time", lambda: next(backwards))
+    swept(CELLS[:3], tmp_path)
+    swept(CELLS, tmp_path)
+    wanted = list(Store(tmp_path).results())
+    for age, path in enumerate(sorted(tmp_path.glob("log/*"))):
+        os.utime(path, (10**9 - age, 10**9 - age))
+    assert list(Store(tmp_path).results()) == wanted
+    engine = Scripted()
+    swept(CELLS, tmp_path, engine)
+    assert not engine.jobs
+
+
+@pytest.mark.parametrize("cut", [1, 20, 200])
+def test_a_torn_last_line_is_dropped_said_and_trained_again(cut: int, tmp_path: Path) -> None:
+    swept(CELLS, tmp_path, Scripted(workers=1, lanes=1))
+    log = tmp_path / "log" / "000001.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)[:-1]  # up to the last result
+    log.write_bytes(b"".join(lines)[:-cut])
+    said = "The last line of 000001.jsonl is torn, and left out."
+    assert of_folder(tmp_path)[2] == [said]
+    engine = Scripted()
+    assert Notice(said) in swept(CELLS, tmp_path, engine)
+    assert sum(len(job.cells) for job in engine.jobs) == 1
+    assert done(tmp_path) == names(CELLS)
+
+
+def test_garbage_and_foreign_files_are_left_out_and_said(tmp_path: Path) -> None:
+    swept(CELLS[:3], tmp_path)
+    log = tmp_path / "log" / "000001.jsonl"
+    first, *rest = log.read_bytes().splitlines(keepends=True)
+    garbage = b'\xff\x00\n[1, 2]\n{"result": {"run": 3}}\n{"result": 5}\n{}\n'
+    log.write_bytes(first + garbage + b"".join(rest))
+    (tmp_path / "log" / "notes.txt").write_text("mine")
+    (tmp_path / "log" / "old.jsonl").write_text("not json")
+    (tmp_path / "log" / "000009.jsonl").write_bytes(b"\x00\xfe" * 1000 + b"\n")
+    swept(CELLS, tmp_path)
+    assert done(tmp_path) == names(CELLS)
+    assert len(of_folder(tmp_path)[2]) == 6
+    assert (tmp_path / "log" / "notes.txt").read_text() == "mine"
+
+
+def test_a_folder_that_is_no_sweep_says_so(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"has no plan\.jsonl.*weightdecay sweep STUDY"):
+        of_folder(tmp_path)
+    (tmp_path / "plan.jsonl").write_text("{")
+    with pytest.raises(ValueError, match=r"must hold a cell a line.*writes it anew"):
+        of_folder(tmp_path)
+    with pytest.raises(ValueError, match="at least one configuration"):
+        sweep([], folder=tmp_path)
+
+
+def test_packs_hold_each_cell_once_and_only_what_can_share_lanes() -> None:
+    cells = [cell(n, batch=batch, lr=lr) for n in range(7) for batch in (20, 30) for lr in (1, 2)]
+    found = packs(cells, workers=3, lanes=4)
+    assert names(c for pack in found for c in pack) == names(cells)
+    assert all(len({one.batch for one in pack}) == 1 for pack in found)
+    assert max(map(len, found)) <= 4
+
+
+@given(st.integers(1, 200), st.integers(1, 20), st.integers(1, 64))
+@settings(max_examples=30)
+def test_packs_are_even_and_keep_every_worker_busy(count: int, workers: int, lanes: int) -> None:
+    found = packs([cell(seed) for seed in range(count)], workers=workers, lanes=lanes)
+    sizes = sorted(map(len, found))
+    assert sum(sizes) == count
+    assert sizes[-1] <= lanes
+    assert sizes[-1] - sizes[0] <= 1
+    assert len(found) >= min(workers, count)
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.permutations(range(5)), st.integers(1, 5), st.integers(1, 4))
+def test_results_do_not_depend_on_packs(
+    tmp_path_factory: pytest.TempPathFactory, order: list[int], lanes: int, first: int
+) -> None:
+    cells = [config(seed=seed) for seed in range(5)]
+    together, apart = (tmp_path_factory.mktemp(name) for name in ("together", "apart"))
+    swept(cells, together, Here("cpu"))
+    swept([cells[n] for n in order[:first]], apart, Here("cpu", lanes=lanes))
+    swept([cells[n] for n in order], apart, Here("cpu", lanes=lanes))
+    assert list(Store(apart).results()) == list(Store(together).results())
+
+
+def raising(bad: RunConfig) -> Callable[[Job], list[Message]]:
+    def script(job: Job) -> list[Message]:
+        if bad in job.cells:
+            return [Failed("ValueError: no good", "trace", memory=False)]
+        return [finished(job.cells), Ended()]
+
+    return script
+
+
+def test_a_cell_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
+    events = swept(CELLS, tmp_path, Scripted(raising(CELLS[2]), lanes=6, workers=1))
+    assert the_failed(events).config == CELLS[2]
+    assert the_failed(events).failure.reason == "ValueError: no good"
+    assert done(tmp_path) == names(c for c in CELLS if c != CELLS[2])
+    assert last_standing(events).failed == 1
+    assert last_standing(events).left == 0
+
+
+def test_failed_cells_wait_for_retry(tmp_path: Path) -> None:
+    swept(CELLS, tmp_path, Scripted(raising(CELLS[2])))
+    again = Scripted()
+    swept(CELLS, tmp_path, again)
+    assert not again.jobs
+    swept(CELLS, tmp_path, again, retry=True)
+    assert [job.cells for job in again.jobs] == [(CELLS[2],)]
+    assert done(tmp_path) == names(CELLS)
+    assert not of_folder(tmp_path)[1]
+
+
+def test_out_of_memory_halves_the_pack(tmp_path: Path) -> None:
+    def script(job: Job) -> list[Message]:
+        if len(job.cells) > 2:
+            return [Failed("OutOfMemoryError", "", memory=True)]
+        return [finished(job.cells), Ended()]
+
+    engine = Scripted(script, workers=1, lanes=6)
+    events = swept(CELLS, tmp_path, engine)
+    assert [len(job.cells) for job in engine.jobs] == [6, 3, 1, 2, 3, 1, 2]
+    assert Notice("6 lanes do not fit into memory; half as many might.") in events
+    assert done(tmp_path) == names(CELLS)
+
+
+def test_what_a_job_had_finished_before_it_failed_stays(tmp_path: Path) -> None:
+    first = CELLS[0]
+
+    def script(job: Job) -> list[Message]:
+        if first in job.cells:
+            return [finished([first]), Died("gone")]
+        return [finished(job.cells), Ended()]
+
+    engine = Scripted(script, workers=1, lanes=6)
+    swept(CELLS, tmp_path, engine)
+    assert [len(job.cells) for job in engine.jobs] == [6, 5]
+    assert len(lines_of(tmp_path, "result")) == len(CELLS)
+
+
+def test_a_cell_that_kills_its_worker_every_time_is_given_up(tmp_path: Path) -> None:
+    def script(job: Job) -> list[Message]:
+        if CELLS[0] in job.cells:
+            return [Died("ended by signal 11")]
+        return [finished(job.cells), Ended()]
+
+    engine = Scripted(script, workers=1, lanes=2)
+    events = swept(CELLS[:2], tmp_path, engine)
+    assert [len(job.cells) for job in engine.jobs] == [2] * 3 + [1] * 11
+    assert the_failed(events).failure.reason == "ended by signal 11"
+
+
+def test_a_worker_killed_while_it_comes_further_is_not_its_cells_fault(tmp_path: Path) -> None:
+    made: dict[str, Any] = {"updates": 100, "epoch": 1, "epochs": 1, "loss": 1.0, "error": 1.0}
+    attempts = iter(range(1, 31))
+
+    def script(job: Job) -> list[Message]:
+        update = next(attempts)
+        if update < 30:
+            how = {"multiplier": 1.0, "speed": 1.0, "lanes": 1}
+            return [Progress(update=update, **made, **how), Died("killed")]
+        return [finished(job.cells), Ended()]
+
+    engine = Scripted(script, workers=1)
+    swept(CELLS[:1], tmp_path, engine)
+    assert len(engine.jobs) == 30
+    assert done(tmp_path) == names(CELLS[:1])
+
+
+def test_an_error_in_training_comes_with_its_reason(tmp_path: Path) -> None:
+    events = swept([cell(model="nothing"), CELLS[0]], tmp_path, Here("cpu"))
+    failure = the_failed(events).failure
+    assert failure.reason.startswith("ValueError: `model` must be one of ")
+    assert "Traceback" in failure.trace
+    assert done(tmp_path) == [CELLS[0].identity]
+
+
+class Full:
+    """A disk that is full after so many syncs."""
+
+    def __init__(self, sync: Callable[[int], None], syncs: int) -> None:
+        self._sync, self._left = sync, syncs
+
+    def __call__(self, file: int) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self._sync(file)
+
+
+def test_a_full_disk_stops_the_sweep_and_what_was_recorded_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept(CELLS[:3], tmp_path)
+    engine = Scripted(workers=1, lanes=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", Full(os.fsync, 5))
+        with pytest.raises(OSError, match="No space left"):
+            swept(CELLS, tmp_path, engine)
+    assert engine.closed
+    assert set(names(CELLS[:3])) < set(done(tmp_path)) < set(names(CELLS))
+    assert of_folder(tmp_path)[2] == []  # no torn line
+    swept(CELLS, tmp_path)
+    assert done(tmp_path) == names(CELLS)
+
+
+def test_a_file_that_may_not_grow_stops_the_sweep_without_a_torn_line(tmp_path: Path) -> None:
+    program = (
+        "import resource; from tests.test_sweeps import *; cells = [cell(n) for n in range(9)]; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000)); "
+        f"swept(cells, Path({str(tmp_path)!r}), Scripted(workers=1, lanes=1))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert b"File too large" in ended.stderr
+    assert 0 < len(done(tmp_path)) < 9
+    assert of_folder(tmp_path)[2] == []
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_before_anything_is_trained() -> None:
+    engine = Scripted()
+    with pytest.raises(OSError, match="/proc/no"):
+        swept(CELLS, Path("/proc/no"), engine)
+    assert not engine.jobs
+
+
+def test_a_folder_deleted_under_a_sweep_is_an_error(tmp_path: Path) -> None:
+    def script(job: Job) -> list[Message]:
+        (tmp_path / "log" / "000001.jsonl").unlink()
+        return [finished(job.cells), Ended()]
+
+    with pytest.raises(FileNotFoundError, match="must stay while the sweep runs, and was deleted"):
+        swept(CELLS, tmp_path, Scripted(script, workers=1))
+
+
+def test_cells_that_another_sweep_has_claimed_are_left_to_it(tmp_path: Path) -> None:
+    other = sweep(CELLS[:3], folder=tmp_path, engine=Scripted(lambda job: [], workers=1, lanes=3))
+    next(other)
+    next(other)  # it has begun, and claimed three
+    mine = Scripted(workers=1, lanes=6)
+    events = sweep(CELLS, folder=tmp_path, engine=mine)
+    while not done(tmp_path):
+        next(events)
+    assert names(c for job in mine.jobs for c in job.cells) == names(CELLS[3:])
+    assert Store(tmp_path).running(names(CELLS)) == names(CELLS[:3])
+    other.close()  # type: ignore[attr-defined]
+    list(events)  # what it had is free at once
+    assert done(tmp_path) == names(CELLS)
+    assert len(lines_of(tmp_path, "result")) == len(CELLS)
+
+
+def test_two_sweeps_of_one_folder_train_no_cell_twice(tmp_path: Path) -> None:
+    both = [killing.start(tmp_path), killing.start(tmp_path)]
+    assert [process.wait(timeout=300) for process in both] == [0, 0]
+    assert names(killing.cells()) == sorted(line["run"] for line in lines_of(tmp_path, "result"))
+    assert of_folder(tmp_path)[0].running == 0
+
+
+def test_a_sweep_that_is_closed_saves_and_goes_on(tmp_path: Path) -> None:
+    cells = killing.cells()[:6]
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    swept(cells, whole, Here("cpu"))
+    events = sweep(cells, folder=stopped, engine=Local(1, "cpu"))
+    for event in events:
+        if getattr(event, "progress", None) is not None:
+            break
+    events.close()  # type: ignore[attr-defined]
+    assert list(stopped.glob("runs/*/checkpoint-*.pt"))
+    said = swept(cells, stopped, Local(1, "cpu"))
+    assert any(isinstance(e, Notice) and e.text.startswith("Taken up at") for e in said)
+    assert list(Store(stopped).results()) == list(Store(whole).results())
+    assert not list(stopped.glob("runs/*"))
+
+
+def test_killed_fifty_times_a_sweep_ends_the_same(tmp_path: Path) -> None:
+    wanted = killing.undisturbed(tmp_path / "whole")
+    left, number = 50, 0
+    while left:
+        folder = tmp_path / str(number := number + 1)
+        left -= killing.disturbed(folder, left, random.Random()).total()
+        assert killing.results(folder) == wanted
+        assert len(lines_of(folder, "result")) == len(wanted)  # none was recorded twice
+        assert not list(folder.glob("runs/*"))
+
+
+def test_workers_do_not_outlive_their_coordinator(tmp_path: Path) -> None:
+    process = killing.start(tmp_path)
+    while not list(tmp_path.glob("runs/*/checkpoint-*.pt")):
+        time.sleep(0.05)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert children
+    until = time.monotonic() + 20
+    while any(Path(f"/proc/{child}").exists() for child in children):
+        assert time.monotonic() < until, "a worker has outlived its coordinator"
+        time.sleep(0.05)
