@@ -141,7 +141,7 @@ class RunConfig:
             )
         [way] = stated
         below = 1 if way == "weight_decay" else math.inf
-        value = checks.number(way, getattr(self, way), at_least=0, below=below)
+        value = checks.number(way, getattr(self, way), at_least=0, below=below) + 0.0  # not -0
         object.__setattr__(self, way, value)
 
     @cached_property

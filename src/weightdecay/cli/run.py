@@ -12,7 +12,7 @@ from weightdecay.records import COUPLED, DECOUPLED, PRECISIONS, SCHEDULES
 _DECAYS = {
     "weight_decay": "λ, the fraction removed in an update, whatever lr is",
     "normalized_decay": "λ_norm = λ√N, N the updates of a cycle",
-    "l2": f"L2 regularization, for {' and '.join(COUPLED)}",
+    "l2": f"L2 regularization, for {', '.join(COUPLED)} and any MODULE:CLASS",
 }
 
 
@@ -42,7 +42,7 @@ def add(commands: Commands) -> None:
     how.add_argument(
         "--algorithm",
         default="adamw",
-        help=f"{', '.join(DECOUPLED + COUPLED)}, or MODULE:CLASS to decouple (default adamw)",
+        help=f"{', '.join(DECOUPLED + COUPLED)}, or MODULE:CLASS (default adamw)",
     )
     how.add_argument("--lr", type=number, required=True, metavar="X", help="α, the learning rate")
     for name, meaning in _DECAYS.items():

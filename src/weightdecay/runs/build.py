@@ -133,11 +133,12 @@ def optimizer_of(
     return optimizer
 
 
-def check(config: RunConfig, task: Task) -> None:
-    """Raise unless a configuration can be trained, before anything is kept of it."""
-    schedule = schedule_of(config, updates_per_epoch(config, task))
-    model = model_of(config, task)
-    optimizer_of(config.algorithm, [(config, list(model.parameters()), schedule)])
+def check(configs: Sequence[RunConfig], task: Task) -> None:
+    """Raise unless configurations of one model can be trained, before anything is kept of them."""
+    model = model_of(configs[0], task)
+    for config in configs:
+        schedule = schedule_of(config, updates_per_epoch(config, task))
+        optimizer_of(config.algorithm, [(config, list(model.parameters()), schedule)])
     _check_outputs(model, task)
 
 

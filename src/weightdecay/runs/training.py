@@ -49,8 +49,7 @@ def train(
     place = torch.empty(0, device=device or ("cuda" if torch.cuda.is_available() else "cpu")).device
     whole = load(lanes[0].task) if task is None else task
     parts = split(whole, validation=lanes[0].validation, data=lanes[0].data).to(place)
-    for config in lanes:
-        check(config, parts)
+    check(lanes, parts)
     return _train(lanes, parts, place, folder, whole.fingerprint(), cells=cells)
 
 

@@ -1,0 +1,25 @@
+"""Numbers into pictures: heat maps, curves and schedules, which compute nothing themselves."""
+
+try:
+    import matplotlib as _  # noqa: F401 - asked for here, once, for every drawing below
+except ImportError:
+    raise ImportError(
+        "Figures need matplotlib to draw them: pip install 'weightdecay[figures]'"
+    ) from None
+
+from weightdecay.figures.charts import Curves, Scatter, Settings, Trace
+from weightdecay.figures.curves import curves
+from weightdecay.figures.heatmaps import heatmaps
+from weightdecay.figures.saving import save
+from weightdecay.figures.schedule import multipliers
+
+__all__ = [
+    "Curves",
+    "Scatter",
+    "Settings",
+    "Trace",
+    "curves",
+    "heatmaps",
+    "multipliers",
+    "save",
+]

@@ -1,0 +1,239 @@
+"""A landscape on a pair of axes: square cells, λ along x and α upward, both in powers of two.
+
+Cells stand at whole numbers, in the order of their settings; no decay at all is a column of its
+own, set apart by a gap, because 0 has no place on a scale of powers.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PatchCollection
+from matplotlib.colors import Normalize
+from matplotlib.patches import Circle, Rectangle
+
+from weightdecay.figures.page import decay_words
+from weightdecay.look import COLOURS_OF_ERRORS, FAINT, INK, MUTED, PAPER, power, shared_base
+from weightdecay.results import Cell, Coupling, Landscape
+
+GAP = 0.4
+DIVERGED = "#e4e0dc"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where a landscape's settings stand, in widths of a cell."""
+
+    landscape: Landscape
+
+    @property
+    def powers(self) -> tuple[float, ...]:
+        """Return the decays that are not 0."""
+        return tuple(decay for decay in self.landscape.decays if decay > 0)
+
+    @property
+    def left(self) -> float:
+        """Return where the leftmost column begins."""
+        return -0.5 - (1 + GAP) * (len(self.powers) < len(self.landscape.decays))
+
+    @property
+    def width(self) -> float:
+        """Return how many cells wide it is, the gap included."""
+        return len(self.powers) - 0.5 - self.left
+
+    @property
+    def height(self) -> int:
+        """Return how many cells high it is."""
+        return len(self.landscape.lrs)
+
+    @property
+    def along(self) -> list[str]:
+        """Return what is written under the columns, but for that of no decay."""
+        return _written(self.powers)
+
+    @property
+    def upward(self) -> list[str]:
+        """Return what is written beside the rows."""
+        return _written(self.landscape.lrs)
+
+    def x(self, decay: float) -> float:
+        """Return where a decay stands, between the cells if it is between theirs."""
+        return place(decay, self.powers) if decay > 0 else -1 - GAP
+
+    def y(self, lr: float) -> float:
+        """Return where a learning rate stands."""
+        return place(lr, self.landscape.lrs)
+
+    def boxes(self, cells: Iterable[tuple[float, float]], side: float = 1.0) -> list[Rectangle]:
+        """Return the squares of cells, each named by its learning rate and decay."""
+        half = side / 2
+        return [
+            Rectangle((self.x(decay) - half, self.y(lr) - half), side, side) for lr, decay in cells
+        ]
+
+
+def _written(settings: Sequence[float]) -> list[str]:
+    base = shared_base(settings) or 1.0
+    return [power(setting / base) for setting in settings]
+
+
+def place(value: float, settings: Sequence[float]) -> float:
+    """Return a value's place among rising settings, which stand at 0, 1, 2, … on a log2 scale."""
+    if len(settings) < 2:
+        return math.log2(value / settings[0])
+    low = 0
+    while low < len(settings) - 2 and value >= settings[low + 1]:
+        low += 1
+    return low + math.log(value / settings[low]) / math.log(settings[low + 1] / settings[low])
+
+
+def draw(
+    axes: Axes, grid: Grid, coupling: Coupling | None, *, norm: Normalize, stride: int
+) -> None:
+    """Draw the cells and the marks on them; every `stride`-th decay is written under them."""
+    _axis(axes, grid, stride)
+    landscape = grid.landscape
+    lost = {key for key, cell in landscape.cells.items() if len(cell.diverged) == len(cell.seeds)}
+    shown = [key for key in landscape.cells if key not in lost]
+    # A frame of its own colour closes the hairlines that some viewers leave between squares.
+    coloured = PatchCollection(
+        grid.boxes(shown), cmap=COLOURS_OF_ERRORS, norm=norm, linewidths=0.5, edgecolors=PAPER
+    )
+    coloured.set_array([100 * landscape.cells[key].mean for key in shown])
+    _add(axes, coloured, "errors")
+    missing = [
+        (lr, decay)
+        for lr in landscape.lrs
+        for decay in landscape.decays
+        if (lr, decay) not in landscape.cells
+    ]
+    greyed = PatchCollection(grid.boxes(lost), facecolors=DIVERGED, edgecolors=PAPER)
+    greyed.set_linewidth(0.5)
+    _add(axes, greyed, "diverged")
+    frames = PatchCollection(grid.boxes(missing, side=0.92), facecolors="none", edgecolors=FAINT)
+    frames.set_linewidth(0.6)
+    _add(axes, frames, "missing")
+    _cross(axes, grid, lost)
+    if coupling is not None and grid.powers:
+        _ridge(axes, grid, coupling)
+    if landscape.cells:
+        _outline(axes, grid, landscape.tied)
+        _circle(axes, grid, landscape.ten_best)
+
+
+def _axis(axes: Axes, grid: Grid, stride: int) -> None:
+    landscape = grid.landscape
+    axes.set_xlim(grid.left - 0.05, len(grid.powers) - 0.45)
+    axes.set_ylim(-0.55, grid.height - 0.45)
+    axes.set_aspect("equal")
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, pad=2)
+    labels = [
+        label if (len(grid.powers) - 1 - column) % stride == 0 else ""
+        for column, label in enumerate(grid.along)
+    ]
+    places = [grid.x(decay) for decay in landscape.decays]
+    axes.set_xticks(places, ["0"] * (0.0 in landscape.decays) + labels)
+    axes.set_yticks(range(grid.height), grid.upward)
+
+
+def along_words(landscape: Landscape, *, brief: bool = False) -> str:
+    """Return what stands along x: the decay, and what its powers are to be multiplied by."""
+    decays = [decay for decay in landscape.decays if decay]
+    return f"{decay_words(landscape.way, brief=brief)}{_times(decays)}"
+
+
+def upward_words(landscape: Landscape) -> str:
+    """Return what stands along y."""
+    return f"learning rate α{_times(landscape.lrs)}"
+
+
+def _times(values: Sequence[float]) -> str:
+    base = shared_base(values)
+    return "" if base in (None, 1) else f"  (× {base:g})"
+
+
+def _cross(axes: Axes, grid: Grid, lost: set[tuple[float, float]]) -> None:
+    """Cross out a cell that no seed came through; strike one through that some did not."""
+    strokes = []
+    for cell in grid.landscape.diverged:
+        x, y, reach = grid.x(cell.decay), grid.y(cell.lr), 0.26
+        strokes.append([(x - reach, y - reach), (x + reach, y + reach)])
+        if (cell.lr, cell.decay) in lost:
+            strokes.append([(x - reach, y + reach), (x + reach, y - reach)])
+    _haloed(axes, strokes, label="crosses", width=0.8, colour=MUTED)
+
+
+def _outline(axes: Axes, grid: Grid, cells: Sequence[Cell]) -> None:
+    """Draw the border of a set of cells as one: edges between two of them are left out."""
+    edges: dict[tuple[tuple[float, float], ...], int] = {}
+    for cell in cells:
+        x, y = grid.x(cell.decay), grid.y(cell.lr)
+        corners = [(x + dx / 2, y + dy / 2) for dx, dy in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+        for ends in pairwise([*corners, corners[0]]):
+            edge = tuple(sorted((round(x, 6), round(y, 6)) for x, y in ends))
+            edges[edge] = edges.get(edge, 0) + 1
+    border = [edge for edge, count in edges.items() if count == 1]
+    _haloed(axes, border, label="tied", width=1.5)
+
+
+def _circle(axes: Axes, grid: Grid, cells: Sequence[Cell]) -> None:
+    """Circle the best cells, and fill the circle of the first."""
+    centres = [(grid.x(cell.decay), grid.y(cell.lr)) for cell in cells]
+    for colour, width, label in ((PAPER, 2.4, "halo of the best"), (INK, 1.1, "best")):
+        rings = [Circle(centre, 0.27) for centre in centres]
+        collection = PatchCollection(rings, facecolors="none", edgecolors=colour)
+        collection.set_linewidth(width)
+        _add(axes, collection, label)
+    dot = PatchCollection([Circle(centres[0], 0.16)], facecolors=INK, edgecolors="none")
+    _add(axes, dot, "the best")
+
+
+def _ridge(axes: Axes, grid: Grid, coupling: Coupling) -> None:
+    """Draw each learning rate's best decay with its standard error, and the line through them."""
+    drawn = len(axes.collections)
+    if coupling.line is not None:
+        line = coupling.line
+        lowest, highest = math.log2(line.lowest), math.log2(line.highest)
+        rates = [lowest + (highest - lowest) * step / 32 for step in range(33)]
+        path = [
+            (grid.x(2 ** (line.intercept + line.slope * rate)), grid.y(2**rate)) for rate in rates
+        ]
+        _haloed(axes, [path], label="ridge", width=1.4)
+    bars = []
+    for point in coupling.ridge:
+        ends = [point.decay * 2 ** (side * point.standard_error) for side in (-1, 1)]
+        if all(map(math.isfinite, ends)):
+            bars.append([(grid.x(end), grid.y(point.lr)) for end in ends])
+    _haloed(axes, bars, label="standard errors", width=0.7)
+    centres = [(grid.x(point.decay), grid.y(point.lr)) for point in coupling.ridge]
+    dots = PatchCollection([Circle(centre, 0.1) for centre in centres], facecolors=PAPER)
+    dots.set(edgecolors=INK, linewidths=0.8)
+    _add(axes, dots, "best decays")
+    # A ridge that leaves the grid must not run on into the column of no decay.
+    within = Rectangle((-0.5, -0.5), len(grid.powers), grid.height, transform=axes.transData)
+    for collection in axes.collections[drawn:]:
+        collection.set_clip_path(within)
+
+
+def _haloed(
+    axes: Axes,
+    segments: Sequence[Sequence[tuple[float, float]]],
+    *,
+    label: str,
+    width: float,
+    colour: str = INK,
+) -> None:
+    """Draw lines that are seen on any colour: in ink, on a little wider lines of paper."""
+    for ink, points, name in ((PAPER, width + 1.4, f"halo of {label}"), (colour, width, label)):
+        lines = LineCollection(segments, colors=ink, linewidths=points, capstyle="round")
+        _add(axes, lines, name)
+
+
+def _add(axes: Axes, collection: PatchCollection | LineCollection, label: str) -> None:
+    """Put a collection over those before it; its label is how a test, or a person, finds it."""
+    collection.set_label(label)
+    collection.set_zorder(1 + len(axes.collections) / 100)
+    axes.add_collection(collection, autolim=False)

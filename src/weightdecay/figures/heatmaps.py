@@ -1,0 +1,248 @@
+"""Heat maps of errors over learning rate and decay: one colour scale for all, marks for what holds.
+
+    ○  the ten best by the errors that choices are made on, the best one filled
+    ▢  those that cannot be told from the best
+    ×  diverged: every seed; a single stroke, some of them
+    —  the fitted ridge: the best decay at each learning rate, λ* ∝ α⁻ˢ
+
+Which cells these are, and what s is, `results` has said: nothing is computed here but the scale.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any, TypeAlias
+
+from matplotlib.artist import Artist
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from weightdecay import checks
+from weightdecay.figures.grid import Grid, along_words, draw, upward_words
+from weightdecay.figures.page import (
+    HEADING,
+    MARGIN,
+    TEXT,
+    WIDTH,
+    Page,
+    fitting,
+    height_of,
+    page,
+    styled,
+    width_of,
+    wrapped,
+)
+from weightdecay.look import COLOURS_OF_ERRORS, FAINT, INK, MUTED, PAPER, interval, percent
+from weightdecay.results import Coupling, Landscape
+
+#: A panel's title, its landscape, and its coupling where that was measured.
+Panel: TypeAlias = tuple[str, Landscape, Coupling | None]
+
+_LARGEST_CELL = 0.46
+_LABEL = 0.22  # inches that the words beside a panel take
+_BAR, _BAR_GAP, _BAR_WORDS = 0.16, 0.22, 0.52
+_NARROWEST = 4.6
+
+
+@styled()
+def heatmaps(
+    panels: Sequence[Panel],
+    *,
+    columns: int,
+    title: str | None = None,
+    small_print: str = "",
+    quantity: str = "test error (%)",
+) -> Figure:
+    """Draw landscapes side by side, in rows of `columns`, on one scale of colours.
+
+    The scale begins at the lowest mean error of all panels. It ends four times as far from it as
+    the first quartile of the cells that did not diverge, or at the worst of them if that is nearer:
+    a round bowl just fits, and a plateau of failures does not eat the range. Worse cells take the
+    last colour, and then the bar ends in an arrow.
+    """
+    checks.whole("columns", columns, at_least=1)
+    if not panels:
+        raise ValueError(f"`panels` must hold a landscape to draw, got {panels!r}.")
+    for name, _, coupling in panels:
+        if coupling is not None and coupling.convention != "paper":
+            raise ValueError(
+                f"A panel's coupling must be in the paper's convention, in which its axes are, got "
+                f"{coupling.convention!r} for {name!r}. Measure it with convention='paper'."
+            )
+    norm, beyond = scale([landscape for _, landscape, _ in panels])
+    layout = _Layout(panels, columns)
+    handles = _handles(panels)
+    per_row = fitting(handles, width=layout.width - 2 * MARGIN)
+    legend = math.ceil(len(handles) / per_row) * 0.19 + 0.06
+    sheet = page(
+        width=layout.width, body=layout.height + legend, title=title, small_print=small_print
+    )
+    for index, panel in enumerate(panels):
+        _panel(sheet, layout, index, panel, norm)
+    _bar(sheet, layout, norm, beyond=beyond, quantity=quantity)
+    sheet.legend(handles, left=MARGIN, top=layout.height + 0.06, columns=per_row)
+    return sheet.figure
+
+
+def scale(landscapes: Sequence[Landscape]) -> tuple[Normalize, bool]:
+    """Return the colours' scale in percent, and whether some cell is worse than it reaches."""
+    errors = sorted(
+        100 * cell.mean
+        for landscape in landscapes
+        for cell in landscape.cells.values()
+        if len(cell.diverged) < len(cell.seeds)
+    )
+    if not errors:
+        return Normalize(0, 100), False
+    best, worst = errors[0], errors[-1]
+    quartile = errors[(len(errors) - 1) // 4]
+    end = min(worst, best + 4 * (quartile - best)) if quartile > best else worst
+    return Normalize(best, end if end > best else best + 1), worst > end
+
+
+class _Layout:
+    """Where panels stand, in inches from the body's upper left; all cells have one size."""
+
+    def __init__(self, panels: Sequence[Panel], columns: int) -> None:
+        self.columns = min(columns, len(panels))
+        self.grids = [Grid(landscape) for _, landscape, _ in panels]
+        rows = [self.grids[at : at + columns] for at in range(0, len(panels), columns)]
+        widths = [max(g.width for g in column if g) for column in zip_longest(*rows)]
+        ticks = max(widest(grid.upward) for grid in self.grids) + 0.1
+        sides = [ticks + _LABEL] + [
+            ticks + 0.1 + _LABEL * self._worded(column) for column in range(1, self.columns)
+        ]
+        around = MARGIN * 2 + sum(sides) + _BAR_GAP + _BAR + _BAR_WORDS
+        self.cell = min(_LARGEST_CELL, (WIDTH - around) / sum(widths))
+        self.width = max(_NARROWEST, around + self.cell * sum(widths))
+        rooms = [self.cell * grid.width + 0.1 for grid in self.grids]
+        self.titles = [
+            wrapped(title, size=HEADING, width=room, bold=True)
+            for (title, _, _), room in zip(panels, rooms, strict=True)
+        ]
+        self.texts = [_said(panel, room) for panel, room in zip(panels, rooms, strict=True)]
+        self.lefts = [
+            MARGIN + sum(sides[: column + 1]) + self.cell * sum(widths[:column])
+            for column in range(self.columns)
+        ]
+        self.right = self.lefts[-1] + self.cell * widths[-1]
+        self.heads: list[float] = []  # where a row's titles begin
+        self.tops: list[float] = []  # where its cells do
+        self.bottom = self.height = 0.0
+        for number, row in enumerate(rows):
+            these = slice(number * columns, (number + 1) * columns)
+            self.heads.append(self.height)
+            heading = max(
+                height_of(title, HEADING) + height_of(text, TEXT - 0.5)
+                for title, text in zip(self.titles[these], self.texts[these], strict=True)
+            )
+            self.tops.append(self.height + heading + 0.06)
+            self.bottom = self.tops[-1] + self.cell * max(grid.height for grid in row)
+            self.height = self.bottom + 0.2 + _LABEL + 0.14 * (row is not rows[-1])
+
+    def _worded(self, column: int) -> bool:
+        """Whether a column says what is along y: where that is not as on its left."""
+        return any(
+            upward_words(grid.landscape) != upward_words(self.grids[index - 1].landscape)
+            for index, grid in enumerate(self.grids)
+            if index % self.columns == column
+        )
+
+    def says_y(self, index: int) -> bool:
+        return index % self.columns == 0 or self._worded(index % self.columns)
+
+
+def widest(labels: Sequence[str]) -> float:
+    """Return how many inches the widest of some numbers at an axis takes."""
+    return 1.04 * max((width_of(label, TEXT - 0.5) for label in labels), default=0.0)
+
+
+def _said(panel: Panel, room: float) -> str:
+    """Return what is said under a title, the exponent and the best error: in a line if it fits."""
+    _, landscape, coupling = panel
+    said = [interval(coupling.exponent)] if coupling is not None else []
+    if landscape.cells:
+        said.append(f"best {percent(landscape.best.mean)}")
+    line = "  ·  ".join(said)
+    if width_of(line, TEXT - 0.5) <= room:
+        return line
+    return wrapped("\n".join(said), size=TEXT - 0.5, width=room)
+
+
+def _panel(sheet: Page, layout: _Layout, index: int, panel: Panel, norm: Normalize) -> None:
+    _, landscape, coupling = panel
+    grid = layout.grids[index]
+    left, top = layout.lefts[index % layout.columns], layout.tops[index // layout.columns]
+    size = layout.cell
+    axes = sheet.axes(left=left, top=top, width=size * grid.width, height=size * grid.height)
+    stride = max(1, math.ceil((widest(grid.along) + 0.07) / size))
+    draw(axes, grid, coupling, norm=norm, stride=stride)
+    along = along_words(landscape)
+    if width_of(along, TEXT) > size * grid.width:
+        along = along_words(landscape, brief=True)
+    axes.set_xlabel(along, labelpad=2)
+    if layout.says_y(index):
+        axes.set_ylabel(upward_words(landscape), labelpad=2)
+    head = layout.heads[index // layout.columns]
+    title = layout.titles[index]
+    sheet.text(title, left=left, top=head, size=HEADING, bold=True)
+    under = head + height_of(title, HEADING)
+    sheet.text(layout.texts[index], left=left, top=under, size=TEXT - 0.5)
+
+
+def _bar(sheet: Page, layout: _Layout, norm: Normalize, *, beyond: bool, quantity: str) -> None:
+    top = layout.tops[0]
+    height = layout.bottom - top
+    axes = sheet.axes(left=layout.right + _BAR_GAP, top=top, width=_BAR, height=height)
+    bar = sheet.figure.colorbar(
+        ScalarMappable(norm, COLOURS_OF_ERRORS),
+        cax=axes,
+        extend="max" if beyond else "neither",
+        extendfrac=0.03,
+        ticks=MaxNLocator(6),
+    )
+    bar.outline.set_visible(False)
+    bar.set_label(quantity)
+    axes.tick_params(length=2.5)
+
+
+def _handles(panels: Sequence[Panel]) -> list[Artist]:
+    """Return what the legend explains: the marks that are there, and no other."""
+    landscapes = [landscape for _, landscape, _ in panels]
+    cells = [cell for landscape in landscapes for cell in landscape.cells.values()]
+    chosen = " and ".join(sorted({landscape.chosen_on for landscape in landscapes}))
+    ring: dict[str, Any] = {"marker": "o", "markersize": 7, "color": INK, "linestyle": "none"}
+    handles: list[Artist] = []
+    if cells:
+        handles.append(
+            Line2D([], [], fillstyle="none", label=f"ten best on {chosen}, ● the best", **ring)
+        )
+        frame = Patch(facecolor="none", edgecolor=INK, linewidth=1.5, label="tied with the best")
+        handles.append(frame)
+    measured = [coupling for _, _, coupling in panels if coupling is not None]
+    if any(coupling.line is not None for coupling in measured):
+        handles.append(Line2D([], [], color=INK, linewidth=1.4, label="fitted ridge, λ* ∝ α⁻ˢ"))
+    if any(coupling.ridge for coupling in measured):
+        point: dict[str, Any] = {
+            "marker": "o",
+            "markersize": 3.5,
+            "color": INK,
+            "markerfacecolor": PAPER,
+        }
+        label = "best λ at an α, ± standard error"
+        handles.append(Line2D([], [], linewidth=0.7, markeredgewidth=0.8, label=label, **point))
+    if any(cell.diverged for cell in cells):
+        crossed: dict[str, Any] = {
+            "marker": "x",
+            "color": MUTED,
+            "linestyle": "none",
+            "markersize": 6,
+        }
+        handles.append(Line2D([], [], label="diverged (/ for some seeds)", **crossed))
+    if any(len(scape.cells) < len(scape.lrs) * len(scape.decays) for scape in landscapes):
+        handles.append(Patch(facecolor="none", edgecolor=FAINT, label="not run"))
+    return handles
