@@ -1,1 +1,33 @@
 """Records, wherever they come from, into numbers: landscapes, exponents, ties, curves."""
+
+from weightdecay.results.budget import budget_exponents
+from weightdecay.results.comparison import against_no_decay, difference, equal_loss
+from weightdecay.results.coupling import Coupling, Exponent, Line, Point, coupling
+from weightdecay.results.curves import Curve, against_training_loss, anytime, curve
+from weightdecay.results.estimate import Estimate
+from weightdecay.results.landscape import Cell, Landscape, landscapes
+from weightdecay.results.separability import Regret, interaction_share, regret, sensitivity
+
+__all__ = [
+    "Cell",
+    "Coupling",
+    "Curve",
+    "Estimate",
+    "Exponent",
+    "Landscape",
+    "Line",
+    "Point",
+    "Regret",
+    "against_no_decay",
+    "against_training_loss",
+    "anytime",
+    "budget_exponents",
+    "coupling",
+    "curve",
+    "difference",
+    "equal_loss",
+    "interaction_share",
+    "landscapes",
+    "regret",
+    "sensitivity",
+]

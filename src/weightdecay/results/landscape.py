@@ -1,9 +1,20 @@
-"""A grid of learning rates and decays into a landscape of errors, with what is certain in it."""
+"""A grid of learning rates and decays into a landscape of errors, with what is certain in it.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+Choices are made on the validation split, errors reported on the test set, both at the last epoch.
+The paper chose on the test set: `choose_on="test"` does, and the landscape says so.
+"""
 
-from weightdecay.records import RunConfig
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
+from typing import Any
+
+import numpy as np
+
+from weightdecay import checks
+from weightdecay.records import DECAYS, Run, RunConfig, Spec
+from weightdecay.results.noise import tied
 
 
 @dataclass(frozen=True)
@@ -11,7 +22,8 @@ class Cell:
     """What the runs of one learning rate and decay came to, a number a seed, in the seeds' order.
 
     `chosen` are the errors that choices are made on, `tested` those that are reported; both are of
-    the last epoch. A seed that diverged has the errors it ended with, and is named.
+    the last epoch. A seed that diverged has the errors it ended with, and is named. `losses` are
+    the last epoch's training losses, NaN where they are not finite.
     """
 
     lr: float
@@ -20,6 +32,22 @@ class Cell:
     chosen: tuple[float, ...]
     tested: tuple[float, ...]
     diverged: tuple[int, ...] = ()
+    losses: tuple[float, ...] = ()
+
+    @property
+    def mean(self) -> float:
+        """Return the mean test error."""
+        return fmean(self.tested)
+
+    @property
+    def standard_error(self) -> float:
+        """Return the standard error of the mean test error; NaN where there is one seed."""
+        return _standard_error(self.tested)
+
+    @property
+    def score(self) -> float:
+        """Return the mean of the errors that choices are made on."""
+        return fmean(self.chosen)
 
 
 @dataclass(frozen=True)
@@ -28,7 +56,9 @@ class Landscape:
 
     `config` is one of its configurations; all differ from it in rate, decay and seed alone.
     `way` is how the decay is stated: l2, weight_decay or normalized_decay. A decay of 0 comes
-    first, where there is one. `chosen_on` is "validation", or "test": the paper's way.
+    first, where there is one. `chosen_on` is "validation", or "test": the paper's way. `updates`
+    are those of the last cycle, N, and `examples` those that an epoch trains on; None where no run
+    has come to its end.
     """
 
     config: RunConfig
@@ -37,3 +67,133 @@ class Landscape:
     decays: tuple[float, ...]
     cells: Mapping[tuple[float, float], Cell]
     chosen_on: str
+    updates: int | None = None
+    examples: int | None = None
+
+    @property
+    def ranked(self) -> tuple[Cell, ...]:
+        """Return the cells by score, best first; one in which a seed diverged after all others."""
+        return tuple(
+            sorted(
+                self.cells.values(),
+                key=lambda cell: (bool(cell.diverged), cell.score, cell.lr, cell.decay),
+            )
+        )
+
+    @property
+    def best(self) -> Cell:
+        """Return the cell with the lowest score."""
+        return self.ranked[0]
+
+    @property
+    def ten_best(self) -> tuple[Cell, ...]:
+        """Return the ten cells with the lowest scores, best first; fewer where there are fewer."""
+        return self.ranked[:10]
+
+    @property
+    def tied(self) -> tuple[Cell, ...]:
+        """Return the cells that cannot be told from the best, the best among them, best first.
+
+        The truly best cell is one of them in 95 of 100 experiments: see `noise.tied`.
+        """
+        cells = [cell for cell in self.ranked if not cell.diverged] or [self.best]
+        seeds = sorted({seed for cell in cells for seed in cell.seeds})
+        errors = np.full((len(cells), len(seeds)), np.nan)
+        for row, cell in zip(errors, cells, strict=True):
+            row[[seeds.index(seed) for seed in cell.seeds]] = cell.chosen
+        return tuple(cell for cell, near in zip(cells, tied(errors), strict=True) if near)
+
+    @property
+    def diverged(self) -> tuple[Cell, ...]:
+        """Return the cells in which some seed diverged."""
+        return tuple(cell for cell in self.cells.values() if cell.diverged)
+
+    @property
+    def edges(self) -> tuple[str, ...]:
+        """Return the grid's edges that the best touches, as in ("lowest lr", "highest decay")."""
+        return tuple(
+            f"{end} {knob}"
+            for knob, value, values in (
+                ("lr", self.best.lr, self.lrs),
+                ("decay", self.best.decay, self.decays),
+            )
+            for end, edge in (("lowest", min(values)), ("highest", max(values)))
+            if value == edge and len(values) > 1
+        )
+
+
+def landscapes(runs: Iterable[Run], *, choose_on: str = "validation") -> list[Landscape]:
+    """Gather runs that differ in rate, decay and seed alone, in the order in which they come.
+
+    Of a configuration that comes twice the first counts. A run without a record is left out.
+    """
+    checks.one_of("choose_on", choose_on, ("validation", "test"))
+    groups: dict[tuple[RunConfig, str], dict[RunConfig, Run]] = {}
+    for run in runs:
+        if run.records:
+            group = groups.setdefault(_apart(run.config), {})
+            group.setdefault(run.config, run)
+    return [_landscape(way, list(group.values()), choose_on) for (_, way), group in groups.items()]
+
+
+def way_of(config: RunConfig) -> str:
+    """Return how a configuration states its decay."""
+    [way] = [way for way in DECAYS if getattr(config, way) is not None]
+    return way
+
+
+def _apart(config: RunConfig) -> tuple[RunConfig, str]:
+    way = way_of(config)
+    stated: dict[str, Any] = {way: 0}
+    return replace(config, lr=1, seed=0, **stated), way
+
+
+def _landscape(way: str, runs: list[Run], choose_on: str) -> Landscape:
+    config = min(
+        (run.config for run in runs), key=lambda one: (one.lr, getattr(one, way), one.seed)
+    )
+    on_test = choose_on == "test" or config.validation == "test"
+    whole = [run for run in runs if not run.diverged and run.last.epoch == config.epochs]
+    cells: dict[tuple[float, float], list[Run]] = {}
+    for run in runs:
+        cells.setdefault((run.config.lr, getattr(run.config, way)), []).append(run)
+    return Landscape(
+        config=config,
+        way=way,
+        lrs=tuple(sorted({lr for lr, _ in cells})),
+        decays=tuple(sorted({decay for _, decay in cells})),
+        cells={place: _cell(place, cells[place], on_test=on_test) for place in sorted(cells)},
+        chosen_on="test" if on_test else "validation",
+        updates=_cycle(whole[0]) if whole else None,
+        examples=whole[0].last.updates // whole[0].last.epoch * config.batch if whole else None,
+    )
+
+
+def _cell(place: tuple[float, float], runs: list[Run], *, on_test: bool) -> Cell:
+    runs = sorted(runs, key=lambda run: run.config.seed)
+    tested = tuple(run.last.test_error for run in runs)
+    losses = (run.last.train_loss for run in runs)
+    return Cell(
+        *place,
+        seeds=tuple(run.config.seed for run in runs),
+        chosen=tested if on_test else tuple(run.last.validation_error for run in runs),
+        tested=tested,
+        diverged=tuple(run.config.seed for run in runs if run.diverged),
+        losses=tuple(math.nan if loss is None else loss for loss in losses),
+    )
+
+
+def _cycle(run: Run) -> int:
+    """Return the updates of a run's last cycle."""
+    *before, last = run.records
+    ends = [record.updates for record in before if record.cycle_ended]
+    if ends:
+        return last.updates - ends[-1]
+    # Warm-up comes before the first cycle and is no part of it.
+    warmup = Spec.parse("schedule", run.config.schedule).options.get("warmup", 0)
+    assert isinstance(warmup, (int, float))
+    return last.updates - round(warmup * last.updates / last.epoch)
+
+
+def _standard_error(values: tuple[float, ...]) -> float:
+    return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan

@@ -1,0 +1,154 @@
+"""How the best decay moves when the learning rate moves: s = −d log λ* / d log α.
+
+0 means two separate knobs. The exponent is minus the slope of a weighted line through the best
+decay of each learning rate in the basin (`ridge`); its check is read off one quadratic surface
+over the basin (`surface`). A decay of 0 has no logarithm and takes no part.
+
+Where the best decay is the grid's lowest or highest, what is best may lie beyond. A learning rate
+whose optimum is such an edge takes no part; where the landscape's best does, there is no value but
+a bound: the line through the edges, which the truth can only be steeper, or only flatter, than.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from weightdecay import checks
+from weightdecay.results import ridge, surface
+from weightdecay.results.estimate import Array, student
+from weightdecay.results.exponent import Exponent, Fit, bounded, line, spread_out, unknown
+from weightdecay.results.grid import Grid, grid
+from weightdecay.results.landscape import Landscape
+
+__all__ = ["CONVENTIONS", "Coupling", "Exponent", "Line", "Point", "coupling"]
+
+CONVENTIONS = ("paper", "torch")
+_DRAWS = 400
+
+
+@dataclass(frozen=True)
+class Line:
+    """What to draw: log2 λ* = intercept + slope · log2 α, between two learning rates."""
+
+    slope: float
+    intercept: float
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """A learning rate, its best decay, and that decay's standard error in powers of two."""
+
+    lr: float
+    decay: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """The coupling exponent of a landscape, its cross-check, and what they were read from.
+
+    `exponent` is the profile fit's and `check` the quadratic fit's. `ridge` has a point for every
+    learning rate that was fitted; `line` is None where no line could be.
+    """
+
+    exponent: Exponent
+    check: Exponent
+    ridge: tuple[Point, ...]
+    line: Line | None
+    convention: str = "paper"
+
+
+def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
+    """Measure s; "torch" states a decoupled landscape's decays as λ/α, which adds exactly 1."""
+    checks.one_of("convention", convention, CONVENTIONS)
+    if convention == "torch" and landscape.way == "l2":
+        raise ValueError(
+            "`convention` must be 'paper' for a landscape of l2, got 'torch'. L2 regularization is "
+            "the same number in both: λ/α is torch's way to state a decoupled decay."
+        )
+    measured = grid(landscape, zero=False)
+    if not len(measured.decays):
+        none = unknown("Every decay in the grid is 0.")
+        return Coupling(none, none, (), None, convention)
+    rates = np.log2(measured.lrs)[:, None]
+    log_decays = np.log2(measured.decays) - (rates if convention == "torch" else 0 * rates)
+    columns = ridge.columns(measured, log_decays) if len(measured.seeds) > 1 else None
+    found = None if columns is None else ridge.vertices(columns, columns.sums)
+    if columns is None or found is None or not found.certainty >= ridge.CERTAIN:
+        points: tuple[Point, ...] = ()
+    else:
+        points = tuple(
+            Point(float(lr), float(2**best), math.sqrt(variance))
+            for lr, best, variance in zip(columns.lrs, found.best, found.variance, strict=True)
+        )
+    edge, why = ridge.best_at_edge(measured)
+    if edge:
+        bound = _bound(measured, log_decays, points, why)
+        return Coupling(bound, bound, points, None, convention)
+    exponent, fit = _profile(measured, columns, points)
+    drawn = None
+    if fit is not None:
+        drawn = Line(float(fit.slope), float(fit.intercept), points[0].lr, points[-1].lr)
+    return Coupling(exponent, _check(measured, log_decays), points, drawn, convention)
+
+
+def _profile(
+    grid: Grid, columns: ridge.Columns | None, points: tuple[Point, ...]
+) -> tuple[Exponent, Fit | None]:
+    if len(grid.seeds) < 2:
+        return unknown("One seed chooses and none is left to estimate: run at least two."), None
+    if columns is None or len(columns.x) < 3:
+        count = 0 if columns is None else len(columns.x)
+        return unknown(
+            f"{count} learning rates near the best have their best decay inside the grid, of the "
+            "three that a line needs: widen the grid, or make it finer."
+        ), None
+    if not points:
+        return unknown("The basin is too flat for its noise to say where it is lowest."), None
+    found = ridge.vertices(columns, columns.sums)
+    fit = line(columns.x, found.best, found.variance)
+    drawn = ridge.vertices(columns, ridge.draws(columns, _DRAWS))
+    # The weights stay: where optima scatter about the line, other weights would be another line.
+    slopes = line(columns.x, drawn.best, found.variance).slope
+    # The outer columns say most of the slope, so there are fewer of them than there are columns.
+    freedom = 1 / float((fit.shares**2 / (columns.seeds - 1)).sum())
+    widened = student(freedom) / student(math.inf) * math.sqrt(max(1.0, float(fit.scatter)))
+    low, high = spread_out(-float(fit.slope), -slopes, widened)
+    return Exponent(-float(fit.slope), low, high), fit
+
+
+def _check(grid: Grid, log_decays: Array) -> Exponent:
+    fitted = surface.surface(grid, log_decays, draws=_DRAWS)
+    if fitted is None:
+        return unknown("A quadratic surface needs three learning rates and two seeds.")
+    value = float(surface.exponent_of(fitted.coefficients))
+    if not fitted.coefficients[4] > 0:
+        return unknown("The quadratic surface does not curve upwards along the decay.")
+    widened = student(fitted.freedom) / student(math.inf)
+    return Exponent(value, *spread_out(value, surface.exponent_of(fitted.draws), widened))
+
+
+def _bound(grid: Grid, log_decays: Array, points: tuple[Point, ...], why: str) -> Exponent:
+    """Bound s by the line through what is known and, where that is an edge, the edge."""
+    said = ridge.windows(grid.scores(), grid.diverged, grid.decays)
+    if not ridge.rises(grid, said):
+        return unknown(why + " Towards its middle, errors do not rise by more than noise.")
+    inside = {point.lr: point for point in points}
+    x, y, variance, edge = [], [], [], []
+    for i in np.flatnonzero(said.basin):
+        point = inside.get(float(grid.lrs[i]))
+        if said.edge[i]:
+            y.append(float(log_decays[i, said.at[i]]))
+            variance.append(0.0)
+        elif point is not None:
+            y.append(math.log2(point.decay))
+            variance.append(point.standard_error**2)
+        else:
+            continue
+        x.append(math.log2(grid.lrs[i]))
+        edge.append(int(said.edge[i]))
+    known = np.array(x), np.array(y), np.array(variance)
+    return bounded(*known, np.array(edge), sign=-1, why=why)

@@ -1,0 +1,109 @@
+"""Errors as training goes on: the median over seeds, and the band that holds the middle 60 %."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from weightdecay import checks
+from weightdecay.records import Record, Run, Spec
+from weightdecay.results.estimate import Array
+
+# What of a record can be drawn.
+_SPLITS = ("train", "validation", "test")
+_OF = (
+    *(f"{split}_{number}" for split in _SPLITS for number in ("loss", "error")),
+    "validation_error_top5",
+    "test_error_top5",
+    "weight_norm",
+)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A median with its 20 % and 80 % quantiles, at each x: epochs, or updates."""
+
+    label: str
+    x: tuple[float, ...]
+    middle: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+def curve(
+    runs: Iterable[Run], of: str = "test_error", by: str = "epoch", *, label: str = ""
+) -> Curve:
+    """Return how a record's number goes over epochs or updates; a diverged run holds its last.
+
+    A number that was not finite is infinite here.
+    """
+    return _banded(list(runs), of, by, label, lambda run: run.records)
+
+
+def anytime(
+    runs: Iterable[Run], of: str = "test_error", by: str = "epoch", *, label: str = ""
+) -> Curve:
+    """Return what one would have if training stopped there: with restarts, the last cycle's end.
+
+    What a cycle's middle comes to is no recommendation: it does not count, however good it is, and
+    before the first cycle ends there is none (NaN). Without restarts this is `curve`.
+    """
+    return _banded(list(runs), of, by, label, _recommended)
+
+
+def against_training_loss(runs: Iterable[Run]) -> tuple[tuple[float, float], ...]:
+    """Return each run's last training loss and test error, where the loss is finite."""
+    return tuple(
+        (run.last.train_loss, run.last.test_error)
+        for run in runs
+        if run.records and run.last.train_loss is not None
+    )
+
+
+def _recommended(run: Run) -> list[Record]:
+    """Return the records whose weights one would use, each from its epoch until the next."""
+    if Spec.parse("schedule", run.config.schedule).name != "restarts":
+        return list(run.records)
+    return [record for record in run.records if record.cycle_ended]
+
+
+def _banded(
+    runs: list[Run], of: str, by: str, label: str, seen: Callable[[Run], Sequence[Record]]
+) -> Curve:
+    checks.one_of("of", of, _OF)
+    checks.one_of("by", by, ("epoch", "updates"))
+    runs = [run for run in runs if run.records]
+    if not runs:
+        raise ValueError("A curve must have a run with a record, got none.")
+    places = sorted({getattr(record, by) for run in runs for record in run.records})
+    values = np.array([_held(run, seen(run), of, by, places) for run in runs])
+    bands = np.array([_quantiles(column) for column in values.T])
+    low, middle, high = (tuple(map(float, band)) for band in bands.T)
+    return Curve(label, tuple(map(float, places)), middle, low, high)
+
+
+def _held(
+    run: Run, records: Sequence[Record], of: str, by: str, places: Sequence[int]
+) -> list[float]:
+    """Return at each place the number of the last record until there; NaN where there is none.
+
+    A run that came to its end and was shorter than others says nothing of what lies beyond.
+    """
+    end = max(places) if run.diverged else getattr(run.last, by)
+    values = []
+    for place in places:
+        until = [record for record in records if getattr(record, by) <= place <= end]
+        number = getattr(until[-1], of) if until else math.nan
+        values.append(math.inf if number is None else float(number))
+    return values
+
+
+def _quantiles(values: Array) -> Array:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return np.full(3, np.nan)
+    # Halfway between a number and infinity is infinity, and between two infinities as well.
+    finite = np.where(np.isinf(known), np.finfo(float).max / 4, known)
+    quantiles = np.quantile(finite, [0.2, 0.5, 0.8])
+    return np.where(quantiles > np.finfo(float).max / 1e9, np.inf, quantiles)

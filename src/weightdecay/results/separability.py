@@ -1,0 +1,189 @@
+"""What it costs to treat the learning rate and the decay as two separate knobs.
+
+Settings are chosen by the validation errors of all seeds but one, and judged by that one's test
+errors; every seed is the fresh one in turn. What is reported is so the cost of tuning with one
+seed fewer than there are. Intervals come from the noise that cells have in common.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from weightdecay.results.estimate import UNKNOWN, Array, Estimate, within
+from weightdecay.results.grid import Grid, grid
+from weightdecay.results.landscape import Landscape
+from weightdecay.results.noise import Flags, basin, mean, noise
+
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Regret:
+    """Excess test error of tuning one knob at a time: mean over starting points, and the worst.
+
+    `first` is the knob tuned first, "lr" or "decay", at the starting point that all seeds together
+    find the worst; `start` is the value that the other knob had there.
+    """
+
+    mean: Estimate
+    worst: Estimate
+    first: str
+    start: float
+
+
+@dataclass(frozen=True)
+class _End:
+    """Where one-knob tuning ended, and whence it came."""
+
+    place: Place
+    first: str
+    start: float
+
+
+def regret(landscape: Landscape) -> Regret:
+    """Measure what tuning one knob, then the other, loses against tuning both.
+
+    A starting point is a value of one knob. The other is tuned there, then the first with the
+    other where it came to lie; each knob goes first, from each value of the other in the grid.
+    """
+    measured = grid(landscape)
+    means, worsts = [], []
+    for seed, scores in _folds(measured):
+        ends = _ends(measured, scores)
+        best = {_lowest(scores): -1.0}
+        means.append((seed, _weighed(scores, [end.place for end in ends], best)))
+        worsts.append((seed, _weighed(scores, [_worst(scores, ends).place], best)))
+    scores = _usable(measured, measured.scores())
+    worst = _worst(scores, _ends(measured, scores))
+    return Regret(_judged(measured, means), _judged(measured, worsts), worst.first, worst.start)
+
+
+def sensitivity(landscape: Landscape) -> Estimate:
+    """Measure the mean excess error over the grid's learning rates, each with its best decay.
+
+    The learning-rate sensitivity of Wortsman et al., 2023, of errors: a rate at which training
+    fails counts with the error it ended with, which chance bounds as their initial loss does.
+    """
+    measured = grid(landscape)
+    folds = []
+    for seed, scores in _folds(measured):
+        rates = np.flatnonzero(np.isfinite(scores).any(1))
+        places = [(int(rate), int(np.argmin(_filled(scores[rate])))) for rate in rates]
+        folds.append((seed, _weighed(scores, places, {_lowest(scores): -1.0})))
+    return _judged(measured, folds)
+
+
+def interaction_share(landscape: Landscape) -> Estimate:
+    """Measure the share of the basin's variance that rates' plus decays' effects leave.
+
+    The basin is here the rectangle of rates and of decays that have a setting near the best.
+    Variances are products of a fresh seed's errors with the other seeds', in which noise has no
+    part; a share below 0 is noise and counts as 0.
+    """
+    measured = grid(landscape)
+    left, total = [], []
+    for seed, scores in _folds(measured):
+        own, others = measured.tested[:, :, seed], mean(np.delete(measured.tested, seed, 2))
+        known = _rectangle(scores) & np.isfinite(own) & np.isfinite(others)
+        if known.sum() > _lines(known):
+            centred = [errors[known] - errors[known].mean() for errors in (own, others)]
+            total.append(float(centred[0] @ centred[1]))
+            left.append(float(_additive(known, centred[0]) @ centred[1]))
+    where = _rectangle(measured.scores())
+    variance, freedom = noise(measured.tested, where)
+    if not total or not sum(total) > 0 or not freedom >= 1:
+        return UNKNOWN
+    share = min(1.0, max(0.0, sum(left) / sum(total)))
+    mean_total, seeds = sum(total) / len(total), len(total)
+    cells, lines = int(where.sum()), _lines(where)
+    # The product's variance: noise against the true surface, then noise against noise.
+    first = 4 * variance * share * (1 - share) / (seeds * mean_total)
+    pairs = (cells - lines) * (1 - share) ** 2 + (lines - 1) * share**2
+    second = 2 * variance**2 * pairs / (seeds * max(1, seeds - 1) * mean_total**2)
+    estimate = within(share, float(first + second), freedom)
+    return Estimate(share, max(0.0, estimate.low), min(1.0, estimate.high))
+
+
+def _folds(grid: Grid) -> list[tuple[int, Array]]:
+    if len(grid.seeds) < 2:
+        return []
+    folds = [(seed, _usable(grid, scores)) for seed, scores in grid.folds()]
+    return [(seed, scores) for seed, scores in folds if np.isfinite(scores).any()]
+
+
+def _usable(grid: Grid, scores: Array) -> Array:
+    """Return scores in which a cell that diverged comes after every one that did not."""
+    return scores + grid.diverged
+
+
+def _filled(scores: Array) -> Array:
+    return np.where(np.isfinite(scores), scores, np.inf)
+
+
+def _lowest(scores: Array) -> Place:
+    rate, decay = np.unravel_index(int(np.argmin(_filled(scores))), scores.shape)
+    return int(rate), int(decay)
+
+
+def _ends(grid: Grid, scores: Array) -> list[_End]:
+    filled = _filled(scores)
+    ends = []
+    for j in np.flatnonzero(np.isfinite(scores).any(0)):
+        rate = int(np.argmin(filled[:, j]))
+        place = (rate, int(np.argmin(filled[rate])))
+        ends.append(_End(place, "lr", float(grid.decays[j])))
+    for i in np.flatnonzero(np.isfinite(scores).any(1)):
+        decay = int(np.argmin(filled[i]))
+        place = (int(np.argmin(filled[:, decay])), decay)
+        ends.append(_End(place, "decay", float(grid.lrs[i])))
+    return ends
+
+
+def _worst(scores: Array, ends: list[_End]) -> _End:
+    return max(ends, key=lambda end: float(scores[end.place]))
+
+
+def _weighed(scores: Array, places: list[Place], less: dict[Place, float]) -> Array:
+    """Return the weights by which cells' errors are averaged over places, less some."""
+    weights = np.zeros(scores.shape)
+    for place in places:
+        weights[place] += 1 / len(places)
+    for place, weight in less.items():
+        weights[place] += weight
+    return weights
+
+
+def _judged(grid: Grid, folds: list[tuple[int, Array]]) -> Estimate:
+    """Return the mean over fresh seeds of so weighted test errors; one that lacks some is out."""
+    values, squares = [], []
+    for seed, weights in folds:
+        errors = grid.tested[:, :, seed][weights != 0]
+        if np.isfinite(errors).all():
+            values.append(float(weights[weights != 0] @ errors))
+            squares.append(float((weights**2).sum()))
+    if not values:
+        return UNKNOWN
+    variance, freedom = grid.noise()
+    return within(
+        math.fsum(values) / len(values), variance * sum(squares) / len(values) ** 2, freedom
+    )
+
+
+def _rectangle(scores: Array) -> Flags:
+    near = basin(scores)
+    rates, decays = np.nonzero(near)
+    return np.isin(np.arange(len(near)), rates)[:, None] & np.isin(np.arange(near.shape[1]), decays)
+
+
+def _lines(where: Flags) -> int:
+    """Return how many numbers effects of rows and columns are."""
+    return int(np.count_nonzero(where.any(0)) + np.count_nonzero(where.any(1))) - 1
+
+
+def _additive(known: Flags, values: Array) -> Array:
+    """Return what effects of rows and columns leave of values in known places."""
+    rate, decay = np.nonzero(known)
+    effects = np.concatenate([np.eye(known.shape[0])[rate], np.eye(known.shape[1])[decay]], 1)
+    fitted: Array = effects @ np.linalg.lstsq(effects, values, rcond=None)[0]
+    return values - fitted

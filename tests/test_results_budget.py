@@ -1,0 +1,137 @@
+"""The best decay's powers of epochs, data and batch, with the signs that the paper's rule has."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.landscapes import QUADRATIC, Truth, exact, landscape_of, measured, noisy, reseen, runs_of
+from weightdecay.decay import NORMALIZED, TIMESCALE, BudgetExponents
+from weightdecay.records import Run
+from weightdecay.results import Landscape, budget_exponents, landscapes
+
+BUDGET: dict[str, Any] = {"epochs": 16, "data": 4000, "batch": 100}
+WIDE = replace(QUADRATIC, s=0.3, rates=7, decays=11, level=0.01)
+
+
+def landscape(
+    rule: BudgetExponents, *, way: str = "weight_decay", truth: Truth = WIDE, **budget: Any
+) -> Landscape:
+    """Return the landscape of a budget, its best λ moved from BUDGET's by the rule."""
+    budget = BUDGET | budget
+    log = {name: math.log2(budget[name] / BUDGET[name]) for name in BUDGET}
+    moved = -rule.epochs * log["epochs"] - rule.data * log["data"] + rule.batch * log["batch"]
+    updates = budget["data"] * budget["epochs"] // budget["batch"]
+    if way == "normalized_decay":
+        moved += math.log2(updates / 640) / 2
+    truth = replace(truth, centre=(0.0, moved))
+    runs = runs_of(truth, exact(truth.errors()), way=way, **budget)
+    [found] = landscapes(Run(run.config, (replace(run.last, updates=updates),)) for run in runs)
+    return found
+
+
+VARIED: dict[str, tuple[Any, ...]] = {
+    "epochs": (4, 16, 32),
+    "data": (2000, 4000, 8000),
+    "batch": (50, 100, 200),
+}
+
+
+@pytest.mark.parametrize("way", ["weight_decay", "normalized_decay", "l2"])
+@pytest.mark.parametrize("rule", [NORMALIZED, TIMESCALE, BudgetExponents(0.3, -0.2, 0.7)])
+def test_the_exponents_of_a_rule_are_found(way: str, rule: BudgetExponents) -> None:
+    sets = [
+        landscape(rule, way=way, **{name: value})
+        for name, values in VARIED.items()
+        for value in values
+    ]
+    found = budget_exponents(sets)
+    assert {name: one.value for name, one in found.items()} == pytest.approx(
+        {"epochs": rule.epochs, "data": rule.data, "batch": rule.batch}, abs=1e-5
+    )
+
+
+@pytest.mark.parametrize("name", sorted(VARIED))
+def test_what_does_not_vary_alone_has_no_exponent(name: str) -> None:
+    first, *_, last = VARIED[name]
+    pair = [landscape(NORMALIZED, **{name: value}) for value in (first, last)]
+    assert budget_exponents(pair).keys() == {name}
+    other = next(one for one in VARIED if one != name)
+    both = landscape(NORMALIZED, **{name: last, other: VARIED[other][0]})
+    assert budget_exponents([pair[0], both]) == {}
+    assert budget_exponents(pair[:1]) == {}
+
+
+def test_sets_that_differ_otherwise_share_the_slope_and_have_levels_of_their_own() -> None:
+    rule = BudgetExponents(epochs=0.5, data=0, batch=1)
+    crossed = [
+        landscape(rule, epochs=epochs, batch=batch) for epochs in (8, 32) for batch in (50, 200)
+    ]
+    found = budget_exponents(crossed)
+    assert found["epochs"].value == pytest.approx(0.5, abs=1e-5)
+    assert found["batch"].value == pytest.approx(1.0, abs=1e-5)
+
+
+def test_all_the_data_are_as_many_as_an_epoch_shows() -> None:
+    rule = BudgetExponents(epochs=0, data=0.8, batch=0)
+    some, everything = landscape(rule, data=2000), landscape(rule, data=8000)
+    everything = replace(everything, config=replace(everything.config, data=None))
+    assert budget_exponents([some, everything])["data"].value == pytest.approx(0.8, abs=1e-5)
+
+
+@given(order=st.permutations(range(3)))
+def test_the_order_of_landscapes_changes_nothing(order: list[int]) -> None:
+    sets = [landscape(NORMALIZED, epochs=epochs) for epochs in VARIED["epochs"]]
+    one, other = budget_exponents(sets), budget_exponents([sets[place] for place in order])
+    assert other["epochs"].value == pytest.approx(one["epochs"].value)
+
+
+@pytest.mark.parametrize(("epochs", "bound"), [(16 * 2**8, "at least"), (16 // 2**3, None)])
+def test_at_the_grids_edge_there_is_a_bound(epochs: int, bound: str | None) -> None:
+    """With 2^8 times the epochs the best decay leaves the grid below: the power is larger."""
+    rule = BudgetExponents(epochs=1, data=0, batch=0)
+    found = budget_exponents([landscape(rule), landscape(rule, epochs=epochs)])["epochs"]
+    assert found.bound == bound
+    assert found.low - 1e-5 <= 1 <= found.high + 1e-5
+    assert ("lowest of the grid" in found.why) == (bound is not None)
+
+
+def test_where_no_landscape_can_say_there_is_a_reason() -> None:
+    one_seed = [landscape_of(WIDE, exact(WIDE.errors(), 1), epochs=epochs) for epochs in (4, 16)]
+    found = budget_exponents(one_seed)["epochs"]
+    assert found.value is None
+    assert "too few" in found.why
+
+
+def test_the_interval_covers_the_truth() -> None:
+    truths = [Truth(s=0.3, rates=8, decays=8, centre=(0.0, centre)) for centre in (1.0, 0.0, -1.0)]
+    kept = [
+        landscape_of(truth, exact(truth.errors()), epochs=epochs)
+        for truth, epochs in zip(truths, (5, 20, 80), strict=True)
+    ]
+    random = np.random.default_rng(0)
+    covered = []
+    for _ in range(150):
+        sets = [
+            reseen(one, measured(truth.errors(), 3, random))
+            for one, truth in zip(kept, truths, strict=True)
+        ]
+        found = budget_exponents(sets)["epochs"]
+        if found.bound is None and found.value is not None:
+            covered.append(found.low <= 0.5 <= found.high)
+    assert len(covered) > 120
+    assert np.mean(covered) >= 0.9
+
+
+def test_half_a_sweep_does_not_stop_the_others() -> None:
+    whole = [landscape(NORMALIZED, epochs=epochs) for epochs in (4, 16)]
+    runs = runs_of(WIDE, exact(WIDE.errors()), **BUDGET | {"epochs": 32})
+    [begun] = landscapes(runs[:5])
+    found = budget_exponents([*whole, begun])
+    assert found["epochs"].value == pytest.approx(0.5, abs=1e-5)
+    noisy_one = noisy(WIDE, 3, np.random.default_rng(0))
+    assert budget_exponents([noisy_one]) == {}

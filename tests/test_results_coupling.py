@@ -1,0 +1,285 @@
+"""The coupling exponent is what it says, covers the truth, and is silent where it must be."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.landscapes import (
+    QUADRATIC,
+    Truth,
+    coverage,
+    exact,
+    landscape_of,
+    measured,
+    noisy,
+    reseen,
+    runs_of,
+)
+from weightdecay.results import Exponent, Landscape, coupling, landscapes
+from weightdecay.results.grid import grid
+from weightdecay.results.ridge import fresh
+
+SOME = Truth(s=0.5, rates=8, decays=8)
+
+
+def some(seed: int = 0, truth: Truth = SOME) -> Landscape:
+    return noisy(truth, 3, np.random.default_rng(seed))
+
+
+def ends(exponent: Exponent) -> tuple[float, float, float]:
+    assert exponent.value is not None
+    return exponent.value, exponent.low, exponent.high
+
+
+@given(s=st.floats(-1, 1.2), factor=st.sampled_from([2.0, 4.0, 2**0.5, 3.0]))
+def test_without_noise_a_quadratic_basin_gives_its_exponent(s: float, factor: float) -> None:
+    truth = replace(QUADRATIC, s=s, factor=factor, rates=7, decays=11)
+    seen = coupling(landscape_of(truth, exact(truth.errors())))
+    assert seen.exponent.value == pytest.approx(s, abs=1e-6)
+    assert seen.check.value == pytest.approx(s, abs=1e-6)
+    assert seen.line is not None
+    assert seen.line.slope == pytest.approx(-s, abs=1e-6)
+    for point in seen.ridge:
+        assert math.log2(point.decay) + 11 == pytest.approx(
+            -s * (math.log2(point.lr) + 7), abs=1e-6
+        )
+        assert seen.line.intercept + seen.line.slope * math.log2(point.lr) == pytest.approx(
+            math.log2(point.decay), abs=1e-6
+        )
+
+
+def test_basins_may_differ_in_curvature() -> None:
+    truth = replace(QUADRATIC, s=0.3, decays=11)
+    off = np.log2(truth.lambdas)[None, :] + 11 + truth.s * (np.log2(truth.lrs)[:, None] + 7)
+    errors = 0.3 + np.linspace(0.004, 0.012, truth.rates)[:, None] * off**2
+    seen = coupling(landscape_of(truth, exact(errors)))
+    assert seen.exponent.value == pytest.approx(0.3, abs=1e-6)
+    for point in seen.ridge:
+        best = -truth.s * (math.log2(point.lr) + 7) - 11
+        assert math.log2(point.decay) == pytest.approx(best, abs=1e-6)
+
+
+def test_without_noise_a_basin_that_flattens_gives_nearly_its_exponent() -> None:
+    for s in (0.0, 0.5, 1.0):
+        truth = Truth(s=s, rates=9, decays=9)
+        seen = coupling(landscape_of(truth, exact(truth.errors())))
+        assert seen.exponent.value == pytest.approx(s, abs=0.02)
+        assert seen.check.value == pytest.approx(s, abs=0.02)
+
+
+@pytest.mark.parametrize("way", ["weight_decay", "normalized_decay"])
+@pytest.mark.parametrize("seed", range(5))
+def test_torchs_convention_adds_exactly_one(way: str, seed: int) -> None:
+    splits = measured(SOME.errors(), 3, np.random.default_rng(seed))
+    landscape = landscape_of(SOME, splits, way=way)
+    papers, torchs = coupling(landscape), coupling(landscape, convention="torch")
+    for ours, theirs in ((papers.exponent, torchs.exponent), (papers.check, torchs.check)):
+        assert np.subtract(ends(theirs), ends(ours)) == pytest.approx(np.ones(3), abs=1e-9)
+    for point, other in zip(papers.ridge, torchs.ridge, strict=True):
+        assert other.decay == pytest.approx(point.decay / point.lr)
+        assert other.standard_error == pytest.approx(point.standard_error)
+    assert torchs.convention == "torch"
+
+
+def test_torchs_convention_is_no_way_to_state_l2() -> None:
+    landscape = landscape_of(SOME, exact(SOME.errors()), way="l2")
+    with pytest.raises(ValueError, match="must be 'paper' for a landscape of l2, got 'torch'"):
+        coupling(landscape, convention="torch")
+    with pytest.raises(ValueError, match="`convention` must be one of 'paper', 'torch'"):
+        coupling(landscape, convention="tensorflow")
+
+
+def test_the_order_of_runs_changes_no_exponent() -> None:
+    runs = runs_of(SOME, measured(SOME.errors(), 3, np.random.default_rng(0)))
+    [one], [other] = landscapes(runs), landscapes(reversed(runs))
+    assert coupling(one) == coupling(other)
+
+
+def test_a_column_without_decay_changes_no_exponent() -> None:
+    with_zero = some(truth=replace(SOME, zero=True))
+    cells = {place: cell for place, cell in with_zero.cells.items() if cell.decay > 0}
+    without = replace(with_zero, decays=with_zero.decays[1:], cells=cells)
+    assert coupling(with_zero) == coupling(without)
+
+
+@given(rates=st.floats(0.01, 100), decays=st.floats(0.01, 1.0))
+def test_scaling_all_rates_or_all_decays_leaves_the_exponent_alone(
+    rates: float, decays: float
+) -> None:
+    landscape = some()
+    cells = [
+        replace(cell, lr=cell.lr * rates, decay=cell.decay * decays)
+        for cell in landscape.cells.values()
+    ]
+    scaled = replace(
+        landscape,
+        lrs=tuple(lr * rates for lr in landscape.lrs),
+        decays=tuple(decay * decays for decay in landscape.decays),
+        cells={(cell.lr, cell.decay): cell for cell in cells},
+    )
+    assert ends(coupling(scaled).exponent) == pytest.approx(ends(coupling(landscape).exponent))
+
+
+def test_an_effect_of_the_seed_that_all_runs_share_changes_no_exponent() -> None:
+    splits = measured(SOME.errors(), 3, np.random.default_rng(0))
+    effect = np.array([0.01, -0.02, 0.004])
+    one = coupling(landscape_of(SOME, splits))
+    other = coupling(landscape_of(SOME, (splits[0], splits[1] + effect)))
+    assert ends(other.exponent) == pytest.approx(ends(one.exponent))
+
+
+@given(seed=st.integers(0, 2), elsewhere=st.floats(-3, 3))
+def test_seeds_that_chose_the_basin_do_not_estimate_in_it(seed: int, elsewhere: float) -> None:
+    """What a seed's own validation errors say moves the others' windows, and never its own."""
+    chosen, tested = measured(SOME.errors(), 3, np.random.default_rng(0))
+    misled = chosen.copy()
+    misled[:, :, seed] = replace(SOME, s=-1.0, centre=(0.0, elsewhere), lowest=0.05).errors()
+    before, after = (
+        fresh(grid(landscape_of(SOME, (seen, tested)), zero=False)) for seen in (chosen, misled)
+    )
+    same = (before == after).all((0, 1))
+    assert same[seed]
+    assert not same.all()
+
+
+@pytest.mark.parametrize("s", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(("size", "factor", "seeds"), [(7, 2.0, 3), (9, 2.0, 5), (7, 4.0, 4)])
+def test_the_interval_covers_the_truth(s: float, size: int, factor: float, seeds: int) -> None:
+    """Of 500 simulations at s = ½, 150 elsewhere: docs/exponents.md has the whole table."""
+    simulations = 500 if s == 0.5 else 150
+    truth = Truth(s=s, rates=size, decays=size, factor=factor)
+    seen = coverage(truth, seeds, simulations=simulations)
+    assert seen.values >= 0.8 * simulations
+    assert 0.90 <= seen.profile <= 0.985
+    assert 0.88 <= seen.check <= 1
+    assert abs(seen.bias) < seen.spread / 4
+
+
+def test_a_ridges_standard_errors_are_those_of_its_points() -> None:
+    random = np.random.default_rng(0)
+    truth = replace(SOME, decays=9, plateau=np.inf, chance=np.inf)
+    kept = landscape_of(truth, exact(truth.errors()))
+    off = [
+        (math.log2(point.decay) + 11 + truth.s * (math.log2(point.lr) + 7)) / point.standard_error
+        for _ in range(100)
+        for point in coupling(reseen(kept, measured(truth.errors(), 3, random))).ridge
+    ]
+    assert np.mean(off) == pytest.approx(0, abs=0.15)
+    assert np.std(off) == pytest.approx(1, abs=0.2)
+
+
+def test_a_ridge_that_is_not_straight_widens_the_interval() -> None:
+    """However quiet the noise: optima that lie off the line by half a power of two say so."""
+    truth = replace(QUADRATIC, s=0.0, rates=7, decays=11, level=0.0)
+    off = np.where(np.arange(7) % 2, 0.5, -0.5)[:, None]
+    bent = 0.3 + truth.curvature * (np.log2(truth.lambdas)[None, :] + 11 - off) ** 2
+    random = np.random.default_rng(0)
+    for spread in (1e-5, 1e-4):
+        quiet = 0.3 + (bent - 0.3)[..., None] + random.normal(0, spread, (*bent.shape, 3))
+        seen = coupling(landscape_of(truth, (quiet, quiet))).exponent
+        assert 0.15 < seen.high - seen.low < 1
+        assert seen.low < 0 < seen.high
+
+
+def test_a_grid_so_fine_that_a_window_is_wider_has_an_exponent() -> None:
+    truth = replace(QUADRATIC, s=0.5, factor=2**0.125, rates=5, decays=9)
+    seen = coupling(landscape_of(truth, exact(truth.errors())))
+    assert seen.exponent.value == pytest.approx(0.5, abs=1e-6)
+
+
+def test_more_seeds_give_a_narrower_interval() -> None:
+    few, many = (coverage(SOME, seeds, simulations=30).width for seeds in (2, 8))
+    assert many < 0.6 * few
+
+
+@given(
+    s=st.sampled_from([0.0, 0.5, 1.0]),
+    beyond=st.sampled_from([-4.0, 4.0]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_where_the_best_is_at_the_edge_there_is_no_value(
+    s: float, beyond: float, seed: int
+) -> None:
+    landscape = some(seed, Truth(s=s, centre=(0, beyond)))
+    best = min(landscape.cells.values(), key=lambda cell: cell.score)
+    seen = coupling(landscape).exponent
+    if best.decay in (landscape.decays[0], landscape.decays[-1]):
+        assert seen.value is None or seen.bound is not None
+        assert "of the grid" in seen.why
+
+
+@pytest.mark.parametrize(
+    ("s", "beyond", "bound"), [(1.0, -2.6, "at least"), (-1.0, 2.6, "at most")]
+)
+def test_a_bound_holds(s: float, beyond: float, bound: str) -> None:
+    """High rates have their optimum at the edge; what lies beyond makes the line only steeper."""
+    truth = replace(QUADRATIC, s=s, rates=9, decays=9, level=0.0, centre=(0.0, beyond))
+    errors = truth.errors() - 0.002 * np.arange(9)[:, None]  # the best rates are the highest
+    seen = coupling(landscape_of(truth, exact(errors))).exponent
+    assert seen.bound == bound
+    assert seen.value is not None
+    assert abs(seen.value) <= 1
+    assert seen.low <= s <= seen.high
+    assert math.isinf(seen.high - seen.low)
+
+
+def test_where_every_rate_is_at_the_edge_nothing_is_known() -> None:
+    truth = replace(QUADRATIC, s=0.0, centre=(0.0, 9.0))
+    seen = coupling(landscape_of(truth, exact(truth.errors() / 4)))
+    assert seen.exponent.value is None
+    assert seen.line is None
+    assert "highest of the grid" in seen.exponent.why
+
+
+def test_one_seed_is_not_enough() -> None:
+    seen = coupling(noisy(SOME, 1, np.random.default_rng(0)))
+    assert seen.exponent.value is None
+    assert "run at least two" in seen.exponent.why
+
+
+def test_two_rates_make_no_line() -> None:
+    truth = replace(SOME, rates=2)
+    seen = coupling(noisy(truth, 3, np.random.default_rng(0)))
+    assert seen.exponent.value is None
+    assert "2 learning rates" in seen.exponent.why
+
+
+def test_a_flat_landscape_has_no_exponent() -> None:
+    flat = replace(SOME, curvature=0.0, level=0.0)
+    known = [coupling(some(seed, flat)).exponent.value is not None for seed in range(100)]
+    assert np.mean(known) < 0.05
+
+
+def test_a_grid_without_decay_has_no_exponent() -> None:
+    landscape = some(truth=replace(SOME, zero=True))
+    none = {place: cell for place, cell in landscape.cells.items() if cell.decay == 0}
+    seen = coupling(replace(landscape, decays=(0.0,), cells=none))
+    assert seen.exponent.value is None
+
+
+def test_what_diverged_is_not_fitted() -> None:
+    landscape = landscape_of(QUADRATIC, exact(QUADRATIC.errors()))
+    cells = {
+        place: replace(cell, diverged=(0,), tested=(0.9,) * 3, chosen=(0.9,) * 3)
+        if cell.decay == landscape.decays[-1]
+        else cell
+        for place, cell in landscape.cells.items()
+    }
+    seen = coupling(replace(landscape, cells=cells))
+    assert seen.exponent.value == pytest.approx(QUADRATIC.s, abs=1e-6)
+
+
+def test_the_same_landscape_gives_the_same_numbers() -> None:
+    assert coupling(some(4)) == coupling(some(4))
+    assert coupling(some(4)) != coupling(some(5))
+
+
+def test_reseen_errors_are_what_is_fitted() -> None:
+    """The simulations above rest on it."""
+    splits = measured(SOME.errors(), 3, np.random.default_rng(8))
+    kept = landscape_of(SOME, exact(SOME.errors()))
+    assert coupling(reseen(kept, splits)) == coupling(landscape_of(SOME, splits))
