@@ -330,13 +330,13 @@ def test_a_cell_that_kills_its_worker_every_time_is_given_up(tmp_path: Path) -> 
 
 def test_a_worker_killed_while_it_comes_further_is_not_its_cells_fault(tmp_path: Path) -> None:
     made: dict[str, Any] = {"updates": 100, "epoch": 1, "epochs": 1, "loss": 1.0, "error": 1.0}
+    made |= {"multiplier": 1.0, "speed": 1.0, "lanes": 1}
     attempts = iter(range(1, 31))
 
     def script(job: Job) -> list[Message]:
         update = next(attempts)
         if update < 30:
-            how = {"multiplier": 1.0, "speed": 1.0, "lanes": 1}
-            return [Progress(update=update, **made, **how), Died("killed")]
+            return [Progress(update=update, **made), Died("killed")]
         return [finished(job.cells), Ended()]
 
     engine = Scripted(script, workers=1)

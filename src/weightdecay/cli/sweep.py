@@ -62,7 +62,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
 
 def _sweep(options: argparse.Namespace) -> int:
     from weightdecay.cli.sweeping import follow
-    from weightdecay.sweeps.grid import read_study
+    from weightdecay.sweeps.grids import read_study
 
     return follow(read_study(options.study), options, retry=False)
 

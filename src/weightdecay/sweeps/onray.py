@@ -56,6 +56,10 @@ class OnRay:
             checks.whole("workers", workers, at_least=1)
         if device is not None:
             checks.one_of("device", device, ("cpu", "cuda"))
+        self._going: dict[int, _Going] = {}
+        self._idle: list[Any] = []
+        self._ended: list[int] = []
+        self._doubted = False
         self._connected = not ray.is_initialized()
         if self._connected:
             _connect(address or os.environ.get("RAY_ADDRESS") or "local", workers)
@@ -70,10 +74,6 @@ class OnRay:
                 "many workers there are to be."
             )
         self.lanes = local._LANES[self._device]
-        self._going: dict[int, _Going] = {}
-        self._idle: list[Any] = []
-        self._ended: list[int] = []
-        self._doubted = False
 
     def begin(self, job: Job) -> None:
         self._check_ray()
@@ -144,9 +144,11 @@ class OnRay:
         going.placed = True
         if isinstance(message, Ended | Failed | Died):
             del self._going[number]
-            if isinstance(message, Died):
-                self._kill(going.worker)  # what cannot be reached may yet train, and hold its cells
-                self._doubted = True
+            self._doubted |= isinstance(message, Died)
+            if isinstance(message, Died) or not all(g.placed for g in self._going.values()):
+                # What cannot be reached may yet train and hold its cells, and what is idle must not
+                # hold the place that another job waits for.
+                self._kill(going.worker)
             else:
                 self._idle.append(going.worker)
         return message

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weightdecay.records import RunConfig
-from weightdecay.sweeps.grid import LARGEST, grid, read_study
+from weightdecay.sweeps.grids import LARGEST, grid, read_study
 
 BASE: dict[str, Any] = {
     "task": "mnist1d",
@@ -262,6 +262,6 @@ def test_a_study_that_is_no_file_is_said_to_be_none(study: Path) -> None:
 
 
 def test_a_grid_does_not_import_torch() -> None:
-    code = "import sys, weightdecay.sweeps.grid; print('torch' in sys.modules)"
+    code = "import sys, weightdecay.sweeps.grids; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "False"
