@@ -152,7 +152,7 @@ class RunConfig:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the configuration as plain values, for JSON."""
-        return dataclasses.asdict(self)
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

@@ -78,7 +78,9 @@ class Stacked(Lanes):
         self._real, even = len(configs), _evenness(model_of(configs[0], task))
         self._twins = max(2, -(-self._real // even) * even) - self._real
         super().__init__([*configs, *[configs[0]] * self._twins], task, device)
-        models = [model_of(config, task) for config in self.configs]
+        seeds = {config.seed: config for config in self.configs}
+        started = {seed: model_of(config, task) for seed, config in seeds.items()}
+        models = [started[config.seed] for config in self.configs]  # only seeds tell them apart
         self._model = models[0]
         self._learn_names(self._model)
         self._shapes = {name: param.shape for name, param in self._model.named_parameters()}

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
 from typing import TypeAlias
@@ -17,7 +18,7 @@ from weightdecay.records import Notice, Progress, RunConfig
 from weightdecay.sweeps.engine import Died, Ended, Engine, Failed, Finished, Job, Message
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.planning import Pack, halves, packs
-from weightdecay.sweeps.standing import Standing, standing
+from weightdecay.sweeps.standing import Standing, Tally
 from weightdecay.sweeps.store import Claims, Failure, Store, Writer
 
 #: Deaths of its worker, without having come further, after which a pack is halved, or a cell given
@@ -106,7 +107,8 @@ class _Coordinator:
         cells: dict[str, RunConfig],
     ) -> None:
         self._store, self._writer, self._claims, self._engine = store, writer, claims, engine
-        self._cells = cells
+        self._cells, self._tally = cells, Tally(cells)
+        self._idle = list(range(engine.workers))  # a heap: the first of them goes first
         self._numbers = count(1)
         self._going: dict[int, _Going] = {}
         self._left: deque[Pack] = deque()
@@ -146,15 +148,11 @@ class _Coordinator:
         self._left += packs(cells, workers=self._engine.workers, lanes=self._engine.lanes)
 
     def _begin_jobs(self) -> Iterator[SweepEvent]:
-        busy = {going.worker for going in self._going.values()}
-        for worker in range(self._engine.workers):
-            while worker not in busy and self._left:
-                pack = self._claimed(self._left.popleft())
-                if not pack:
-                    continue
-                number = next(self._numbers)
+        while self._idle and self._left:
+            pack = self._claimed(self._left.popleft())
+            if pack:
+                number, worker = next(self._numbers), heappop(self._idle)
                 self._going[number] = _Going(worker, pack)
-                busy.add(worker)
                 self._engine.begin(Job(number, pack, self._store.checkpoints))
                 yield Working(worker, len(pack), None)
 
@@ -191,7 +189,6 @@ class _Coordinator:
         ]
         if runs:
             self._writer.results(runs)
-            self._store.refresh()
             names = [run.config.identity for run, _ in runs]
             self._store.forget_checkpoints(names)
             for name in names:
@@ -215,6 +212,7 @@ class _Coordinator:
                     yield message
             case Ended() | Failed() | Died():
                 del self._going[number]
+                heappush(self._idle, going.worker)
                 yield Idle(going.worker)
                 yield from self._ended(going, message)
 
@@ -243,7 +241,6 @@ class _Coordinator:
         elif give_up and len(pack) == 1:
             failure = Failure(pack[0].identity, reason, trace)
             self._writer.failure(failure)
-            self._store.refresh()
             yield CellFailed(pack[0], failure)
             yield self._standing()
         else:
@@ -260,5 +257,7 @@ class _Coordinator:
 
     def _standing(self) -> Standing:
         self._counted_at = time.monotonic()
-        running = [c.identity for going in self._going.values() for c in going.pack]
-        return standing(self._cells, self._store.ledger, running, self._engine.workers)
+        running = sum(len(going.pack) for going in self._going.values())
+        return self._tally.standing(
+            self._store.ledger, running=running, workers=self._engine.workers
+        )

@@ -11,6 +11,7 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import IO
 
+from weightdecay import checks
 from weightdecay.sweeps.engine import Died, Ended, Failed, Job, Message
 
 # Lanes a job: beyond these they are hardly faster, and more is lost with one.
@@ -24,7 +25,9 @@ class Local:
     def __init__(self, workers: int | None = None, device: str | None = None) -> None:
         gpus = 0 if device not in (None, "cuda") else _gpus()
         places = [f"cuda:{n}" for n in range(gpus)] or [device or "cpu"]
-        count = workers or (gpus or (1 if device else _cores()))
+        if workers is not None:
+            checks.whole("workers", workers, at_least=1)
+        count = workers or gpus or (_cores() if places == ["cpu"] else 1)
         self.workers = count
         self.lanes = _LANES.get(places[0].partition(":")[0], 16)
         self._places = [places[n % len(places)] for n in range(count)]

@@ -35,6 +35,7 @@ except ImportError:
 
 # Seconds within which a cluster answers, and letters of what Ray says of a death.
 _REACHED_WITHIN, _LONGEST = 10.0, 1000
+_PREFIX = "The actor died unexpectedly before finishing this task."
 
 
 class OnRay:
@@ -260,9 +261,6 @@ def _why(said: str) -> str:
     words = _one_line(re.split(r" If the process was killed", telling)[0])
     where = f" at {at[1]}" if at else ""
     return f"Its worker{where} is gone. Ray says: {words[:_LONGEST] or 'nothing'}"
-
-
-_PREFIX = "The actor died unexpectedly before finishing this task."
 
 
 def _one_line(text: str) -> str:

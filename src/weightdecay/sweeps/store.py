@@ -2,7 +2,7 @@
 
     plan.jsonl         the cells that were asked for last
     log/000001.jsonl   what one writer found out, line by line; nobody appends to another's file
-    claims             an empty file: a cell that is being trained is a locked byte of it
+    claims/            empty files: a cell that is being trained is a locked byte of one of them
     runs/<cell>/       checkpoints of cells that are being trained
 
 A line of the log is a result, a timing, a failure, or the writer's first: how many workers it has.
@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import IO, Any
@@ -25,6 +25,9 @@ from weightdecay import files
 from weightdecay.records import SEMANTICS, Record, Run, RunConfig
 
 _NAMES = re.compile(r"\d{6,}\.jsonl")
+# How a result of ours begins and ends.
+_RUN = re.compile(rb'\{"result": \{"run": "([0-9a-f]{20})", ')
+_END = re.compile(rb"(?:\[|, )(true|false)\]\}\}\}\n$")
 _COLUMNS = [f.name for f in fields(Record) if f.name != "run"]
 
 
@@ -106,15 +109,26 @@ class Store:
                 "in it: `weightdecay sweep STUDY --out FOLDER` writes it anew."
             ) from error
 
-    def refresh(self) -> Ledger:
-        """Read what was written since the last time, by anyone."""
-        for path in self._logs():
-            for kind, value in self._lines(path):
+    def refresh(self, *, brief: bool = False) -> Ledger:
+        """Read what was written since the last time, by anyone.
+
+        To count results it is enough to look at the ends of their lines (`brief`); who is to train
+        what is missing reads them whole.
+        """
+        grown = [path for path, size in self._sizes() if size != self._offsets.get(path, 0)]
+        for path in sorted(grown):
+            for kind, value in self._lines(path, brief=brief):
                 try:
                     self.ledger.note(path.name, kind, value)
                 except (AttributeError, IndexError, KeyError, TypeError, ValueError):
                     self.ledger.damage.append(f"A line of {path.name} is of no use, and left out.")
         return self.ledger
+
+    def wrote(self, path: Path, size: int, lines: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        """Take in lines of one's own, which need not be read again."""
+        for kind, value in lines:
+            self.ledger.note(path.name, kind, value)
+        self._offsets[path] = size
 
     def runs(self) -> list[Run]:
         """Return the finished runs, in the order of their names; of several the first counts."""
@@ -137,33 +151,40 @@ class Store:
             yield _line("result", _as_result(run))
 
     def _logs(self) -> list[Path]:
-        names = self.folder.glob("log/*.jsonl")
-        return sorted(path for path in names if _NAMES.fullmatch(path.name))
+        return sorted(path for path, _ in self._sizes())
 
-    def _lines(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the whole lines that were added to a file."""
+    def _sizes(self) -> Iterator[tuple[Path, int]]:
+        """Yield the files of the log, and how long they are."""
+        folder = self.folder / "log"
+        with suppress(FileNotFoundError), os.scandir(folder) as found:
+            for entry in found:
+                if _NAMES.fullmatch(entry.name):
+                    yield folder / entry.name, entry.stat().st_size
+
+    def _lines(self, path: Path, *, brief: bool = False) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the whole lines that were added to a file; of results, if `brief`, what counts."""
         offset = self._offsets.get(path, 0)
+        torn = False
         with path.open("rb") as file:
             file.seek(offset)
-            added = file.read()
-        whole, _, torn = added.rpartition(b"\n")
-        self._offsets[path] = offset + len(added) - len(torn)
+            for number, line in enumerate(file, 1):
+                torn = not line.endswith(b"\n")
+                if torn:
+                    break
+                self._offsets[path] = self._offsets.get(path, 0) + len(line)
+                found = (_brief(line) if brief else None) or _parsed(line)
+                if found is None:
+                    where = f"{path.name}, line {number}" + (" of the new ones" if offset else "")
+                    self.ledger.damage.append(f"{where}, cannot be read, and is left out.")
+                else:
+                    yield found
         if torn and not _is_locked(path):
             said = f"The last line of {path.name} is torn, and left out."
             self.ledger.damage += [] if said in self.ledger.damage else [said]
-        for number, line in enumerate(whole.splitlines() if whole else [], 1):
-            try:
-                [(kind, value)] = json.loads(line).items()
-                value["run" if kind != "writer" else "workers"]
-            except (AttributeError, KeyError, TypeError, ValueError):
-                where = f"{path.name}, line {number}" + (" of the new ones" if offset else "")
-                self.ledger.damage.append(f"{where}, cannot be read, and is left out.")
-                continue
-            yield kind, value
 
     def alive(self) -> int:
         """Return the number of workers of all sweeps that are at work in the folder now."""
-        self.refresh()
+        self.refresh(brief=True)
         return sum(
             self.ledger.workers.get(path.name, 0) for path in self._logs() if _is_locked(path)
         )
@@ -182,20 +203,21 @@ class Store:
                 number += 1
         with file:
             files.lock(file, wait=True)
-            writer = Writer(path, file)
+            writer = Writer(path, file, self)
             writer.write([("writer", {"workers": workers})])
             yield writer
 
     @contextmanager
     def claiming(self) -> Iterator["Claims"]:
         """Give what cells are claimed with; all claims end with it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "claims").open("ab+") as file:
-            yield Claims(file)
+        folder = self.folder / "claims"
+        folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as held:
+            yield Claims(folder, held)
 
     def running(self, cells: Iterable[str]) -> list[str]:
         """Return those cells that somebody is training now."""
-        if not (self.folder / "claims").is_file():
+        if not (self.folder / "claims").is_dir():
             return []
         with self.claiming() as claims:
             return [run for run in cells if not claims.is_free(run)]
@@ -203,7 +225,8 @@ class Store:
     def forget_checkpoints(self, runs: Iterable[str]) -> None:
         """Remove the checkpoints of cells that are recorded."""
         for run in runs:
-            shutil.rmtree(self.checkpoints / run, ignore_errors=True)
+            if (self.checkpoints / run).exists():
+                shutil.rmtree(self.checkpoints / run, ignore_errors=True)
 
     def merge(self, other: "Store") -> int:
         """Take over results that another folder has and this one has not; return their number."""
@@ -225,8 +248,8 @@ class Store:
 class Writer:
     """One file of the log. What it has written is on the disk, or was never there."""
 
-    def __init__(self, path: Path, file: IO[bytes]) -> None:
-        self._path, self._file = path, file
+    def __init__(self, path: Path, file: IO[bytes], store: Store) -> None:
+        self._path, self._file, self._store = path, file, store
         self._size = 0
 
     def results(self, runs: Iterable[tuple[Run, Cost]]) -> None:
@@ -242,6 +265,7 @@ class Writer:
 
     def write(self, lines: Iterable[tuple[str, dict[str, Any]]]) -> None:
         """Append lines; what could be written in part only is taken back."""
+        lines = list(lines)
         text = b"".join(_line(kind, value).encode() + b"\n" for kind, value in lines)
         try:
             rest = memoryview(text)
@@ -253,6 +277,7 @@ class Writer:
             self._file.seek(self._size)
             raise
         self._size += len(text)
+        self._store.wrote(self._path, self._size, lines)
         if not self._path.exists():
             raise FileNotFoundError(
                 f"{self._path} must stay while the sweep runs, and was deleted: what is recorded "
@@ -261,18 +286,28 @@ class Writer:
 
 
 class Claims:
-    """Cells that this process trains and no other does: locked bytes of one file."""
+    """Cells that this process trains and no other does: locked bytes of a few files."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+    def __init__(self, folder: Path, held: ExitStack) -> None:
+        self._folder, self._held = folder, held
+        self._files: dict[str, IO[bytes]] = {}
 
     def take(self, run: str) -> bool:
         """Claim a cell, unless somebody else has it."""
-        return files.lock_byte(self._file, _byte(run), held=True)
+        return files.lock_byte(self._file(run), _byte(run), held=True)
 
     def free(self, run: str) -> None:
         """Let a cell go."""
-        files.lock_byte(self._file, _byte(run), held=False)
+        files.lock_byte(self._file(run), _byte(run), held=False)
+
+    def _file(self, run: str) -> IO[bytes]:
+        """Return the file that has a cell's byte: the system looks through all locks of a file."""
+        name = run[-2:]
+        if name not in self._files:
+            self._files[name] = self._held.enter_context(
+                (self._folder / name).open("ab+", buffering=0)
+            )
+        return self._files[name]
 
     def is_free(self, run: str) -> bool:
         """Whether nobody else has a cell."""
@@ -280,6 +315,24 @@ class Claims:
         if free:
             self.free(run)
         return free
+
+
+def _parsed(line: bytes) -> tuple[str, dict[str, Any]] | None:
+    """Return a line's kind and what it says; None where it cannot be read."""
+    try:
+        [(kind, value)] = json.loads(line).items()
+        value["run" if kind != "writer" else "workers"]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    return kind, value
+
+
+def _brief(line: bytes) -> tuple[str, dict[str, Any]] | None:
+    """Return of a result the name, and whether it diverged: a line of ours has them at its ends."""
+    run, end = _RUN.match(line), _END.search(line, max(0, len(line) - 32))
+    if run is None or end is None:
+        return None
+    return "result", {"run": run[1].decode(), "records": {"diverged": [end[1] == b"true"]}}
 
 
 def _byte(run: str) -> int:

@@ -1,0 +1,144 @@
+"""A thousand workers and a hundred thousand cells, made small: what holds must hold at any size."""
+
+import gc
+import json
+import random
+import subprocess
+import sys
+import tracemalloc
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.simulated import ENVIRONMENT, Law, Simulated, cells
+from weightdecay.records import RunConfig
+from weightdecay.sweeps.coordinator import CellFailed, SweepEvent, sweep
+from weightdecay.sweeps.standing import Standing, Tally, standing
+from weightdecay.sweeps.store import Cost, Ledger, Store
+
+
+def swept(configs: list[RunConfig], folder: Path, engine: Simulated) -> list[SweepEvent]:
+    with engine.clock():
+        return list(sweep(configs, folder=folder, engine=engine))
+
+
+def test_of_many_cells_on_many_workers_each_is_recorded_once_as_it_was_found(
+    tmp_path: Path,
+) -> None:
+    law = Law(seconds=1, failing=0.005, diverging=0.1, dying=0.05, seed=3)
+    configs, engine = cells(2000, epochs=3), Simulated(50, 16, law)
+    events = swept(configs, tmp_path, engine)
+    bad = {config.identity for config in configs if law.fails(config)}
+    assert bad
+    assert engine.measured.deaths
+    assert {event.config.identity for event in events if isinstance(event, CellFailed)} == bad
+    found = {run.config.identity: run for run in Store(tmp_path).runs()}
+    assert found == {c.identity: law.run(c) for c in configs if c.identity not in bad}
+    [log] = tmp_path.glob("log/*.jsonl")
+    lines = [json.loads(line) for line in log.read_bytes().splitlines()]
+    ends = Counter(
+        value["run"] for line in lines for kind, value in line.items() if kind not in _OTHER
+    )
+    assert set(ends.values()) == {1}
+    last = events[-1]
+    assert isinstance(last, Standing)
+    assert (last.done, last.failed, last.left) == (2000 - len(bad), len(bad), 0)
+    assert last.diverged == sum(run.diverged for run in found.values()) > 0
+
+
+_OTHER = ("writer", "timing")
+
+
+def test_a_worker_that_is_free_does_not_wait_while_there_is_something_to_do(
+    tmp_path: Path,
+) -> None:
+    silent = Law(seconds=5, spread=0, failing=0, dying=0, diverging=0, progress=1e9)
+    engine = Simulated(50, 4, silent)  # all are free at once, and then nobody says anything
+    swept(cells(1000, epochs=1), tmp_path, engine)
+    ideal = 1000 * silent.seconds / engine.workers
+    assert ideal < engine.measured.simulated < ideal + engine.measured.busy + 1e-6
+
+
+def test_finished_cells_take_hardly_any_memory(tmp_path: Path) -> None:
+    engine = Simulated(4, 8, Law(seconds=0.1, failing=0, dying=0))
+    at: dict[int, int] = {}
+    tracemalloc.start()
+    try:
+        with engine.clock():
+            for event in sweep(cells(480), folder=tmp_path, engine=engine):
+                if isinstance(event, Standing) and (100 < event.done < 200 or not event.left):
+                    gc.collect()
+                    at[event.done] = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    early, late = min(at), max(at)
+    assert late - early > 250
+    assert (at[late] - at[early]) / (late - early) < 600  # bytes; its records would be thousands
+
+
+_ASK = """
+import sys
+from weightdecay.sweeps.standing import of_folder
+standing, failures, damage = of_folder(sys.argv[1])
+print(standing.planned, standing.done, standing.diverged, standing.failed, damage)
+assert "torch" not in sys.modules
+"""
+
+
+def test_ten_thousand_cells_are_counted_without_torch(tmp_path: Path) -> None:
+    law = Law(diverging=0.5)
+    configs = cells(10_000, epochs=2)
+    runs = [law.run(config) for config in configs]
+    store = Store(tmp_path)
+    store.ask_for({config.identity: config for config in configs})
+    with store.writing(workers=1) as writer:
+        writer.results((run, Cost(run.config.identity, 1.0, 1, ENVIRONMENT)) for run in runs)
+    answer = subprocess.run(
+        [sys.executable, "-c", _ASK, str(tmp_path)], check=True, capture_output=True, text=True
+    )
+    diverged = sum(run.diverged for run in runs)
+    assert answer.stdout.split() == ["10000", "10000", str(diverged), "0", "[]"]
+    assert 0 < diverged < 10_000
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_counting_as_the_log_grows_comes_to_the_same_as_counting_it_all(seed: int) -> None:
+    draw = random.Random(seed)
+    long, short = cells(30, epochs=27), cells(30, epochs=3)
+    plan = {config.identity: config for config in long + short}
+    strangers = [config.identity for config in cells(10, epochs=5)]
+    ledger, tally = Ledger(), Tally(plan)
+    for _ in range(300):
+        run = draw.choice([*plan, *strangers])
+        kind = draw.choice(["result", "timing", "failure"])
+        said: dict[str, dict[str, Any]] = {
+            "result": {"records": {"diverged": [draw.random() < 0.5]}},
+            "timing": {"seconds": draw.random()},
+            "failure": {"reason": "", "trace": ""},
+        }
+        if kind != "timing" or run in ledger.diverged:  # the result comes first
+            ledger.note("000001.jsonl", kind, {"run": run, **said[kind]})
+        counted = tally.standing(ledger, running=2, workers=3)
+        anew = standing(plan, ledger, ["one", "other"], 3)
+        assert counted.seconds_left == pytest.approx(anew.seconds_left)
+        done = [run for run in plan if run in ledger.diverged]
+        assert counted.done == anew.done == len(done)
+        assert counted.diverged == anew.diverged == sum(ledger.diverged[run] for run in done)
+        assert counted.failed == anew.failed == sum(run in ledger.failures for run in plan)
+        assert (counted.planned, counted.running, counted.workers) == (60, 2, 3)
+
+
+def test_what_is_left_is_estimated_by_what_cells_like_it_have_cost() -> None:
+    quick, slow = cells(4, epochs=10), cells(4, epochs=27)
+    slow = [RunConfig(**config.as_dict() | {"batch": 32}) for config in slow]
+    ledger = Ledger()
+    tally = Tally({config.identity: config for config in quick + slow})
+    assert tally.standing(ledger, running=0, workers=2).seconds_left is None
+    for config, seconds in ((quick[0], 10.0), (slow[0], 270.0)):
+        ledger.note("", "result", {"run": config.identity, "records": {"diverged": [False]}})
+        ledger.note("", "timing", {"run": config.identity, "seconds": seconds})
+    ledger.note("", "failure", {"run": quick[1].identity, "reason": ""})
+    left = 2 * 10 * 1.0 + 3 * 27 * 10.0
+    assert tally.standing(ledger, running=0, workers=2).seconds_left == pytest.approx(left / 2)
