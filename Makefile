@@ -3,7 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: check test lint format clean
+.PHONY: reproduce check test lint format book clean
+
+reproduce: $(READY)
+	$(BIN)/weightdecay reproduce figure-2
 
 check: lint test
 
@@ -15,6 +18,10 @@ lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Judges the committed results again, and writes what README and docs/reproduction.md say of them.
+book: $(READY)
+	$(BIN)/weightdecay book results --page docs/reproduction.md --readme README.md
 
 format: $(READY)
 	$(BIN)/ruff format

@@ -63,6 +63,21 @@ def lanes_table(found: list[dict[str, Any]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def sweeps_table(found: list[dict[str, Any]]) -> str:
+    """Return configurations an hour as a Markdown table: a row a way, compared a core."""
+    a_core = {row["way"]: row["an_hour"] / row["cores"] for row in found}
+    rivals = [name for name in ("plain loop", "Ray Tune") if name in a_core]
+    head = ["", "cells", "seconds", "cores", "an hour", "an hour and core"]
+    head += [f"× {name}" for name in rivals]
+    lines = [head, ["---"] * len(head)]
+    for row in found:
+        speed = a_core[row["way"]]
+        line = [row["way"], str(row["cells"]), f"{row['seconds']:.0f}", str(row["cores"])]
+        line += [f"{row['an_hour']:,.0f}", f"{speed:,.0f}"]
+        lines.append([*line, *(f"{speed / a_core[name]:.1f}" for name in rivals)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def _cell(row: dict[str, Any] | None) -> str:
     if row is None or "wall_ms" not in row:
         return "–"
@@ -120,6 +135,7 @@ def main() -> None:
     tables = {device: table(rows(f"step-{device}.jsonl")) for device in ("h200", "cpu")}
     for device in ("h200", "cpu"):
         tables[f"lanes-{device}"] = lanes_table(rows(f"lanes-{device}.jsonl"))
+        tables[f"sweeps-{device}"] = sweeps_table(rows(f"sweeps-{device}.jsonl"))
     for name, made in tables.items():
         mark = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
         text = re.sub(mark, lambda m, made=made: m[1] + made + m[2], text, flags=re.DOTALL)

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from weightdecay.look import (
     AXES,
+    INK,
     NAMES,
+    OUTCOMES,
+    PAPER,
     STROKES,
     interval,
     luminance,
@@ -175,6 +178,13 @@ def test_an_error_is_written_in_percent() -> None:
     assert percent(0.5, digits=0) == "50\N{NO-BREAK SPACE}%"
     assert percent(math.nan) == "–"
     assert number(-1.234, digits=1) == "−1.2"
+
+
+def test_an_outcome_can_be_read_on_white_and_on_ink_and_told_by_its_shape() -> None:
+    assert len({shape for shape, _, _ in OUTCOMES.values()}) == len(OUTCOMES)
+    for _, on_white, on_ink in OUTCOMES.values():
+        assert (luminance(PAPER) + 0.05) / (luminance(on_white) + 0.05) >= 4.5
+        assert (luminance(on_ink) + 0.05) / (luminance(INK) + 0.05) >= 4.5
 
 
 def _seen(

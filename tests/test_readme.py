@@ -10,6 +10,7 @@ import torch
 
 import weightdecay
 from weightdecay.cli import main
+from weightdecay.sweeps import read_study
 
 TEXT = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", TEXT, flags=re.DOTALL)
@@ -69,3 +70,28 @@ def test_a_solution_is_used_as_the_docs_say(
     records = list(weightdecay.train(names["config"], folder="runs"))
     [last] = [e for e in records if isinstance(e, weightdecay.Record) and e.epoch == 2]
     assert capsys.readouterr().out == f"tensor({last.test_error:.4f})\n"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/sweeps.md"])
+def test_the_study_that_is_shown_has_as_many_cells_as_is_said(page: str, tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / page).read_text(encoding="utf-8")
+    [study] = re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)
+    (tmp_path / "study.toml").write_text(study)
+    assert len(read_study(tmp_path / "study.toml")) == 300
+    assert " 300" in text
+
+
+def test_a_sweep_runs_as_the_docs_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile(block, "sweeps.md", "exec"), names)
+    runs = weightdecay.Store("landscape").runs()
+    assert len(runs) == len(names["cells"]) == 12
+    best = names["best"]
+    assert best.last.validation_error == min(run.last.validation_error for run in runs)
+    said = f"{best.config.algorithm} {best.config.lr} {best.last.test_error}\n"
+    assert capsys.readouterr().out == said

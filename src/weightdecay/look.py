@@ -74,6 +74,12 @@ AXES = {
     "l2": ("L₂ factor", "λ"),
 }
 assert set(AXES) == set(DECAYS)
+#: What became of a claim: a shape for whoever sees no colour, and a colour on white and one on ink.
+OUTCOMES = {
+    "held": ("●", "#14704f", "#62c79c"),
+    "not held": ("○", "#ad3c08", "#f0965e"),
+    "not decided": ("◐", "#5c5a70", "#b3b1c6"),
+}
 
 
 class Measured(Protocol):

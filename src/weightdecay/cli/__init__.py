@@ -4,17 +4,18 @@ A command imports what trains only when it is run: torch takes seconds to come.
 """
 
 import argparse
+import os
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
 from weightdecay import __version__
-from weightdecay.cli import convert, data, run, sweep
+from weightdecay.cli import convert, data, reproduce, run, sweep
 from weightdecay.cli.reading import as_options
 
 _HERE = Path(__file__).parents[1]
-_MISTAKES = (OSError, RuntimeError, TypeError, ValueError)
+_MISTAKES = (ImportError, OSError, RuntimeError, TypeError, ValueError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"weightdecay {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for command in (convert, data, run, sweep):
+    for command in (convert, data, run, sweep, reproduce):
         command.add(commands)
     options = parser.parse_args(arguments)
     try:
@@ -32,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("weightdecay: stopped.", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        return _unheard()
     except _MISTAKES as error:
         if not _explains_itself(error):
             raise
@@ -48,6 +51,13 @@ def _explains_itself(error: Exception) -> bool:
     """
     raised_in = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
     return isinstance(error, OSError) or raised_in.is_relative_to(_HERE)
+
+
+def _unheard() -> int:
+    """End without a word, as `head` expects of what it has read enough of."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())  # or Python would complain when it flushes at the end
+    return 141  # 128 and the signal's number, as a shell has it
 
 
 def script() -> None:

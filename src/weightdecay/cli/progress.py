@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import shutil
 import sys
 import time
@@ -12,6 +13,7 @@ from typing import Self
 #: Seconds between drawings on a terminal, and between lines in a log.
 REDRAWN_EVERY, LOGGED_EVERY = 0.1, 30.0
 _WIDEST, _NARROWEST = 30, 5
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 class Bars:
@@ -23,6 +25,7 @@ class Bars:
     def __init__(self) -> None:
         self._redraws = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._drawn: list[str] = []
+        self._width = 0
         self._at = -REDRAWN_EVERY if self._redraws else time.monotonic()
 
     def draw_all(self, lines: Sequence[tuple[float | None, str]]) -> None:
@@ -33,8 +36,8 @@ class Bars:
         self._at = now
         if self._redraws:
             columns, rows = shutil.get_terminal_size()
-            shown = lines[: max(1, rows - 1)]  # what has scrolled away cannot be drawn over
-            self._put([_beside(share, text, columns - 1) for share, text in shown])
+            self._width = columns - len("^C") - 1  # which a terminal writes where the cursor is
+            self._put(_fitted(lines, self._width, max(1, rows - 1)))
         else:
             print(lines[0][1], file=sys.stderr, flush=True)
 
@@ -49,7 +52,7 @@ class Bars:
         if not lines and not self._drawn:
             return
         up = f"\x1b[{len(self._drawn) - 1}A" if len(self._drawn) > 1 else ""
-        blank = "\n".join(" " * len(line) for line in self._drawn)
+        blank = "\n".join([" " * (self._width + len("^C"))] * len(self._drawn))
         text = "\n".join(lines)
         print(f"\r{up}{blank}\r{up}{text}", end="", file=sys.stderr, flush=True)
         self._drawn = lines
@@ -74,11 +77,24 @@ class Bar(Bars):
         self.draw_all([(share, text)])
 
 
-def _beside(share: float | None, text: str, width: int) -> str:
-    """Return a text with as long a bar before it as there is room for."""
-    cells = min(_WIDEST, width - len(text) - len("[]  "))
+def _fitted(lines: Sequence[tuple[float | None, str]], width: int, height: int) -> list[str]:
+    """Return as many lines as fit: what has scrolled away cannot be drawn over.
+
+    Bars are equally long, and as long as there is room for beside the longest of their texts. What
+    would move the cursor, as in a reason of several lines, becomes a space.
+    """
+    lines = [(share, _CONTROLS.sub(" ", text)) for share, text in lines]
+    if len(lines) > height > 1:
+        lines = [*lines[: height - 1], (None, f"… and {len(lines) - height + 1} more")]
+    longest = max((len(text) for share, text in lines if share is not None), default=0)
+    cells = min(_WIDEST, width - longest - len("[]  "))
+    return [_beside(share, text, cells)[:width] for share, text in lines[:height]]
+
+
+def _beside(share: float | None, text: str, cells: int) -> str:
+    """Return a text with a bar before it, where there is a share and room for one."""
     if share is None or cells < _NARROWEST:
-        return text[:width]
+        return text
     done = min(cells, int(share * cells))
     return f"[{'=' * done}{' ' * (cells - done)}]  {text}"
 

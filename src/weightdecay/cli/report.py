@@ -23,6 +23,17 @@ def line(progress: Progress) -> str:
     return "  ".join(parts)
 
 
+def brief(progress: Progress) -> str:
+    """Return as much of it as fits beside a worker's name, each word where it was before."""
+    epochs = str(progress.epochs)
+    parts = [
+        f"epoch {progress.epoch:>{len(epochs)}}/{epochs}",
+        f"error {progress.error:5.1%}",
+        f"{duration(progress.seconds_left)} left",
+    ]
+    return "  ".join(parts)
+
+
 def of_records(records: Sequence[Record]) -> str:
     """Return a table of a run's epochs, evenly chosen where they are many."""
     count = min(_ROWS, len(records))

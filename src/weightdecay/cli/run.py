@@ -85,11 +85,11 @@ def add(commands: Commands) -> None:
     parser.set_defaults(command=_run)
 
 
-def command_of(config: Mapping[str, Any]) -> str:
+def command_of(config: Mapping[str, Any], *, device: str | None = None) -> str:
     """Return the command that trains a configuration, given as plain values."""
     words = [
         f"{option(name)} {shlex.quote(str(value))}"
-        for name, value in config.items()
+        for name, value in (*config.items(), ("device", device))
         if value is not None
     ]
     return " ".join(["weightdecay run", *words])

@@ -24,8 +24,22 @@ def line(standing: Standing) -> str:
     return " · ".join(parts)
 
 
-def lines(folder: Path) -> list[str]:
-    """Return all there is to say of a folder's sweep."""
+def short_line(standing: Standing) -> str:
+    """Return what there is room for beside a bar."""
+    parts = [f"{standing.done} of {standing.planned} done", f"{standing.running} running"]
+    parts += [f"{standing.diverged} diverged"] * bool(standing.diverged)
+    parts += [f"{standing.failed} failed"] * bool(standing.failed)
+    left = standing.seconds_left
+    return " · ".join([*parts, f"time left {'unknown' if left is None else duration(left)}"])
+
+
+def share(standing: Standing) -> float:
+    """Return the share of the cells about which no more can be done."""
+    return (standing.done + standing.failed) / standing.planned
+
+
+def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[str]]:
+    """Return how a folder's sweep stands, and all there is to say of it."""
     counted, failures, damage = of_folder(folder)
     told = [line(counted), *damage]
     if counted.left and not counted.running:
@@ -34,13 +48,16 @@ def lines(folder: Path) -> list[str]:
     for config, failure in failures:
         reasons.setdefault(failure.reason, []).append(config)
     for reason, configs in reasons.items():
-        cells = f"{len(configs)} cells" if len(configs) > 1 else "a cell"
-        told += [f"Failed, {cells}: {reason}", f"  alone: {command_of(configs[0])}"]
+        told.append(f"Failed, {cells(len(configs))}: {reason}")
+        shown = configs if every_failure else configs[:1]
+        told += [f"  alone: {command_of(config)}" for config in shown]
+        if len(configs) > len(shown):
+            told.append(f"  and {len(configs) - 1} more, which --failures names")
     if failures:
         told.append(f"`weightdecay retry {folder}` tries again.")
-    return told
+    return counted, told
 
 
-def is_over(folder: Path) -> bool:
-    """Whether nothing is left to be trained."""
-    return of_folder(folder)[0].left == 0
+def cells(count: int) -> str:
+    """Return 1 cell, 2 cells."""
+    return f"{count} cell{'s' * (count != 1)}"

@@ -1,9 +1,11 @@
 """`weightdecay sweep` and what belongs to it: retry, status, watch, merge and export."""
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
+from weightdecay import checks
 from weightdecay.cli.reading import Commands, whole
 
 
@@ -20,12 +22,13 @@ def add(commands: Commands) -> None:
     sweep.add_argument(
         "--out", dest="folder", type=Path, required=True, metavar="FOLDER", help="where it is kept"
     )
-    _add_engine(sweep)
+    add_engine(sweep)
     sweep.set_defaults(command=_sweep)
 
     retry = _of_folder(commands, "retry", "train again what failed", _retry)
-    _add_engine(retry)
-    _of_folder(commands, "status", "say how a sweep stands", _status)
+    add_engine(retry)
+    status = _of_folder(commands, "status", "say how a sweep stands", _status)
+    status.add_argument("--failures", action="store_true", help="name every cell that failed")
     watch = _of_folder(commands, "watch", "keep a sweep's standing on the screen", _watch)
     watch.add_argument(
         "--every", type=float, default=1.0, metavar="S", help="seconds between looks (default 1)"
@@ -45,7 +48,8 @@ def _of_folder(
     return parser
 
 
-def _add_engine(parser: argparse.ArgumentParser) -> None:
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where packs are trained."""
     where = parser.add_argument_group("where")
     where.add_argument(
         "--on",
@@ -54,7 +58,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         help="processes on this machine, a Ray cluster, or this process (default local)",
     )
     where.add_argument(
-        "--workers", type=whole, metavar="N", help="packs at a time (default a core each, or GPU)"
+        "--workers", type=whole, metavar="N", help="packs at a time (default one a core, or a GPU)"
     )
     where.add_argument("--device", help="as torch names it (default a GPU, where there is one)")
     where.add_argument("--address", help="of a Ray cluster, or auto (default one of its own)")
@@ -84,7 +88,8 @@ def _retry(options: argparse.Namespace) -> int:
 def _status(options: argparse.Namespace) -> int:
     from weightdecay.cli import standing
 
-    print("\n".join(standing.lines(options.folder)))
+    _, told = standing.lines(options.folder, every_failure=options.failures)
+    print("\n".join(told))
     return 0
 
 
@@ -92,23 +97,32 @@ def _watch(options: argparse.Namespace) -> int:
     from weightdecay.cli import standing
     from weightdecay.cli.progress import Bars
 
-    with Bars() as bars:
-        while True:
-            told = standing.lines(options.folder)
-            if standing.is_over(options.folder):
-                break
-            bars.draw_all([(None, line) for line in told])
-            time.sleep(options.every)
+    checks.number("every", options.every, above=0)
+    try:
+        with Bars() as bars:
+            while True:
+                now, told = standing.lines(options.folder)
+                if not now.left:
+                    break
+                whole = standing.share(now), standing.short_line(now)
+                bars.draw_all([whole, *((None, line) for line in told[1:])])
+                time.sleep(options.every)
+    except KeyboardInterrupt:
+        print("No longer watched; what runs goes on.", file=sys.stderr)
+        return 130
     print("\n".join(told))
-    return 0
+    return 1 if now.failed else 0
 
 
 def _merge(options: argparse.Namespace) -> int:
+    from weightdecay.cli.standing import cells
     from weightdecay.sweeps.store import Store
 
     store = Store(options.folder)
     for other in options.others:
-        print(f"{store.merge(Store(other))} cells taken over from {other}.")
+        _check_sweep(other)
+    for other in options.others:
+        print(f"{cells(store.merge(Store(other)))} taken over from {other}.")
     return 0
 
 
@@ -116,7 +130,13 @@ def _export(options: argparse.Namespace) -> int:
     from weightdecay.sweeps.export import export
     from weightdecay.sweeps.store import Store
 
+    _check_sweep(options.folder)
     runs = Store(options.folder).runs()
     rows = export(runs, options.file)
     print(f"{rows} epochs of {len(runs)} runs written to {options.file}.")
     return 0
+
+
+def _check_sweep(folder: Path) -> None:
+    if not (folder / "log").is_dir():
+        raise FileNotFoundError(f"{folder} must be the folder of a sweep, and has no log.")

@@ -2,70 +2,121 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from weightdecay.cli import report, standing
+from weightdecay.cli.best import best_settings
 from weightdecay.cli.progress import Bars
 from weightdecay.cli.run import command_of
 from weightdecay.cli.stopping import stopped_gently
 from weightdecay.records import Notice, RunConfig
-from weightdecay.sweeps import CellFailed, Idle, Standing, SweepEvent, Working, sweep
+from weightdecay.sweeps import CellFailed, Idle, Standing, Store, SweepEvent, Working, sweep
 from weightdecay.sweeps.engine import Engine
 
+# Cells that fail for one reason, after which the rest of them are only counted.
+_NAMED = 3
 
-def follow(configs: Sequence[RunConfig], options: argparse.Namespace, *, retry: bool) -> int:
+
+def follow(
+    configs: Sequence[RunConfig],
+    options: argparse.Namespace,
+    *,
+    retry: bool,
+    tell_best: bool = True,
+) -> int:
     """Sweep, show how it goes, and return the exit status."""
-    screen = _Screen()
-    try:
-        with stopped_gently() as stopping, Bars() as bars:
-            events = sweep(configs, folder=options.folder, engine=_engine(options), retry=retry)
-            for event in events:
-                screen.show(event, bars)
-                if stopping():
-                    bars.say("Stopping: what is being trained is saved. Once more stops at once.")
-                    events.close()  # type: ignore[attr-defined]
-                    return _stopped()
-    except KeyboardInterrupt:
-        return _stopped()
+    if options.folder.exists() and not options.folder.is_dir():
+        raise ValueError(f"A sweep must be kept in a folder, and {options.folder} is a file.")
+    events = sweep(configs, folder=options.folder, engine=_engine(options), retry=retry)
+    screen = _Screen(options)
+    if not _to_the_end(events, screen):
+        print("Stopped: the same command goes on with it.", file=sys.stderr)
+        return 130
     assert screen.standing is not None
     print(standing.line(screen.standing))
+    asked = {config.identity for config in configs}
+    runs = [run for run in Store(options.folder).runs() if run.config.identity in asked]
+    if runs and tell_best:
+        print(best_settings(runs))
     if screen.standing.failed:
         print(f"`weightdecay retry {options.folder}` tries the failed ones again.")
         return 1
     return 0
 
 
-def _stopped() -> int:
-    print("Stopped: the same command goes on with it.", file=sys.stderr)
-    return 130
+def _to_the_end(events: Iterator[SweepEvent], screen: "_Screen") -> bool:
+    """Show all events, and return whether these were all: stopping may be asked for, twice."""
+    try:
+        with stopped_gently() as stopping, Bars() as bars:
+            for event in events:
+                screen.show(event, bars)
+                if stopping():
+                    bars.say("Stopping: what is being trained is saved. Once more stops at once.")
+                    events.close()  # type: ignore[attr-defined]
+                    return False
+    except KeyboardInterrupt:
+        with suppress(KeyboardInterrupt):  # wherever it came, the sweep must not end gently now
+            events.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
+        return False
+    return True
 
 
 def _engine(options: argparse.Namespace) -> Engine:
-    if options.on == "here":
-        from weightdecay.sweeps.here import Here
-
-        return Here(options.device)
+    if options.address is not None and options.on != "ray":
+        raise ValueError("`address` must be a Ray cluster's: say --on ray with it.")
     if options.on == "ray":
         from weightdecay.sweeps.onray import OnRay
 
         return OnRay(options.address, options.workers, options.device)
+    _check_device(options.device)
+    if options.on == "here":
+        from weightdecay.sweeps.here import Here
+
+        if options.workers not in (None, 1):
+            raise ValueError(f"`workers` must be 1 with --on here, got {options.workers}.")
+        return Here(options.device)
     from weightdecay.sweeps.local import Local
 
     return Local(options.workers, options.device)
 
 
+def _check_device(name: str | None) -> None:
+    """Refuse a device that every cell would fail on. A CPU is everywhere: torch is not asked."""
+    if name in (None, "cpu"):
+        return
+    import torch
+
+    try:
+        device = torch.device(name)
+        if device.type == "cuda":  # counting them takes none of their memory
+            there = (device.index or 0) < torch.cuda.device_count()
+        else:
+            there = torch.empty(0, device=device).device.type == device.type
+    except (AssertionError, NotImplementedError, RuntimeError):
+        there = False
+    if not there:
+        raise ValueError(
+            f"`device` must be one that torch has here, as cpu or cuda:0 may be, got {name!r}."
+        )
+
+
 class _Screen:
     """What stands on the screen."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: argparse.Namespace) -> None:
         self.standing: Standing | None = None
+        self._options = options
         self._workers: dict[int, tuple[float | None, str]] = {}
-        self._reasons: set[str] = set()
+        self._reasons: Counter[str] = Counter()
+        self._idle_for = 0
 
     def show(self, event: SweepEvent, bars: Bars) -> None:
         match event:
             case Standing():
                 self.standing = event
+                self._idle_for = 0 if self._workers else self._idle_for + 1
             case Working():
                 self._workers[event.worker] = _of_worker(event)
             case Idle():
@@ -73,22 +124,36 @@ class _Screen:
             case Notice():
                 bars.say(event.text)
             case CellFailed():
-                bars.say(self._failure(event))
+                self._say_failure(event, bars)
         if self.standing is not None:
-            share = (self.standing.done + self.standing.failed) / self.standing.planned
-            whole = (share, standing.line(self.standing))
-            bars.draw_all([whole, *(self._workers[n] for n in sorted(self._workers))])
+            bars.draw_all(self._lines(self.standing))
 
-    def _failure(self, event: CellFailed) -> str:
+    def _lines(self, now: Standing) -> list[tuple[float | None, str]]:
+        whole = (standing.share(now), standing.short_line(now))
+        workers = [self._workers[number] for number in sorted(self._workers)]
+        if not workers and now.left and self._idle_for > 1:
+            workers.append((None, "waiting for cells that another sweep of this folder trains"))
+        return [whole, *workers]
+
+    def _say_failure(self, event: CellFailed, bars: Bars) -> None:
+        """Name the first cells that fail for a reason; a mistake in a study is one of them all."""
         reason = event.failure.reason
-        said = "for the same reason as one before" if reason in self._reasons else reason
-        self._reasons.add(reason)
-        return f"Failed: {said}\n  alone: {command_of(event.config.as_dict())}"
+        self._reasons[reason] += 1
+        times = self._reasons[reason]
+        if times <= _NAMED:
+            said = "for the same reason as one before" if times > 1 else reason
+            command = command_of(event.config.as_dict(), device=self._options.device)
+            bars.say(f"Failed: {said}\n  alone: {command}")
+        elif times == _NAMED + 1:
+            folder = self._options.folder
+            bars.say(
+                "More fail for this reason, and are counted: "
+                f"`weightdecay status {folder} --failures` names them all."
+            )
 
 
 def _of_worker(event: Working) -> tuple[float | None, str]:
-    name = f"worker {event.worker + 1}, {event.cells} cell{'s' * (event.cells != 1)}"
+    name = f"worker {event.worker + 1}, {standing.cells(event.cells)}"
     if event.progress is None:
         return None, f"{name}: begins"
-    share = event.progress.update / event.progress.updates
-    return share, f"{name}: {report.line(event.progress)}"
+    return event.progress.update / event.progress.updates, f"{name}: {report.brief(event.progress)}"

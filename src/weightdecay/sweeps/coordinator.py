@@ -81,9 +81,9 @@ def _sweep(
     store: Store, cells: dict[str, RunConfig], engine: Engine, *, retry: bool
 ) -> Iterator[SweepEvent]:
     with ExitStack() as held:
+        held.enter_context(closing(engine))
         writer = held.enter_context(store.writing(engine.workers))
         claims = held.enter_context(store.claiming())
-        held.enter_context(closing(engine))
         coordinator = _Coordinator(store, writer, claims, engine, cells)
         yield from coordinator.run(retry=retry)
 

@@ -14,8 +14,8 @@ from typing import IO
 from weightdecay import checks
 from weightdecay.sweeps.engine import Died, Ended, Failed, Job, Message
 
-# Lanes a job: beyond these they are hardly faster, and more is lost with one.
-_LANES = {"cpu": 64, "cuda": 16}
+#: Lanes a job: beyond these they are hardly faster, and more is lost with one.
+LANES = {"cpu": 64, "cuda": 16}
 _TAIL = 2000
 
 
@@ -27,9 +27,9 @@ class Local:
         places = [f"cuda:{n}" for n in range(gpus)] or [device or "cpu"]
         if workers is not None:
             checks.whole("workers", workers, at_least=1)
-        count = workers or gpus or (_cores() if places == ["cpu"] else 1)
+        count = workers or gpus or (cores() if places == ["cpu"] else 1)
         self.workers = count
-        self.lanes = _LANES.get(places[0].partition(":")[0], 16)
+        self.lanes = LANES.get(places[0].partition(":")[0], 16)
         self._places = [places[n % len(places)] for n in range(count)]
         self._processes: dict[int, _Process] = {}
         self._messages: Queue[tuple[int, Message]] = Queue()
@@ -138,7 +138,8 @@ def _why(status: int, errors: IO[bytes]) -> str:
     return f"Its process {how}{hint}." + (f" It said: {said}" if said else "")
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

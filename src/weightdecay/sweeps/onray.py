@@ -74,7 +74,7 @@ class OnRay:
                 f"The cluster must have a {kind}, and has none now. Where it will grow, say how "
                 "many workers there are to be."
             )
-        self.lanes = local._LANES[self._device]
+        self.lanes = local.LANES[self._device]
 
     def begin(self, job: Job) -> None:
         self._check_ray()
@@ -212,7 +212,7 @@ def _connect(address: str, workers: int | None) -> None:
     alone: dict[str, Any] = {}
     if address == "local":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody asked for it to be reported
-        alone = {"num_cpus": workers or local._cores(), "include_dashboard": False}
+        alone = {"num_cpus": workers or local.cores(), "include_dashboard": False}
     terminated = signal.getsignal(signal.SIGTERM)
     try:
         if not alone:

@@ -1,0 +1,73 @@
+"""What a sweep came to, in a few lines: the best setting of each algorithm, schedule and budget."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+
+from weightdecay.records import DECAYS, Run, RunConfig
+from weightdecay.results import Landscape, landscapes
+from weightdecay.table import shown, table
+
+# What tells landscapes apart; rate, decay and seed are inside of one.
+_NAMES = [field.name for field in fields(RunConfig) if field.name not in ("lr", "seed", *DECAYS)]
+_ROWS = 40
+
+
+def best_settings(runs: Iterable[Run]) -> str:
+    """Return a table with the best rate and decay of every landscape that the runs make up.
+
+    Under it stands which of them are at an edge of their grid: a larger one may have a better.
+    """
+    found = landscapes(runs)
+    apart = [name for name in _NAMES if name == "algorithm" or _differs(name, found)]
+    found.sort(key=lambda one: [_place(getattr(one.config, name)) for name in apart])
+    titles = (*apart, "best lr", "best decay", "validation", "test error", "seeds")
+    rows = [(*_name(one, apart), *_numbers(one)) for one in found[:_ROWS]]
+    told = [table([titles, *rows])]
+    if len(found) > _ROWS:
+        told.append(f"and {len(found) - _ROWS} more")
+    at_edges = [(one, edges) for one in found[:_ROWS] if (edges := _edges(one))]
+    if at_edges:
+        told.append("At the edge of the grid, beyond which it may be better:")
+        told += [f"  {' '.join(_name(one, apart))}: {', '.join(edges)}" for one, edges in at_edges]
+    return "\n".join(told)
+
+
+def _numbers(landscape: Landscape) -> tuple[str, ...]:
+    best = landscape.best
+    error = f"{best.mean:.2%}"
+    if not math.isnan(best.standard_error):
+        error += f" ± {best.standard_error:.2%}"
+    return (
+        shown(best.lr),
+        f"{_SHORT[landscape.way]} {shown(best.decay)}",
+        "–" if landscape.chosen_on == "test" else f"{best.score:.2%}",
+        "diverged" if best.diverged else error,
+        str(len(best.seeds)),
+    )
+
+
+def _edges(landscape: Landscape) -> list[str]:
+    """Return the edges that the grid could be moved across; there is no decay below 0."""
+    if landscape.best.diverged:
+        return []
+    outermost = "lowest decay" if landscape.best.decay == 0 else ""
+    return [edge for edge in landscape.edges if edge != outermost]
+
+
+_SHORT = {"weight_decay": "λ", "normalized_decay": "λ_norm", "l2": "L2"}
+assert set(_SHORT) == set(DECAYS)
+
+
+def _name(landscape: Landscape, apart: Sequence[str]) -> list[str]:
+    values = (getattr(landscape.config, name) for name in apart)
+    return ["–" if value is None else str(value) for value in values]
+
+
+def _differs(name: str, found: Iterable[Landscape]) -> bool:
+    return len({getattr(one.config, name) for one in found}) > 1
+
+
+def _place(value: object) -> tuple[float, str]:
+    """Order numbers by size, and names after them by letter."""
+    return (float(value) if isinstance(value, (int, float)) else math.inf, str(value))

@@ -1,0 +1,190 @@
+"""The report is one file: it needs no network and no script, and reads as well on paper.
+
+Pictures come first, then what became of each claim, then the numbers, then the small print. All
+text is plain: only `backticks` mean something, code. The same data give the same bytes.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from weightdecay import checks
+from weightdecay.look import OUTCOMES
+from weightdecay.site.inline import inline
+from weightdecay.site.style import STYLE
+
+_PAPER = "https://arxiv.org/abs/1711.05101"
+# A browser is told to fetch nothing and run nothing, whatever a picture may hold.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_NUMBER = re.compile(r"[+−-]?\d[\d,]*(\.\d+)?(e[+−-]?\d+)?\s?%?|[+−-]?∞|–")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as SVG, what it is called, and what is to be seen in it."""
+
+    title: str
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What became of a claim, the numbers that decided it, and the rule that was set before."""
+
+    claim: str
+    outcome: str
+    because: str
+    rule: str
+
+    def __post_init__(self) -> None:
+        checks.one_of("outcome", self.outcome, OUTCOMES)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table, the first row of which says what the columns are."""
+
+    title: str
+    rows: Sequence[Sequence[str]]
+
+    def __post_init__(self) -> None:
+        lengths = [len(row) for row in self.rows]
+        if len(set(lengths)) != 1 or not lengths[0]:
+            raise ValueError(
+                f"`rows` must be a header and rows as long as it, got lengths {lengths} in "
+                f"{self.title!r}. Fill what is not known with a dash."
+            )
+
+
+def report(
+    title: str,
+    *,
+    lead: str,
+    pictures: Sequence[Picture],
+    rulings: Sequence[Ruling],
+    sheets: Sequence[Sheet],
+    small_print: Sequence[str],
+) -> str:
+    """Return the page; a part that has nothing to show is left out."""
+    parts = {
+        "Pictures": [_figure(one, f"picture-{at}") for at, one in enumerate(pictures, 1)],
+        "Claims": _listed(_ruling(one, f"claim-{at}") for at, one in enumerate(rulings, 1)),
+        "Numbers": [_table(one, f"numbers-{at}") for at, one in enumerate(sheets, 1)],
+        "Small print": [f"<p>{_text(one)}</p>" for one in small_print],
+    }
+    shown = {heading: "\n".join(body) for heading, body in parts.items() if body}
+    contents = "".join(f'<li><a href="#{_key(one)}">{one}</a></li>' for one in shown)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{escape(_plain(title))}</title>
+<style>
+{STYLE}</style>
+</head>
+<body>
+<header>
+<h1>{_text(title)}</h1>
+<p class="lead">{_text(lead)}</p>
+{_tally(rulings)}<nav aria-label="Contents"><ul>{contents}</ul></nav>
+</header>
+<main>
+{"".join(_section(heading, body) for heading, body in shown.items())}</main>
+<footer>
+<p>The claims are those of I. Loshchilov and F. Hutter, <cite>Decoupled Weight Decay
+Regularization</cite>, ICLR 2019, <a href="{_PAPER}">arXiv:1711.05101</a>.</p>
+</footer>
+</body>
+</html>
+"""
+
+
+def _tally(rulings: Sequence[Ruling]) -> str:
+    """Say how many claims came to what; none is said too."""
+    if not rulings:
+        return ""
+    outcomes = [ruling.outcome for ruling in rulings]
+    counted = (_outcome(word, f"{outcomes.count(word)} {word}") for word in OUTCOMES)
+    return f'<p class="tally">{", ".join(counted)}</p>\n'
+
+
+def _section(heading: str, body: str) -> str:
+    key = _key(heading)
+    return f'<section id="{key}">\n<h2>{heading}</h2>\n{body}\n</section>\n'
+
+
+def _figure(picture: Picture, key: str) -> str:
+    label = _plain(picture.title)
+    drawn = inline(picture.svg, key=key, label=label)
+    return (
+        f"<figure>\n<h3>{_text(picture.title)}</h3>\n{_scrolling(drawn, f'Picture: {label}')}\n"
+        f'<figcaption id="{key}-caption">{_text(picture.caption)}</figcaption>\n</figure>'
+    )
+
+
+def _listed(items: Iterable[str]) -> list[str]:
+    items = list(items)
+    return ["<ol>", *items, "</ol>"] if items else []
+
+
+def _ruling(ruling: Ruling, key: str) -> str:
+    return (
+        f'<li id="{key}">\n<p class="verdict">{_outcome(ruling.outcome, ruling.outcome)}</p>\n'
+        f"<div>\n<h3>{_text(ruling.claim)}</h3>\n<p>{_text(ruling.because)}</p>\n"
+        f'<p class="rule"><b>Rule</b> {_text(ruling.rule)}</p>\n</div>\n</li>'
+    )
+
+
+def _outcome(word: str, said: str) -> str:
+    glyph = OUTCOMES[word][0]
+    return (
+        f'<span class="outcome {_key(word)}"><span class="glyph" aria-hidden="true">{glyph}</span>'
+        f" {escape(said)}</span>"
+    )
+
+
+def _table(sheet: Sheet, key: str) -> str:
+    head, *body = sheet.rows
+    aligned = [
+        ' class="number"' if all(map(_NUMBER.fullmatch, cells)) else ""
+        for cells in zip(*body, strict=True)
+    ] or [""] * len(head)
+    titles = zip(head, aligned, strict=True)
+    first = "".join(f'<th scope="col"{how}>{_text(one)}</th>' for one, how in titles)
+    lines = "\n".join(f"<tr>{_cells(row, aligned)}</tr>" for row in body)
+    grid = (
+        f'<table aria-labelledby="{key}">\n<thead>\n<tr>{first}</tr>\n</thead>\n'
+        f"<tbody>\n{lines}\n</tbody>\n</table>"
+    )
+    return f'<h3 id="{key}">{_text(sheet.title)}</h3>\n{_scrolling(grid, f"Table: {sheet.title}")}'
+
+
+def _cells(row: Sequence[str], aligned: Sequence[str]) -> str:
+    tags = ['th scope="row"', *["td"] * (len(row) - 1)]
+    return "".join(
+        f"<{tag}{how}>{_text(cell)}</{tag[:2]}>"
+        for tag, how, cell in zip(tags, aligned, row, strict=True)
+    )
+
+
+def _scrolling(content: str, label: str) -> str:
+    """Let what is wider than a phone scroll by itself, from the keyboard too."""
+    name = escape(_plain(label))
+    return f'<div class="wide" role="group" tabindex="0" aria-label="{name}">{content}</div>'
+
+
+def _key(words: str) -> str:
+    return words.lower().replace(" ", "-")
+
+
+def _plain(text: str) -> str:
+    return text.replace("`", "")
+
+
+def _text(text: str) -> str:
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))

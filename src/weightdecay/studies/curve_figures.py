@@ -1,0 +1,191 @@
+"""Figures 3 and 4: curves of single settings, and what one has at any time."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from weightdecay.look import word
+from weightdecay.records import Run, RunConfig
+from weightdecay.results import (
+    against_training_loss,
+    anytime,
+    curve,
+    difference,
+    equal_loss,
+    landscapes,
+)
+from weightdecay.results.landscape import way_of
+from weightdecay.studies import rulings
+from weightdecay.studies.differences import first_half, reached
+from weightdecay.studies.rulings import Ruling
+from weightdecay.studies.scales import Axis, Scale
+from weightdecay.studies.study import Evidence, Study
+from weightdecay.sweeps import grid
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def long_axes(at: Scale) -> dict[str, Any]:
+    """Return what long runs have in common."""
+    model = at.long_model or at.common["model"]
+    return {**at.common, "model": model, "task": at.task, "epochs": at.long, "seed": at.seeds}
+
+
+def settings_cells(at: Scale) -> list[RunConfig]:
+    """Return a dozen factors of Adam's L2 and seven normalized decays of AdamW, at one rate."""
+    lr, l2, normalized = at.third
+    axes = {**long_axes(at), "lr": lr}
+    return [
+        *grid(algorithm="adam", l2=l2, **axes),
+        *grid(algorithm="adamw", normalized_decay=normalized, **axes),
+    ]
+
+
+def draw_settings(seen: Evidence, small_print: str) -> "Figure":
+    """Draw curves of all settings, what they came to, and error against training loss."""
+    from weightdecay.figures import Curves, Scatter, Settings, Trace, curves
+
+    wanted = {config.identity for config in settings_cells(seen.scale)}
+    runs: dict[str, list[Run]] = {"adam": [], "adamw": []}
+    for run in seen.runs:
+        if run.config.identity in wanted:
+            runs[run.config.algorithm].append(run)
+    scapes = {name: landscapes(own)[0] for name, own in runs.items()}
+
+    def of_setting(name: str, decays: Sequence[float]) -> list[Run]:
+        return [run for run in runs[name] if getattr(run.config, way_of(run.config)) in decays]
+
+    def panel(title: str, of: str, *, percent: bool) -> Curves:
+        traces = [
+            Trace(curve(of_setting(name, [decay]), of), name)
+            for name, scape in scapes.items()
+            for decay in scape.decays
+        ]
+        upward = "test error (%)" if percent else "training loss"
+        return Curves(title, traces, upward=upward, percent=percent, log_y=not percent)
+
+    best = {name: [cell.decay for cell in scape.ranked[:3]] for name, scape in scapes.items()}
+    points = [
+        (name, against_training_loss(of_setting(name, decays))) for name, decays in best.items()
+    ]
+    return curves(
+        [
+            panel("Training loss", "train_loss", percent=False),
+            panel("Test error", "test_error", percent=True),
+            Settings("Final test error", list(scapes.items()), seen.scale.third[0]),
+            Scatter("The three best settings of each", points),
+        ],
+        small_print=small_print,
+    )
+
+
+def rule_settings(seen: Evidence) -> list[Ruling]:
+    """Rule on learning curves, and on generalization at equal training loss."""
+    at = seen.scale
+    long = {"epochs": at.long, "model": at.long_model or at.common["model"]}
+    adam = seen.landscape("adam", "l2", **long)
+    adamw = seen.landscape("adamw", "normalized_decay", **long)
+    claim = "AdamW generalizes better than Adam at equal training loss"
+    if adam is None or adamw is None:
+        return [rulings.unseen(claim, "Not all runs are there.")]
+    return [
+        first_half(seen, adam, adamw),
+        rulings.better(
+            claim,
+            equal_loss(adamw, adam),
+            "AdamW's test error less Adam's at equal training loss",
+        ),
+        rulings.better(
+            f"AdamW's best is better than Adam's at α = {at.third[0]:g}",
+            difference(adamw, adam),
+            "AdamW's best error less Adam's",
+        ),
+    ]
+
+
+FIGURE_3 = Study(
+    "figure-3",
+    "A dozen factors of Adam's L2 beside seven normalized decays of AdamW, at α = 0.001",
+    settings_cells,
+    draw_settings,
+    rule_settings,
+    curves=True,
+)
+
+
+def _contestants(at: Scale) -> list[tuple[str, str]]:
+    """Return the algorithms of the anytime figure, with their schedules."""
+    restarts = f"restarts,factor=2,first={at.first_cycle}"
+    plain = [(name, "cosine") for name in ("adam", "adamw", "sgdw")]
+    return [*plain, ("adamw", restarts), ("sgdw", restarts)]
+
+
+def _picked(at: Scale, algorithm: str) -> dict[str, float]:
+    lr, decay = at.picked[algorithm]
+    return {"lr": lr, ("l2" if algorithm == "adam" else "normalized_decay"): decay}
+
+
+def restart_cells(at: Scale) -> list[RunConfig]:
+    """Return single settings of Adam, AdamW and SGDW, and of those two with restarts."""
+    axes = {**long_axes(at), "seed": _more(at.seeds)}
+    return [
+        cell
+        for algorithm, schedule in _contestants(at)
+        for cell in grid(algorithm=algorithm, schedule=schedule, **_picked(at, algorithm), **axes)
+    ]
+
+
+def _more(seeds: Axis) -> Axis:
+    """Return seeds for single curves, which are cheap: eight where a landscape has several."""
+    return "0..7" if isinstance(seeds, str) else seeds
+
+
+def _runs_of(seen: Evidence, algorithm: str, schedule: str) -> list[Run]:
+    at = seen.scale
+    setting: dict[str, Any] = _picked(at, algorithm)
+    wanted = {"task": at.task, "algorithm": algorithm, "schedule": schedule, "epochs": at.long}
+    return seen.some(**wanted, **setting)
+
+
+def draw_restarts(seen: Evidence, small_print: str, *, loss: bool = False) -> "Figure":
+    """Draw what one would have had at any time; with restarts that is the last cycle's end."""
+    from weightdecay.figures import Curves, Trace, curves
+
+    at = seen.scale
+    error = "test_error_top5" if at.task == "imagenet32" else "test_error"
+
+    def panel(title: str, of: str, *, percent: bool) -> Curves:
+        traces = []
+        for algorithm, schedule in _contestants(at):
+            own = _runs_of(seen, algorithm, schedule)
+            ends = [float(r.epoch) for r in own[0].records if r.cycle_ended] if own else []
+            if own:
+                key = word(algorithm, schedule)
+                marks = () if schedule == "cosine" else tuple(ends)
+                traces.append(Trace(anytime(own, of), key, marks))
+        upward = f"{title.lower()} (%)" if percent else title.lower()
+        return Curves(title, traces, upward=upward, percent=percent, log_y=not percent)
+
+    title = "Top-5 test error" if error.endswith("top5") else "Test error"
+    panels = [panel(title, error, percent=True)]
+    if loss:
+        panels.append(panel("Training loss", "train_loss", percent=False))
+    return curves(panels, columns=1, small_print=small_print)
+
+
+def rule_restarts(seen: Evidence) -> list[Ruling]:
+    """Rule on how early restarts reach what is reached without them, and on what they end at."""
+    restarts = _contestants(seen.scale)[-1][1]
+    plain = {name: _runs_of(seen, name, "cosine") for name in ("adamw", "sgdw")}
+    again = {name: _runs_of(seen, name, restarts) for name in ("adamw", "sgdw")}
+    return reached(plain, again, seen.scale)
+
+
+FIGURE_4 = Study(
+    "figure-4",
+    "Adam, AdamW, SGDW, AdamWR and SGDWR: what one has at any time",
+    restart_cells,
+    draw_restarts,
+    rule_restarts,
+    curves=True,
+)

@@ -1,0 +1,137 @@
+"""What came of a study: rulings and numbers, and the files that tell of them."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from weightdecay import files
+from weightdecay.look import interval, percent, power
+from weightdecay.records import Run
+from weightdecay.results import Landscape, landscapes, regret
+from weightdecay.site import Picture, Sheet, report
+from weightdecay.site import Ruling as Row
+from weightdecay.studies.rulings import Ruling, points_of
+from weightdecay.studies.scales import Scale
+from weightdecay.studies.study import Evidence, Study, restated
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A study's rulings, and what its landscapes come to, a row each."""
+
+    study: Study
+    scale: Scale
+    runs: int
+    rulings: tuple[Ruling, ...]
+    table: tuple[tuple[str, ...], ...]
+    small_print: str
+
+
+def command(study: Study, at: Scale) -> str:
+    """Return what a person types to have a study."""
+    return f"weightdecay reproduce {study.name} --task {at.task} --scale {at.name}"
+
+
+def find(study: Study, at: Scale, runs: Iterable[Run]) -> tuple[Findings, Evidence]:
+    """Judge a study by those runs that are its own."""
+    wanted = {config.identity for config in study.cells(at)}
+    own = [run for run in runs if run.config.identity in wanted]
+    seen = Evidence(at, own)
+    scapes = [scape for scape in landscapes(own) if _is_grid(scape)]
+    table = [_HEAD, *(_row(seen, scape) for scape in scapes)]
+    found = Findings(
+        study=study,
+        scale=at,
+        runs=len(own),
+        rulings=tuple(study.rule(seen)) if own else (),
+        table=tuple(tuple(row) for row in table) if scapes else (),
+        small_print=_small_print(study, at, own),
+    )
+    return found, seen
+
+
+def _is_grid(scape: Landscape) -> bool:
+    """Whether a landscape has rates and decays enough, crossed, to be one."""
+    size = len(scape.lrs) * len(scape.decays)
+    return min(len(scape.lrs), len(scape.decays)) > 2 and 2 * len(scape.cells) > size
+
+
+_HEAD = (
+    "landscape",
+    "s, the coupling exponent",
+    "best α",
+    "best λ",
+    "test error there",
+    "regret, one knob at a time",
+    "tied",
+)
+
+
+def _row(seen: Evidence, scape: Landscape) -> tuple[str, ...]:
+    best = scape.best
+    exponent = seen.coupling(scape).exponent
+    lost = regret(scape).mean if len(best.seeds) > 1 else None
+    return (
+        restated(scape, seen.scale.task),
+        interval(exponent),
+        power(best.lr),
+        power(best.decay) if best.decay else "0",
+        f"{percent(best.mean, digits=1)} ± {percent(best.standard_error, digits=1)}",
+        "–" if lost is None else points_of(lost),
+        f"{len(scape.tied)} of {len(scape.cells)}",
+    )
+
+
+def _small_print(study: Study, at: Scale, runs: Sequence[Run]) -> str:
+    if not runs:
+        return f"`{command(study, at)}`"
+    tasks = sorted({run.config.task for run in runs})
+    epochs = sorted({run.config.epochs for run in runs})
+    seeds = sorted({run.config.seed for run in runs})
+    models = sorted({run.config.model for run in runs})
+    way = sorted({"test" if r.config.validation == "test" else "validation" for r in runs})
+    return (
+        f"{len(runs)} runs of {' and '.join(models)} on {' and '.join(tasks)}; "
+        f"{', '.join(map(str, epochs))} epochs; seeds {seeds[0]} to {seeds[-1]}; settings chosen "
+        f"by {' and '.join(way)} error, test error of the last epoch shown. {command(study, at)}"
+    )
+
+
+def draw(found: Findings, seen: Evidence, folder: Path) -> list[Path]:
+    """Draw the study's picture into a folder, as PNG, SVG and PDF."""
+    from weightdecay.figures import save
+
+    figure = found.study.draw(seen, found.small_print)
+    return save(figure, folder / "figure")
+
+
+def tell(found: Findings, folder: Path) -> Path:
+    """Write the rulings as JSON and the report as a page, beside the picture that is there."""
+    rows = [asdict(ruling) for ruling in found.rulings]
+    with files.written(folder / "rulings.json") as file:
+        file.write(json.dumps(rows, indent=1, ensure_ascii=False).encode() + b"\n")
+    picture = Picture(
+        found.study.title, (folder / "figure.svg").read_text("utf-8"), found.small_print
+    )
+    page = report(
+        found.study.title,
+        lead=f"{found.study.name.replace('-', ' ').capitalize()} of Decoupled Weight Decay "
+        f"Regularization, on {found.scale.task}, at {found.scale.name} scale.",
+        pictures=[picture],
+        rulings=[Row(r.claim, r.outcome, r.because, r.rule) for r in found.rulings],
+        sheets=[Sheet("Landscapes", found.table)] if found.table else [],
+        small_print=[f"Made by `{command(found.study, found.scale)}`."],
+    )
+    path = folder / "report.html"
+    with files.written(path) as file:
+        file.write(page.encode())
+    return path
+
+
+def thinned(runs: Iterable[Run], at: Scale, studies: Iterable[Study]) -> list[Run]:
+    """Return runs to be kept: of those that no curve is drawn of, the last record alone."""
+    curved = {c.identity for study in studies if study.curves for c in study.cells(at)}
+    return [
+        run if run.config.identity in curved else Run(run.config, run.records[-1:]) for run in runs
+    ]

@@ -1,0 +1,171 @@
+"""Figures 1 and 2: landscapes of the error over learning rate and decay."""
+
+from typing import TYPE_CHECKING
+
+from weightdecay.records import RunConfig
+from weightdecay.results import Landscape, against_no_decay, difference
+from weightdecay.studies import rulings
+from weightdecay.studies.differences import apart, gap_of, same_steps
+from weightdecay.studies.rulings import Ruling
+from weightdecay.studies.scales import Scale
+from weightdecay.studies.study import Evidence, Study, family_cells, titled
+from weightdecay.sweeps import grid
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def drops(at: Scale) -> str:
+    """Return the step-drop schedule: a tenth at 30 %, 60 % and 80 % of the epochs."""
+    return f"drops,at={'/'.join(repr(round(part * at.epochs, 6)) for part in (0.3, 0.6, 0.8))}"
+
+
+def _first(at: Scale) -> list[RunConfig]:
+    return family_cells(at, "adam", schedules=("constant", drops(at), "cosine"))
+
+
+def _draw_first(seen: Evidence, small_print: str) -> "Figure":
+    found = [
+        seen.pair("adam", schedule=schedule)
+        for schedule in ("constant", drops(seen.scale), "cosine")
+    ]
+    panels = [pair[row] for row in (0, 1) for pair in found]
+    return draw_landscapes(seen, panels, small_print, columns=3, schedule=True)
+
+
+def draw_landscapes(
+    seen: Evidence,
+    panels: "list[Landscape | None]",
+    small_print: str,
+    *,
+    columns: int,
+    schedule: bool = False,
+    epochs: bool = False,
+) -> "Figure":
+    """Draw those landscapes that there are, with what couples their knobs."""
+    from weightdecay.figures import heatmaps
+
+    there = [panel for panel in panels if panel is not None]
+    drawn = [
+        (titled(panel, schedule=schedule, epochs=epochs), panel, seen.coupling(panel))
+        for panel in there
+    ]
+    return heatmaps(drawn, columns=columns, small_print=small_print)
+
+
+def _rule_first(seen: Evidence) -> list[Ruling]:
+    pairs = {
+        name: seen.pair("adam", schedule=schedule)
+        for name, schedule in (
+            ("a fixed rate", "constant"),
+            ("step-drop", drops(seen.scale)),
+            ("cosine", "cosine"),
+        )
+    }
+    whole = {name: pair for name, pair in pairs.items() if None not in pair}
+    better = "Decoupled decay is better than L2 under every schedule"
+    larger = "Its gain is larger under better schedules"
+    best = "Cosine annealing is the best of the schedules"
+    if len(whole) < 3:
+        return [
+            rulings.unseen(claim, "Not all landscapes are there.")
+            for claim in (better, larger, best)
+        ]
+    gains = {name: difference(own, other) for name, (other, own) in whole.items()}  # type: ignore[arg-type]
+    every = [
+        rulings.better(f"with {name}", gain, "AdamW's best error less Adam's")
+        for name, gain in gains.items()
+    ]
+    more = apart(gains["cosine"], gains["a fixed rate"])
+    _, cosine = whole["cosine"]
+    others = [
+        rulings.better(
+            f"than with {name}",
+            difference(cosine, own),  # type: ignore[arg-type]
+            "AdamW's best error with cosine less that",
+        )
+        for name, (_, own) in whole.items()
+        if name != "cosine"
+    ]
+    return [
+        rulings.all_of(better, every),
+        rulings.better(
+            larger, more, "what AdamW gains with cosine less what it gains at a fixed rate"
+        ),
+        rulings.all_of(best, others),
+    ]
+
+
+FIGURE_1 = Study(
+    "figure-1",
+    "Adam and AdamW under a fixed learning rate, step-drops and cosine annealing",
+    _first,
+    _draw_first,
+    _rule_first,
+)
+
+
+def _second(at: Scale) -> list[RunConfig]:
+    return [*family_cells(at, "sgd"), *family_cells(at, "adam"), *_twins(at)]
+
+
+def _twins(at: Scale) -> list[RunConfig]:
+    """Return one epoch of runs in pairs, λ′ = λ/α: the same for SGD, which has no momentum here."""
+    axes = {**at.common, "task": at.task, "epochs": 1, "seed": 0, "schedule": "cosine"}
+    cells = []
+    for lr in (2**-7, 2**-5, 2**-3):
+        for decay in (2**-9, 2**-7):
+            cells += grid(algorithm="sgd,momentum=0", lr=lr, l2=decay / lr, **axes)
+            cells += grid(algorithm="sgdw,momentum=0", lr=lr, weight_decay=decay, **axes)
+            cells += grid(algorithm="adam", lr=lr / 8, l2=8 * decay / lr, **axes)
+            cells += grid(algorithm="adamw", lr=lr / 8, weight_decay=decay, **axes)
+    return cells
+
+
+def _draw_second(seen: Evidence, small_print: str) -> "Figure":
+    panels = [*seen.pair("sgd"), *seen.pair("adam")]
+    return draw_landscapes(seen, panels, small_print, columns=2)
+
+
+def _rule_second(seen: Evidence) -> list[Ruling]:
+    (sgd, sgdw), (adam, adamw) = seen.pair("sgd"), seen.pair("adam")
+    found = [same_steps(seen)]
+    shapes = (
+        ("SGD's basin lies on a diagonal", rulings.diagonal, sgd),
+        ("SGDW's basin stands upright", rulings.upright, sgdw),
+        ("Adam's basin lies on a diagonal", rulings.diagonal, adam),
+        ("AdamW's basin stands upright", rulings.upright, adamw),
+    )
+    for claim, rule, landscape in shapes:
+        if landscape is None:
+            found.append(rulings.unseen(claim, "Its landscape is not there."))
+        else:
+            found.append(rule(claim, seen.coupling(landscape).exponent))
+    if adam is not None:
+        gain = against_no_decay(adam)
+        found.append(gap_of("Adam gains nothing from L2 over λ = 0", gain))
+    if adam is not None and adamw is not None:
+        less = difference(adamw, adam)
+        found.append(
+            rulings.better(
+                "AdamW's best is better than Adam's", less, "AdamW's best error less Adam's"
+            )
+        )
+    if sgd is not None and sgdw is not None and adamw is not None:
+        rivals = [
+            rulings.no_worse(
+                f"against {name}", difference(adamw, other), "AdamW's best error less its"
+            )
+            for name, other in (("SGD", sgd), ("SGDW", sgdw))
+        ]
+        found.append(rulings.all_of("AdamW's best rivals SGD's and SGDW's", rivals))
+    return found
+
+
+FIGURE_2 = Study(
+    "figure-2",
+    "SGD, SGDW, Adam and AdamW over learning rate and decay",
+    _second,
+    _draw_second,
+    _rule_second,
+)

@@ -1,0 +1,215 @@
+"""What the paper's figures are drawn with: which data, which network, how long, which grids.
+
+The same study runs at several scales. `paper` has the paper's own sizes; `small` is for two cores.
+Where the paper's source does not print an axis, the grid holds every setting that its text names.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+Axis: TypeAlias = str | Sequence[float | str]
+FAMILIES = ("sgd", "adam", "amsgrad", "adagrad")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """Sizes for one task; grids are by family.
+
+    epochs      of a landscape             budgets    those of landscapes that vary it
+    long        of learning curves         coarse     learning rates of such landscapes
+    longest     of Adam at a fixed rate    standard   its learning rates and factors of L2
+    third       a learning rate, factors of L2 and normalized decays of Figure 3
+    picked      the setting of each curve in Figure 4: learning rate, and decay
+    second      the task that the supplement repeats figures on
+    long_model  the network of long runs, where it is another
+    """
+
+    task: str
+    name: str
+    common: Mapping[str, Any]
+    seeds: Axis
+    epochs: int
+    lrs: Mapping[str, Axis]
+    l2: Mapping[str, Axis]
+    decays: Mapping[str, Axis]
+    long: int
+    first_cycle: int
+    longest: int
+    budgets: tuple[int, ...]
+    coarse: Mapping[str, Axis]
+    normalized: Axis
+    third: tuple[float, Axis, Axis]
+    standard: tuple[Axis, Axis]
+    picked: Mapping[str, tuple[float, float]]
+    second: str | None = None
+    long_model: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """Return what the folder of its records is called."""
+        return f"{self.task}-{self.name}"
+
+
+_MNIST1D = Scale(
+    task="mnist1d",
+    name="small",
+    common={"model": "mlp", "batch": 64, "data": 2000, "validation": 1000},
+    seeds="0..2",
+    epochs=48,
+    lrs={
+        "sgd": "2^-7..2^-1",
+        "adam": "2^-10..2^-4",
+        "amsgrad": "2^-10..2^-4",
+        "adagrad": "2^-6..2^0",
+    },
+    l2={
+        "sgd": [0, "2^-12..2^-3"],
+        "adam": [0, "2^-13..2^-3"],
+        "amsgrad": [0, "2^-13..2^-3"],
+        "adagrad": [0, "2^-13..2^-3"],
+    },
+    decays={family: [0, "2^-12..2^-4"] for family in FAMILIES},
+    long=180,
+    first_cycle=12,
+    longest=864,
+    budgets=(12, 48, 192),
+    coarse={"sgd": ["2^-7", "2^-5", "2^-3", "2^-1"], "adam": ["2^-10", "2^-8", "2^-6", "2^-4"]},
+    normalized=[0, "2^-6..2^1"],
+    third=(0.001, [0, "2^-13..2^-3"], "2^-6..2^0"),
+    standard=(["2^-10", "2^-8", "2^-6", "2^-4"], ["2^-13", "2^-10", "2^-7", "2^-4"]),
+    picked={
+        "adam": (2**-8, 2**-5),
+        "adamw": (2**-8, 2**-2),
+        "sgdw": (2**-5, 2**-2),
+    },
+    second="text",
+)
+_TEXT = Scale(
+    task="text",
+    name="small",
+    common={
+        "model": "transformer,width=32,depth=2,dropout=0",
+        "batch": 16,
+        "data": 1024,
+        "validation": 256,
+    },
+    seeds="0..1",
+    epochs=6,
+    lrs={
+        "sgd": "2^-5..2^-2",
+        "adam": "2^-8..2^-4",
+        "amsgrad": "2^-8..2^-4",
+        "adagrad": "2^-6..2^-2",
+    },
+    l2={
+        "sgd": [0, "2^-16", "2^-14", "2^-12", "2^-10", "2^-8"],
+        "adam": [0, "2^-18", "2^-16", "2^-14", "2^-12", "2^-10"],
+        "amsgrad": [0, "2^-18", "2^-16", "2^-14", "2^-12", "2^-10"],
+        "adagrad": [0, "2^-18", "2^-16", "2^-14", "2^-12", "2^-10"],
+    },
+    decays={family: [0, "2^-14", "2^-12", "2^-10", "2^-8", "2^-6"] for family in FAMILIES},
+    long=30,
+    first_cycle=2,
+    longest=36,
+    budgets=(2, 6, 18),
+    coarse={"sgd": ["2^-4", "2^-3", "2^-2"], "adam": ["2^-7", "2^-6", "2^-5"]},
+    normalized=[0, "2^-8", "2^-6", "2^-4", "2^-2"],
+    third=(0.001, [0, "2^-20..2^-10"], "2^-9..2^-3"),
+    standard=(["2^-9", "2^-8", "2^-7", "2^-6"], ["2^-18", "2^-15", "2^-12", "2^-9"]),
+    picked={
+        "adam": (2**-6, 2**-14),
+        "adamw": (2**-6, 2**-6),
+        "sgdw": (2**-2, 2**-8),
+    },
+    second="mnist1d",
+)
+_CIFAR10 = Scale(
+    task="cifar10",
+    name="paper",
+    common={"model": "shakeshake26,width=64", "batch": 128, "validation": "test"},
+    seeds=[0],
+    epochs=100,
+    lrs={
+        "sgd": "2^-10..2^-1",
+        "adam": "0.01*2^-10..2^-1",
+        "amsgrad": "0.01*2^-10..2^-1",
+        "adagrad": "0.1*2^-10..2^-1",
+    },
+    l2={f: [0, "0.001*2^-8..2^1"] for f in FAMILIES},
+    decays={f: [0, "0.001*2^-8..2^1"] for f in FAMILIES},
+    long=1800,
+    first_cycle=100,
+    longest=1800,
+    budgets=(25, 100, 400),
+    coarse={"sgd": "2^-8..2^-1", "adam": "0.01*2^-8..2^-1"},
+    normalized=[0, "2^-8..2^0"],
+    third=(0.001, [0, "0.001*2^-8..2^2"], "2^-7..2^-1"),
+    standard=(
+        ["0.01*2^-6", "0.01*2^-4", "0.01*2^-2", "0.01"],
+        ["0.001*2^-8", "0.001*2^-6", "0.001*2^-4", "0.001*2^-2"],
+    ),
+    picked={"adam": (0.001, 0.000125), "adamw": (0.001, 0.025), "sgdw": (0.05, 0.025)},
+    second="imagenet32",
+    long_model="shakeshake26,width=96",
+)
+_IMAGENET32 = replace(
+    _CIFAR10,
+    task="imagenet32",
+    budgets=(1, 4, 16),
+    epochs=16,
+    long=225,
+    first_cycle=15,
+    longest=225,
+    second="cifar10",
+)
+_CIFAR10_MEDIUM = replace(
+    _CIFAR10,
+    name="medium",
+    common={"model": "shakeshake26,width=32", "batch": 128, "validation": 5000},
+    seeds="0..1",
+    epochs=30,
+    lrs={**_CIFAR10.lrs, "sgd": "2^-7..2^-1", "adam": "0.01*2^-6..2^0"},
+    l2={family: [0, "0.001*2^-5..2^2"] for family in FAMILIES},
+    decays={family: [0, "0.001*2^-5..2^2"] for family in FAMILIES},
+    long=150,
+    first_cycle=10,
+    longest=150,
+    budgets=(8, 30, 120),
+    long_model=None,
+    second=None,
+)
+_CIFAR10_SMALL = replace(
+    _CIFAR10_MEDIUM,
+    name="small",
+    common={"model": "convnet", "batch": 128, "validation": 5000},
+    epochs=8,
+    long=45,
+    first_cycle=3,
+    longest=72,
+    budgets=(2, 8, 32),
+)
+
+
+def _with_more_seeds(scale: Scale) -> Scale:
+    return replace(scale, name="medium", seeds="0..7", second=scale.second)
+
+
+_SCALES = {
+    (scale.task, scale.name): scale
+    for scale in (
+        *(_MNIST1D, _with_more_seeds(_MNIST1D), _TEXT, _with_more_seeds(_TEXT)),
+        *(_CIFAR10_SMALL, _CIFAR10_MEDIUM, _CIFAR10, _IMAGENET32),
+    )
+}
+TASKS = tuple(dict.fromkeys(task for task, _ in _SCALES))
+
+
+def scale(task: str, name: str) -> Scale:
+    """Return the sizes of a task at a scale."""
+    if task not in TASKS:
+        raise ValueError(f"`task` must be one of {', '.join(TASKS)}, got {task!r}.")
+    if (task, name) not in _SCALES:
+        known = [other for owner, other in _SCALES if owner == task]
+        raise ValueError(f"`scale` must be {' or '.join(known)} for {task}, got {name!r}.")
+    return _SCALES[task, name]

@@ -1,0 +1,225 @@
+"""The figures of the paper's supplement."""
+
+from typing import TYPE_CHECKING
+
+from weightdecay.notation import numbers
+from weightdecay.records import RunConfig
+from weightdecay.results import Landscape, budget_exponents, difference
+from weightdecay.schedules import WarmRestarts
+from weightdecay.studies import rulings
+from weightdecay.studies.curve_figures import (
+    draw_restarts,
+    draw_settings,
+    long_axes,
+    restart_cells,
+    rule_restarts,
+    rule_settings,
+    settings_cells,
+)
+from weightdecay.studies.differences import normalized_apart
+from weightdecay.studies.landscape_figures import draw_landscapes
+from weightdecay.studies.rulings import Ruling
+from weightdecay.studies.scales import Scale
+from weightdecay.studies.study import Evidence, Study, family_cells, second_scale
+from weightdecay.sweeps import grid
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def _no_cells(at: Scale) -> list[RunConfig]:
+    del at
+    return []
+
+
+def _draw_schedule(seen: Evidence, small_print: str) -> "Figure":
+    from weightdecay.figures import multipliers
+
+    del seen
+    return multipliers(
+        [("cosine annealing with warm restarts", WarmRestarts(100, 2))],
+        updates=1500,
+        small_print=small_print.replace("updates", "epochs"),
+    )
+
+
+SUPPLEMENT_1 = Study(
+    "supplement-1",
+    "The schedule: cycles that end at 100, 300, 700 and 1500",
+    _no_cells,
+    _draw_schedule,
+)
+
+
+def _standard(at: Scale) -> list[RunConfig]:
+    lrs, l2 = at.standard
+    axes = {**long_axes(at), "epochs": at.longest, "schedule": "constant"}
+    own = grid(algorithm="adam", lr=lrs, l2=l2, **axes)
+    return [*own, *(cell for cell in family_cells(at, "adam") if cell.algorithm == "adamw")]
+
+
+def _draw_standard(seen: Evidence, small_print: str) -> "Figure":
+    long = _long_adam(seen)
+    return draw_landscapes(seen, [long], small_print, columns=1, schedule=True, epochs=True)
+
+
+def _long_adam(seen: Evidence) -> Landscape | None:
+    at = seen.scale
+    model = at.long_model or at.common["model"]
+    return seen.landscape("adam", "l2", schedule="constant", epochs=at.longest, model=model)
+
+
+def _rule_standard(seen: Evidence) -> list[Ruling]:
+    long, (_, short) = _long_adam(seen), seen.pair("adam")
+    times = seen.scale.longest / seen.scale.epochs
+    claim = f"Standard Adam, {times:g} times as long, at best matches AdamW"
+    if long is None or short is None:
+        return [rulings.unseen(claim, "Not all landscapes are there.")]
+    less = difference(short, long)
+    return [rulings.no_worse(claim, less, "AdamW's best error less that of long standard Adam")]
+
+
+SUPPLEMENT_2 = Study(
+    "supplement-2",
+    "Standard Adam, L2 and a fixed learning rate, trained for long",
+    _standard,
+    _draw_standard,
+    _rule_standard,
+)
+
+
+def _budget_cells(at: Scale, algorithm: str, way: str) -> list[RunConfig]:
+    family = "sgd" if algorithm == "sgdw" else "adam"
+    values = at.normalized if way == "normalized_decay" else at.decays[family]
+    axes = {**at.common, "task": at.task, "seed": at.seeds, "lr": at.coarse[family]}
+    return grid(algorithm=algorithm, epochs=list(at.budgets), **{way: values}, **axes)
+
+
+def _normalization(at: Scale) -> list[RunConfig]:
+    cells = [
+        *_budget_cells(at, "adamw", "weight_decay"),
+        *_budget_cells(at, "adamw", "normalized_decay"),
+    ]
+    other = second_scale(at)
+    if other is not None:
+        cells += _budget_cells(other, "adamw", "normalized_decay")
+        cells += _budget_cells(other, "sgdw", "normalized_decay")
+    return cells
+
+
+def _budget_rows(seen: Evidence) -> list[list[Landscape | None]]:
+    """Return rows of landscapes over budgets: raw and normalized, and of the second task."""
+    at, other = seen.scale, second_scale(seen.scale)
+
+    def row(where: Scale, algorithm: str, way: str) -> list[Landscape | None]:
+        family = "sgd" if algorithm == "sgdw" else "adam"
+        here = at_rates(Evidence(where, seen.runs), family)
+        return [here.landscape(algorithm, way, epochs=epochs) for epochs in where.budgets]
+
+    rows = [row(at, "adamw", "weight_decay"), row(at, "adamw", "normalized_decay")]
+    if other is not None:
+        rows += [
+            row(other, "adamw", "normalized_decay"),
+            row(other, "sgdw", "normalized_decay"),
+        ]
+    return rows
+
+
+def at_rates(seen: Evidence, family: str) -> Evidence:
+    """Return those runs that have a learning rate of the coarse grid."""
+    coarse = seen.scale.coarse[family]
+    kept = {lr for part in ([coarse] if isinstance(coarse, str) else coarse) for lr in _rates(part)}
+    return Evidence(seen.scale, [run for run in seen.runs if run.config.lr in kept])
+
+
+def _rates(part: float | str) -> list[float]:
+    return numbers(part) if isinstance(part, str) else [part]
+
+
+def _draw_normalization(seen: Evidence, small_print: str) -> "Figure":
+    panels = [panel for row in _budget_rows(seen) for panel in row]
+    return draw_landscapes(seen, panels, small_print, columns=3, epochs=True)
+
+
+def _rule_normalization(seen: Evidence) -> list[Ruling]:
+    rows = _budget_rows(seen)
+    own = [panel for panel in rows[1] if panel is not None]
+    longer, alike = (
+        "Longer budgets want a smaller λ",
+        "The best λ_norm is alike over budgets",
+    )
+    elsewhere = "The best λ_norm is alike over data sets, and for SGDW and AdamW"
+    if len(own) < 2:
+        return [rulings.unseen(claim, "Not all landscapes are there.") for claim in (longer, alike)]
+    exponent = budget_exponents(own)["epochs"]
+    what = "e in λ* ∝ epochs^−e"
+    found = [
+        rulings.between(longer, exponent, what, above=0, below=float("inf")),
+        rulings.between(alike, exponent, what, above=0.25, below=0.75),
+    ]
+    middle = [row[len(row) // 2] for row in rows[1:]]
+    if len(middle) < 3 or any(panel is None for panel in middle):
+        return [*found, rulings.unseen(elsewhere, "The second task's landscapes are not there.")]
+    here, there, sgdw = (panel for panel in middle if panel is not None)
+    what = "doublings between the best λ_norm"
+    parts = [
+        rulings.between(name, normalized_apart(*pair), what, above=-1, below=1)
+        for name, pair in (
+            (f"{here.config.task} and {there.config.task}", (here, there)),
+            ("AdamW and SGDW", (there, sgdw)),
+        )
+    ]
+    return [*found, rulings.all_of(elsewhere, parts)]
+
+
+SUPPLEMENT_3 = Study(
+    "supplement-3",
+    "Landscapes over three budgets: raw and normalized decay, and on a second data set",
+    _normalization,
+    _draw_normalization,
+    _rule_normalization,
+)
+
+
+def _settings_elsewhere(at: Scale) -> list[RunConfig]:
+    other = second_scale(at)
+    return [] if other is None else settings_cells(other)
+
+
+def _elsewhere(seen: Evidence) -> Evidence:
+    other = second_scale(seen.scale)
+    assert other is not None
+    return Evidence(other, seen.runs)
+
+
+SUPPLEMENT_4 = Study(
+    "supplement-4",
+    "Figure 3 on a second data set",
+    _settings_elsewhere,
+    lambda seen, small_print: draw_settings(_elsewhere(seen), small_print),
+    lambda seen: rule_settings(_elsewhere(seen)),
+    curves=True,
+)
+SUPPLEMENT_5 = Study(
+    "supplement-5",
+    "Figure 4 with training loss",
+    restart_cells,
+    lambda seen, small_print: draw_restarts(seen, small_print, loss=True),
+    rule_restarts,
+    curves=True,
+)
+
+
+def _restarts_elsewhere(at: Scale) -> list[RunConfig]:
+    other = second_scale(at)
+    return [] if other is None else restart_cells(other)
+
+
+SUPPLEMENT_6 = Study(
+    "supplement-6",
+    "Figure 4 with training loss, on a second data set",
+    _restarts_elsewhere,
+    lambda seen, small_print: draw_restarts(_elsewhere(seen), small_print, loss=True),
+    lambda seen: rule_restarts(_elsewhere(seen)),
+    curves=True,
+)

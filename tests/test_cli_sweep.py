@@ -1,0 +1,586 @@
+"""`weightdecay sweep` and its kin, as a person types them: what is said, kept, and how it stops."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.test_sweeps import Scripted, finished
+from tests.toys import config
+from weightdecay.cli import main, progress, sweeping
+from weightdecay.cli.run import command_of
+from weightdecay.records import Notice, Progress, Run
+from weightdecay.runs import pack
+from weightdecay.sweeps import Store, SweepEvent, Working, read_study
+from weightdecay.sweeps.engine import Ended, Failed, Job, Message
+from weightdecay.sweeps.export import imported
+from weightdecay.sweeps.store import Failure
+
+COMMAND = str(Path(sys.executable).with_name("weightdecay"))
+ROOT = str(Path(__file__).parents[1])
+TOY = """
+task = "tests.toys:toy"
+model = "linear"
+algorithm = ["adamw", "sgdw"]
+epochs = 2
+batch = 30
+lr = "2^-8..2^-6"
+normalized_decay = [0, 0.1]
+seed = "0..1"
+"""
+MOODY = '''
+"""The toy, with a model that fails while there is a file `rain`, and one that takes forever."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from tests.toys import toy
+
+from weightdecay.runs import pack
+
+
+def task():
+    whole = toy()
+
+    def moody(generator):
+        if Path("rain").exists():
+            raise ArithmeticError("it\\nrains")
+        return whole.models["linear"](generator)
+
+    return replace(whole, models={**whole.models, "moody": moody})
+
+
+def endless():
+    def prepare(batch, words):
+        Path("begun").touch()
+        time.sleep(300)
+
+    pack.PROGRESS_EVERY = 0.0
+    return replace(toy(), prepare=prepare)
+'''
+HERE = ["--on", "here", "--device", "cpu"]
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A folder to be in, with a study and a task of one's own."""
+    (tmp_path / "toy.toml").write_text(TOY)
+    (tmp_path / "moody.py").write_text(MOODY)
+    half = TOY.replace('["adamw", "sgdw"]', '"adamw"')
+    (tmp_path / "half.toml").write_text(half)
+    moody = half.replace("tests.toys:toy", "moody:task").replace('"linear"', '["linear", "moody"]')
+    (tmp_path / "moody.toml").write_text(moody)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), ROOT]))
+    yield
+    sys.modules.pop("moody", None)
+
+
+def results(folder: str) -> list[str]:
+    return list(Store(folder).results())
+
+
+def started(*words: str, **how: Any) -> "subprocess.Popen[str]":
+    return subprocess.Popen([COMMAND, *words], stderr=subprocess.PIPE, text=True, **how)
+
+
+def wait_for(pattern: str, where: "subprocess.Popen[str]") -> None:
+    until = time.monotonic() + 60
+    while not list(Path().glob(pattern)):
+        assert where.poll() is None, where.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_a_sweep_ends_with_its_standing_and_the_best_settings(capsys: Output) -> None:
+    assert main(["sweep", "toy.toml", "--out", "s", *HERE]) == 0
+    standing, titles, adamw, sgdw, *_ = capsys.readouterr().out.splitlines()
+    assert standing == "24 planned · 0 running · 24 done · 0 failed · 0 waiting"
+    assert re.split("  +", titles)[:3] == ["algorithm", "best lr", "best decay"]
+    for name, row in (("adamw", adamw), ("sgdw", sgdw)):
+        runs = [run for run in Store("s").runs() if run.config.algorithm == name]
+        settings: dict[tuple[float, float | None], list[Run]] = {}
+        for run in runs:
+            settings.setdefault((run.config.lr, run.config.normalized_decay), []).append(run)
+        errors = {
+            setting: sum(run.last.validation_error for run in seeds) / len(seeds)
+            for setting, seeds in settings.items()
+        }
+        said = re.split("  +", row)
+        assert said[0] == name
+        chosen = float(said[1]), float(said[2].removeprefix("λ_norm "))
+        assert errors[chosen] == min(errors.values())
+        tested = [run.last.test_error for run in settings[chosen]]
+        assert said[3] == f"{errors[chosen]:.2%}"
+        assert said[4].startswith(f"{sum(tested) / 2:.2%} ± ")
+        assert said[5] == "2"
+
+
+def test_a_best_setting_at_an_edge_is_said_to_be(capsys: Output) -> None:
+    """But for the decay 0, beneath which there is none; the other is too small to matter."""
+    study = TOY.replace('"2^-8..2^-6"', "[1e-9, 0.01]").replace("[0, 0.1]", "[0, 1e-12]")
+    Path("edge.toml").write_text(study)
+    assert main(["sweep", "edge.toml", "--out", "s", *HERE]) == 0
+    *_, edge, adamw, sgdw = capsys.readouterr().out.splitlines()
+    assert edge.startswith("At the edge of the grid")
+    assert [adamw, sgdw] == ["  adamw: highest lr", "  sgdw: highest lr"]
+
+
+def test_a_narrowed_sweep_tells_of_its_own_cells(capsys: Output) -> None:
+    assert main(["sweep", "toy.toml", "--out", "s", *HERE]) == 0
+    capsys.readouterr()
+    assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("12 planned · 0 running · 12 done")
+    assert "sgdw" not in said
+
+
+def test_a_finished_sweep_says_the_same_again_and_trains_nothing(capsys: Output) -> None:
+    assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
+    before, said = results("s"), capsys.readouterr()
+    assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
+    assert capsys.readouterr() == said
+    assert results("s") == before
+
+
+def failures(said: str) -> list[tuple[str, str]]:
+    return re.findall(r"^Failed(?:, \d+ cells?)?: (.*)\n  alone: (.*)$", said, flags=re.MULTILINE)
+
+
+def test_a_failure_comes_with_its_reason_and_a_command_that_shows_it(capsys: Output) -> None:
+    Path("rain").touch()
+    assert main(["sweep", "moody.toml", "--out", "s", *HERE]) == 1
+    told = capsys.readouterr()
+    assert told.out.startswith("24 planned · 0 running · 12 done · 12 failed · 0 waiting\n")
+    assert told.out.endswith("`weightdecay retry s` tries the failed ones again.\n")
+    (reason, command), *others = failures(told.err)
+    assert reason == "ArithmeticError: it rains"
+    assert {said for said, _ in others} == {"for the same reason as one before"}
+    program, *words = shlex.split(command)
+    assert program == "weightdecay"
+    with pytest.raises(ArithmeticError, match="rains"):
+        main(words)
+    Path("rain").unlink()
+    assert main(words) == 0
+    [trained] = Path("runs").iterdir()
+    failed = {c.identity for c in read_study("moody.toml") if c.model == "moody"}
+    assert trained.name in failed
+
+
+def test_a_reason_that_many_share_does_not_flood_the_screen(capsys: Output) -> None:
+    Path("rain").touch()
+    main(["sweep", "moody.toml", "--out", "s", *HERE])
+    said = capsys.readouterr().err
+    assert len(failures(said)) == 3
+    assert said.endswith("`weightdecay status s --failures` names them all.\n")
+    assert main(["status", "s"]) == 0
+    said = capsys.readouterr().out
+    assert [reason for reason, _ in failures(said)] == ["ArithmeticError: it rains"]
+    assert "Failed, 12 cells: " in said
+    assert main(["status", "s", "--failures"]) == 0
+    assert capsys.readouterr().out.count("--model moody") == 12
+
+
+def test_failed_cells_are_trained_again_when_retried(capsys: Output) -> None:
+    Path("rain").touch()
+    main(["sweep", "moody.toml", "--out", "s", *HERE])
+    Path("rain").unlink()
+    assert main(["sweep", "moody.toml", "--out", "s", *HERE]) == 1
+    capsys.readouterr()
+    assert main(["retry", "s", *HERE]) == 0
+    assert capsys.readouterr().out.startswith("24 planned · 0 running · 24 done · 0 failed")
+    assert main(["retry", "s", *HERE]) == 0
+    assert capsys.readouterr().out == "No cell has failed.\n"
+    assert main(["sweep", "moody.toml", "--out", "whole", *HERE]) == 0
+    assert results("s") == results("whole")
+
+
+def test_watch_ends_when_the_sweep_is_through(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    cells = {one.identity: one for one in read_study("half.toml")}
+    Store("s").ask_for(cells)
+    looks: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(seconds)
+        assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
+        capsys.readouterr()
+
+    monkeypatch.setattr("weightdecay.cli.sweep.time.sleep", sleep)
+    assert main(["watch", "s", "--every", "0.5"]) == 0
+    assert looks == [0.5]
+    assert capsys.readouterr().out == "12 planned · 0 running · 12 done · 0 failed · 0 waiting\n"
+
+
+def test_status_says_that_nothing_runs(capsys: Output) -> None:
+    Store("s").ask_for({one.identity: one for one in read_study("half.toml")})
+    assert main(["status", "s"]) == 0
+    standing, idle = capsys.readouterr().out.splitlines()
+    assert standing.startswith(
+        "12 planned · 0 running · 0 done · 0 failed · 12 waiting · time left"
+    )
+    assert idle == "Nothing is running: the command that began it goes on with it."
+
+
+def test_merged_halves_are_the_whole(capsys: Output) -> None:
+    other = Path("half.toml").read_text().replace("adamw", "sgdw")
+    Path("other.toml").write_text(other)
+    for name in ("toy", "half", "other"):
+        assert main(["sweep", f"{name}.toml", "--out", name, *HERE]) == 0
+    capsys.readouterr()
+    assert main(["merge", "all", "half", "other", "toy"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "12 cells taken over from half.",
+        "12 cells taken over from other.",
+        "0 cells taken over from toy.",
+    ]
+    assert results("all") == results("toy")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_an_export_holds_every_epoch(form: str, capsys: Output) -> None:
+    assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
+    capsys.readouterr()
+    assert main(["export", "s", f"deep/table.{form}"]) == 0
+    assert capsys.readouterr().out == f"24 epochs of 12 runs written to deep/table.{form}.\n"
+    assert imported(Path(f"deep/table.{form}")) == Store("s").runs()
+
+
+def test_what_is_asked_of_a_folder_needs_no_torch() -> None:
+    assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
+    asked = [["status", "s"], ["watch", "s"], ["merge", "t", "s"], ["export", "s", "t.csv"]]
+    asked += [["retry", "s"], ["sweep", "half.toml", "--out", "s"]]  # with nothing left to train
+    program = (
+        f"import sys; from weightdecay.cli import main; assert not any(map(main, {asked}))\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
+
+
+WRONG = {
+    "no study": (["sweep", "none.toml", "--out", "s"], "none.toml is not there."),
+    "no TOML": (["sweep", "moody.py", "--out", "s"], "moody.py must be TOML, and is not: "),
+    "a value": (["sweep", "bad.toml", "--out", "s"], "bad.toml: `epochs` must be at least 1"),
+    "a file": (["sweep", "half.toml", "--out", "moody.py"], "moody.py is a file."),
+    "nowhere": (["sweep", "half.toml", "--out", "/proc/none"], "'/proc/none"),
+    "no workers": (["sweep", "half.toml", "--out", "s", "--workers", "0"], "--workers must be at"),
+    "workers here": (
+        ["sweep", "half.toml", "--out", "s", "--on", "here", "--workers", "2"],
+        "--workers must be 1 with --on here, got 2.",
+    ),
+    "an address": (
+        ["sweep", "half.toml", "--out", "s", "--address", "auto"],
+        "--address must be a Ray cluster's: say --on ray with it.",
+    ),
+    "no device": (
+        ["sweep", "half.toml", "--out", "s", "--device", "gpu"],
+        "--device must be one that torch has here, as cpu or cuda:0 may be, got 'gpu'.",
+    ),
+    "status of nothing": (["status", "none"], "none must be the folder of a sweep, and has no"),
+    "watch of nothing": (["watch", "none"], "none must be the folder of a sweep, and has no"),
+    "watch too often": (["watch", "none", "--every", "0"], "--every must be finite and above 0"),
+    "retry of nothing": (["retry", "none"], "none must be the folder of a sweep, and has no"),
+    "merge of nothing": (["merge", "s", "none"], "none must be the folder of a sweep, and has no"),
+    "export of nothing": (["export", "none", "t.csv"], "none must be the folder of a sweep, and"),
+}
+
+
+@pytest.mark.parametrize(("words", "text"), WRONG.values(), ids=WRONG)
+def test_a_mistake_is_said_in_one_line_and_nothing_is_made(
+    words: list[str], text: str, capsys: Output
+) -> None:
+    Path("bad.toml").write_text(TOY.replace("epochs = 2", "epochs = 0"))
+    before = sorted(Path().rglob("*"))
+    assert main(words) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("weightdecay: ")
+    assert text in said.err
+    assert (said.err.count("\n"), said.out) == (1, "")
+    assert sorted(Path().rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "missing", "cure"),
+    [
+        (["sweep", "half.toml", "--out", "t", "--on", "ray"], "ray", "weightdecay[ray]"),
+        (["export", "s", "t.parquet"], "pyarrow", "weightdecay[parquet]"),
+    ],
+)
+def test_a_package_that_is_not_there_has_a_cure(
+    words: list[str],
+    missing: str,
+    cure: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Output,
+) -> None:
+    assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
+    capsys.readouterr()
+    for name in [name for name in sys.modules if name.partition(".")[0] == missing]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "weightdecay.sweeps.onray", raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("weightdecay: ")
+    assert cure in said
+    assert said.count("\n") == 1
+
+
+def test_a_reader_that_has_enough_is_not_complained_to() -> None:
+    Store("s").ask_for({one.identity: one for one in read_study("half.toml")})
+    reads, writes = os.pipe()
+    os.close(reads)
+    process = started("status", "s", stdout=writes)
+    os.close(writes)
+    assert process.communicate()[1] == ""
+    assert process.returncode == 141
+
+
+class Screen:
+    """What a terminal shows of what is written to it, at each carriage return and at the end."""
+
+    def __init__(self, text: str) -> None:
+        self.shown, self.seen = [""], set[tuple[str, ...]]()
+        row = column = 0
+        for up, sign in re.findall(r"\x1b\[(\d+)A|([^\x1b])", text):
+            if sign == "\r":
+                self.seen.add(tuple(line.rstrip() for line in self.shown if line.strip()))
+                column = 0
+            elif sign == "\n":
+                row, column = row + 1, 0
+                self.shown += [""] * (row == len(self.shown))
+            elif up:
+                row -= int(up)
+            else:
+                line = self.shown[row].ljust(column)
+                self.shown[row] = line[:column] + sign + line[column + 1 :]
+                column += 1
+
+
+def pretend_a_terminal(monkeypatch: pytest.MonkeyPatch, *, columns: int, rows: int) -> None:
+    monkeypatch.setattr(progress, "REDRAWN_EVERY", -1.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("LINES", str(rows))
+
+
+def on_a_terminal(
+    engine: Any, monkeypatch: pytest.MonkeyPatch, capsys: Output, *, columns: int, rows: int
+) -> Screen:
+    pretend_a_terminal(monkeypatch, columns=columns, rows=rows)
+    monkeypatch.setattr(sweeping, "_engine", lambda options: engine)
+    main(["sweep", "toy.toml", "--out", "s"])
+    return Screen(capsys.readouterr().err)
+
+
+class InTurns(Scripted):
+    """An engine whose jobs go on side by side, a message each at a time."""
+
+    def wait(self, seconds: float) -> list[tuple[int, Message]]:
+        told = super().wait(seconds)
+        first = dict(reversed(told))  # the first of each job, which comes last
+        self._told = [(number, message) for number, message in told if message is not first[number]]
+        return list(first.items())
+
+
+def going(job: Job) -> list[Message]:
+    here = Progress(
+        update=9, updates=18, epoch=1, epochs=2, loss=2.0, error=0.5, multiplier=1.0, speed=9.0,
+        lanes=len(job.cells),
+    )  # fmt: skip
+    return [here, Notice("Taken up."), finished(job.cells), Ended()]
+
+
+@pytest.mark.parametrize("columns", [30, 80, 200])
+def test_on_a_terminal_each_worker_has_a_line_and_all_are_gone_at_the_end(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    engine = InTurns(going, workers=4, lanes=8)
+    screen = on_a_terminal(engine, monkeypatch, capsys, columns=columns, rows=24)
+    assert [line.rstrip() for line in screen.shown if line.strip()] == ["Taken up."]
+    assert max(len(line) for frame in screen.seen for line in frame) < columns
+    names = [f"worker {number}, 6 cells: " for number in (1, 2, 3, 4)]
+    full = [frame for frame in screen.seen if sum("worker" in line for line in frame) == 4]
+    assert full
+    for frame in full:
+        lines = [line.rpartition("]  ")[2] for line in frame if "worker" in line]
+        assert [line[: len(name)] for line, name in zip(lines, names, strict=True)] == names
+
+
+def test_bars_are_equally_long_and_as_full_as_the_work_is_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    engine = InTurns(going, workers=2, lanes=12)
+    screen = on_a_terminal(engine, monkeypatch, capsys, columns=100, rows=24)
+    bars = [re.findall(r"^\[(=* *)\]", "\n".join(f), flags=re.MULTILINE) for f in screen.seen]
+    whole, one, other = next(found for found in bars if len(found) == 3)
+    assert len(whole) == len(one) == len(other) == 30
+    assert one == other == "=" * 15 + " " * 15
+
+
+def test_workers_beyond_the_screen_are_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    engine = Scripted(going, workers=12, lanes=2)
+    screen = on_a_terminal(engine, monkeypatch, capsys, columns=80, rows=6)
+    assert max(map(len, screen.seen)) <= 5 + 1  # and the notice above
+    assert any(frame[-1] == "… and 9 more" for frame in screen.seen if frame)
+
+
+def test_a_failure_stands_above_the_lines_that_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    bad = read_study("toy.toml")[0]
+
+    def script(job: Job) -> list[Message]:
+        failed: list[Message] = [Failed("ValueError: no good", "", memory=False)]
+        return failed if bad in job.cells else going(job)
+
+    engine = Scripted(script, workers=2, lanes=4)
+    screen = on_a_terminal(engine, monkeypatch, capsys, columns=80, rows=24)
+    said = [line.rstrip() for line in screen.shown if line.strip()]
+    assert {"Taken up.", "Failed: ValueError: no good"} < set(said)
+    assert f"  alone: weightdecay run --task {bad.task} --model {bad.model} " in "\n".join(said)
+    assert not [line for line in said if "worker" in line or "done" in line]
+
+
+def test_a_stopped_sweep_leaves_no_lines_on_the_screen(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    class Interrupted(InTurns):
+        waits = 0
+
+        def wait(self, seconds: float) -> list[tuple[int, Message]]:
+            self.waits += 1
+            if self.waits == 3:
+                sys.stderr.write("^C")  # as a terminal does
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().wait(seconds)
+
+    engine = Interrupted(lambda job: going(job)[:1], workers=2, lanes=12)
+    screen = on_a_terminal(engine, monkeypatch, capsys, columns=80, rows=24)
+    assert [line.rstrip() for line in screen.shown if line.strip()] == [
+        "Stopping: what is being trained is saved. Once more stops at once.",
+        "Stopped: the same command goes on with it.",
+    ]
+    assert results("s") == []
+
+
+def test_a_watch_that_is_left_says_that_the_sweep_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    cells = {one.identity: one for one in read_study("half.toml")}
+    store = Store("s")
+    store.ask_for(cells)
+    with store.writing(workers=1) as writer:
+        writer.failure(Failure(next(iter(cells)), "Its process ended. It said:\none\r\n\ttwo"))
+
+    def sleep(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("weightdecay.cli.sweep.time.sleep", sleep)
+    pretend_a_terminal(monkeypatch, columns=80, rows=24)
+    assert main(["watch", "s"]) == 130
+    screen = Screen(capsys.readouterr().err)
+    left = [line.rstrip() for line in screen.shown if line.strip()]
+    assert left == ["No longer watched; what runs goes on."]
+    assert any("It said: one two" in line for frame in screen.seen for line in frame)
+
+
+def test_a_log_gets_whole_lines(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    monkeypatch.setattr(progress, "LOGGED_EVERY", 0.0)
+    monkeypatch.setattr(pack, "PROGRESS_EVERY", 0.0)
+    assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
+    said = capsys.readouterr().err
+    assert "\r" not in said
+    assert "\x1b" not in said
+    assert said.startswith("0 of 12 done · 0 running · time left unknown\n")
+    assert said.endswith("12 of 12 done · 0 running · time left 0:00\n")
+
+
+def hasty_study() -> None:
+    text = Path("half.toml").read_text().replace("tests.toys:toy", "tests.toys:hasty")
+    text = text.replace("epochs = 2", "epochs = 40").replace('"2^-8..2^-6"', "0.01")
+    Path("hasty.toml").write_text(text)
+
+
+def test_an_interrupt_saves_and_the_same_command_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CHECKPOINT_EVERY", "PROGRESS_EVERY"):  # which the hasty task changes
+        monkeypatch.setattr(pack, name, getattr(pack, name))
+    hasty_study()
+    command = ["sweep", "hasty.toml", "--out", "s", "--workers", "1", "--device", "cpu"]
+    process = started(*command)
+    wait_for("s/runs/*/checkpoint-*.pt", process)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.splitlines() == [
+        "Stopping: what is being trained is saved. Once more stops at once.",
+        "Stopped: the same command goes on with it.",
+    ]
+    saved = {path.parent.name for path in Path("s/runs").glob("*/checkpoint-*.pt")}
+    assert saved == {one.identity for one in read_study("hasty.toml")}
+    assert results("s") == []
+    again = subprocess.run([COMMAND, *command], capture_output=True, text=True, check=True)
+    assert again.stderr.startswith("Taken up at update ")
+    assert main(["sweep", "hasty.toml", "--out", "whole", *HERE]) == 0
+    assert results("s") == results("whole")
+
+
+def test_a_second_interrupt_stops_at_once() -> None:
+    text = Path("half.toml").read_text().replace("tests.toys:toy", "moody:endless")
+    Path("endless.toml").write_text(text)
+    process = started("sweep", "endless.toml", "--out", "s", "--workers", "1", "--device", "cpu")
+    wait_for("begun", process)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=2)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert said.endswith("Stopped: the same command goes on with it.\n")
+    assert "Traceback" not in said
+    assert children
+    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+
+
+def test_a_second_interrupt_is_heard_wherever_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Asked(Scripted):
+        asked = False
+
+        def ask_to_stop(self) -> None:
+            self.asked = True
+            super().ask_to_stop()
+
+    def show(screen: object, event: SweepEvent, bars: object) -> None:
+        if isinstance(event, Working):
+            raise KeyboardInterrupt
+
+    engine = Asked(lambda job: [])
+    monkeypatch.setattr(sweeping, "_engine", lambda options: engine)
+    monkeypatch.setattr(sweeping._Screen, "show", show)
+    assert main(["sweep", "half.toml", "--out", "s"]) == 130
+    assert engine.closed
+    assert not engine.asked
+
+
+def test_a_cell_is_the_same_configuration_in_a_study_and_in_a_command() -> None:
+    """The command of a cell names every field: nothing is left to a default that may change."""
+    one = config(schedule="restarts,first=1,factor=2", data=200, validation="test", seed=3)
+    _, *words = shlex.split(command_of(one.as_dict(), device="cpu"))
+    assert main(words) == 0
+    assert [path.name for path in Path("runs").iterdir()] == [one.identity]

@@ -1,0 +1,323 @@
+"""On Ray a sweep comes to the same bytes as anywhere else, whoever is killed on the way."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import ray
+import torch
+from ray.cluster_utils import Cluster
+from torch import nn
+
+from tests.toys import config, toy
+from weightdecay.records import Notice, Progress, RunConfig
+from weightdecay.runs import pack
+from weightdecay.sweeps import CellFailed, Store, Working, sweep
+from weightdecay.sweeps.engine import Died, Ended, Engine, Job, Message
+from weightdecay.sweeps.here import Here
+from weightdecay.sweeps.onray import OnRay, _writable
+from weightdecay.tasks import Task
+
+# A node that dies is missed in a second, instead of half a minute.
+IMPATIENT = {"health_check_period_ms": 200, "health_check_failure_threshold": 3}
+IMPATIENT |= {"health_check_initial_delay_ms": 0, "health_check_timeout_ms": 500}
+
+MODELS = ("mlp", "dropping")
+
+
+@contextlib.contextmanager
+def started() -> Iterator[Any]:
+    """Give a cluster whose one node has one CPU."""
+    place = tempfile.mkdtemp(prefix="ray")  # a short path: sockets are in it
+    head = {"num_cpus": 1, "include_dashboard": False, "_system_config": IMPATIENT}
+    found = Cluster(initialize_head=True, head_node_args={**head, "temp_dir": place})
+    yield found
+    found.shutdown()  # type: ignore[no-untyped-call]
+    shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    with started() as found:
+        yield found
+
+
+@pytest.fixture
+def node(cluster: Any) -> Iterator[Any]:
+    """Give a second node, with one CPU, which the test may remove."""
+    found = cluster.add_node(num_cpus=1, include_dashboard=False)
+    yield found
+    if found in cluster.worker_nodes:
+        cluster.remove_node(found)
+
+
+def swept(folder: Path, cells: list[RunConfig], engine: Engine) -> list[str]:
+    for _ in sweep(cells, folder=folder, engine=engine):
+        pass
+    return list(Store(folder).results())
+
+
+def slow_cells() -> list[RunConfig]:
+    """Return two packs of one cell that take a few seconds, and save all the time."""
+    return [config(task="tests.toys:hasty", model=model, epochs=40) for model in MODELS]
+
+
+@pytest.fixture(scope="session")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return what the slow cells come to where nobody disturbs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("CHECKPOINT_EVERY", "PROGRESS_EVERY"):  # the task changes them
+            patch.setattr(pack, name, getattr(pack, name))
+        return swept(tmp_path_factory.mktemp("whole"), slow_cells(), Here("cpu"))
+
+
+def workers_of(node: Any) -> list[int]:
+    """Return the processes of a node that train."""
+    raylet = node.all_processes["raylet"][0].process.pid
+    found = []
+    for word in Path(f"/proc/{raylet}/task/{raylet}/children").read_text().split():
+        with contextlib.suppress(OSError):  # it has gone meanwhile
+            if b"_Worker.do" in Path(f"/proc/{word}/cmdline").read_bytes():
+                found.append(int(word))
+    return found
+
+
+def test_on_ray_results_are_those_of_this_process(
+    cluster: Any, node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = f"elsewhere{uuid4().hex}"
+    (tmp_path / f"{module}.py").write_text("from tests.toys import toy as task\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    cells = [
+        *(config(algorithm=name, seed=seed) for name in ("adamw", "sgdw") for seed in range(3)),
+        config(algorithm="sgdw", lr=1e30, weight_decay=0.0),  # diverges
+        config(model="dropping"),
+        config(task=f"{module}:task"),
+    ]
+    engine = OnRay(cluster.address)
+    assert engine.workers == 2
+    found = swept(tmp_path / "ray", cells, engine)
+    assert len(found) == len(cells)
+    assert found == swept(tmp_path / "here", cells, Here("cpu"))
+    assert not ray.is_initialized()
+
+
+def test_a_killed_worker_changes_nothing(
+    cluster: Any, node: Any, tmp_path: Path, expected: list[str]
+) -> None:
+    begun = 0
+    killed: list[int] = []
+    for event in sweep(slow_cells(), folder=tmp_path, engine=OnRay(cluster.address)):
+        begun += isinstance(event, Working) and event.progress is None
+        if not killed and isinstance(event, Working) and event.progress is not None:
+            killed = workers_of(cluster.head_node)
+            for worker in killed:
+                os.kill(worker, signal.SIGKILL)
+        assert not isinstance(event, CellFailed)
+    assert killed
+    assert begun == len(MODELS) + len(killed)
+    assert list(Store(tmp_path).results()) == expected
+
+
+def test_a_killed_node_changes_nothing(
+    cluster: Any, node: Any, tmp_path: Path, expected: list[str]
+) -> None:
+    begun = 0
+    for event in sweep(slow_cells(), folder=tmp_path, engine=OnRay(cluster.address)):
+        begun += isinstance(event, Working) and event.progress is None
+        if node in cluster.worker_nodes and workers_of(node):
+            cluster.remove_node(node, allow_graceful=False)
+        assert not isinstance(event, CellFailed)
+    assert node not in cluster.worker_nodes
+    assert begun == len(MODELS) + 1
+    assert list(Store(tmp_path).results()) == expected
+
+
+def until(engine: OnRay, kind: type[Message]) -> tuple[int, Message]:
+    """Wait for a message of a kind, and return it with its job's number."""
+    limit = time.monotonic() + 60
+    while time.monotonic() < limit:
+        for number, message in engine.wait(0.5):
+            if isinstance(message, kind):
+                return number, message
+    raise TimeoutError(kind)
+
+
+def test_a_death_is_told_in_words(cluster: Any, tmp_path: Path) -> None:
+    with contextlib.closing(OnRay(cluster.address, device="cpu")) as engine:
+        engine.begin(Job(7, tuple(slow_cells()[:1]), tmp_path))
+        until(engine, Progress)
+        [worker] = workers_of(cluster.head_node)
+        os.kill(worker, signal.SIGKILL)
+        number, died = until(engine, Died)
+        assert number == 7
+        assert isinstance(died, Died)
+        assert died.reason.startswith("Its worker at ")
+        assert "Ray says: The actor is dead because its worker process has died" in died.reason
+        assert "\n" not in died.reason
+        assert "actor_id" not in died.reason
+
+
+def test_a_job_that_waits_for_a_place_can_be_stopped(cluster: Any, tmp_path: Path) -> None:
+    first, second = slow_cells()[:2]
+    with contextlib.closing(OnRay(cluster.address, workers=2)) as engine:
+        engine.begin(Job(1, (first,), tmp_path))
+        until(engine, Progress)
+        engine.begin(Job(2, (second,), tmp_path))
+        engine.ask_to_stop()
+        assert until(engine, Ended) == (2, Ended())
+        assert until(engine, Ended) == (1, Ended())
+
+
+def test_where_ray_itself_dies_the_sweep_ends_and_says_so(tmp_path: Path) -> None:
+    """Otherwise it would wait for a place for ever."""
+
+    def sweep_and_kill() -> None:
+        for event in sweep(slow_cells()[:1], folder=tmp_path, engine=OnRay(doomed.address)):
+            if isinstance(event, Working) and event.progress is not None:
+                doomed.head_node.all_processes["raylet"][0].process.kill()
+
+    with started() as doomed, pytest.raises(ConnectionError, match="What is recorded is safe"):
+        sweep_and_kill()
+    assert not ray.is_initialized()
+
+
+def test_where_the_folder_cannot_be_another_is_used(tmp_path: Path) -> None:
+    assert _writable(tmp_path / "shared" / "runs") == tmp_path / "shared" / "runs"
+    (tmp_path / "file").touch()
+    elsewhere = _writable(tmp_path / "file" / "runs")
+    assert elsewhere.parent == Path(tempfile.gettempdir())
+
+
+def raising() -> Task:
+    """Return the toy with a model that cannot be built, and leaves a mark for every try."""
+    whole = toy()
+    return Task("raising", whole.train, whole.test, whole.classes, {"mlp": _marked})
+
+
+def _marked(generator: torch.Generator, *, marks: str) -> nn.Module:
+    (Path(marks) / uuid4().hex).touch()
+    raise RuntimeError("raised on purpose")
+
+
+def test_a_job_that_raises_fails_once_with_its_reason(cluster: Any, tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    bad = config(task="tests.test_ray:raising", model=f"mlp,marks={marks}")
+    events = list(sweep([bad, config()], folder=tmp_path, engine=OnRay(cluster.address)))
+    [failed] = [event for event in events if isinstance(event, CellFailed)]
+    assert failed.config == bad
+    assert failed.failure.reason == "RuntimeError: raised on purpose"
+    assert "_marked" in failed.failure.trace
+    assert len(list(marks.iterdir())) == 1
+    assert len(list(Store(tmp_path).results())) == 1
+
+
+#: A sweep with a cluster of its own that stops at Ctrl-C as the command line does.
+STOPPABLE = """
+import signal, sys
+from contextlib import closing
+from tests.test_ray import long_cells
+from weightdecay.sweeps import Working, sweep
+from weightdecay.sweeps.onray import OnRay
+
+asked = []
+signal.signal(signal.SIGINT, lambda *_: asked.append(True))
+with closing(sweep(long_cells(), folder="swept", engine=OnRay(workers=1))) as events:
+    for event in events:
+        if isinstance(event, Working) and event.progress is not None:
+            print("training", flush=True)
+        if asked:
+            break
+print("stopped", flush=True)
+"""
+
+
+def long_cells() -> list[RunConfig]:
+    """Return a pack that takes some seconds, and by itself would save after half a minute."""
+    return [config(epochs=150, seed=seed) for seed in range(2)]
+
+
+def test_ctrl_c_saves_what_is_trained_and_leaves_no_process(tmp_path: Path) -> None:
+    paths = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), *sys.path]))
+    process = subprocess.Popen(
+        [sys.executable, "-c", STOPPABLE],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "training\n"
+    os.killpg(process.pid, signal.SIGINT)
+    said, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert set(said.split()) <= {"training", "stopped"}
+    assert said.endswith("stopped\n")
+    assert errors == ""
+    assert not _of_session(process.pid)
+    folder = tmp_path / "swept"
+    assert not list(Store(folder).results())
+    events = list(sweep(long_cells(), folder=folder, engine=Here("cpu")))
+    assert any(isinstance(e, Notice) and e.text.startswith("Taken up at") for e in events)
+    found = list(Store(folder).results())
+    assert found == swept(tmp_path / "whole", long_cells(), Here("cpu"))
+
+
+def _of_session(number: int) -> list[str]:
+    """Return the processes that are left of a session."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            words = path.read_text().rpartition(")")[2].split()
+            if int(words[3]) == number and words[0] != "Z":
+                found.append(path.parent.name)
+    return found
+
+
+BAD: list[tuple[tuple[Any, ...], str]] = [
+    ((None, 0), "`workers` must be at least 1, got 0"),
+    ((None, 1.5), "`workers` must be a whole number, got 1.5"),
+    ((None, None, "tpu"), "`device` must be one of 'cpu', 'cuda', got 'tpu'"),
+    (("ray://there:10001",), "`address` must be a cluster's own, as auto or host:6379"),
+    (("127.0.0.1:1",), "`address` must be a running Ray cluster's, got '127.0.0.1:1'"),
+    (("nonsense",), "`address` must be a running Ray cluster's, got 'nonsense'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), BAD, ids=[str(case[0]) for case in BAD])
+def test_a_cluster_that_cannot_be_used_is_refused(arguments: tuple[Any, ...], said: str) -> None:
+    with pytest.raises((ConnectionError, TypeError, ValueError), match=said):
+        OnRay(*arguments)
+    assert not ray.is_initialized()
+
+
+def test_a_cluster_without_what_is_asked_for_is_refused(cluster: Any) -> None:
+    with pytest.raises(ValueError, match="The cluster must have a GPU, and has none now"):
+        OnRay(cluster.address, device="cuda")
+    assert not ray.is_initialized()
+
+
+def test_without_ray_the_rest_works_and_the_cure_is_said() -> None:
+    script = (
+        "import sys; sys.modules['ray'] = None\n"
+        "import weightdecay.sweeps.coordinator\n"
+        "import weightdecay.sweeps.onray\n"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: Sweeps on Ray need it to place them: pip install 'weightdecay[ray]'"
+    )
