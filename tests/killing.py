@@ -7,6 +7,7 @@ its results must be those of a sweep that nobody disturbed, byte for byte.
 """
 
 import argparse
+import os
 import random
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from tests.toys import config
@@ -47,18 +49,26 @@ def start(folder: Path) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([sys.executable, "-m", "tests.killing", "--sweep", str(folder)])
 
 
-def kill(coordinator: "subprocess.Popen[bytes]", victim: str, chance: random.Random) -> None:
-    """Kill somebody, the hard way."""
-    listed = Path(f"/proc/{coordinator.pid}/task/{coordinator.pid}/children")
-    try:
-        workers = [int(word) for word in listed.read_text().split()]
-    except OSError:
-        workers = []
+def children(parent: int) -> list[int]:
+    """Return the processes that a process has started."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it is gone
+            if int(path.read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(path.parent.name))
+    return found
+
+
+def kill(coordinator: "subprocess.Popen[bytes]", victim: str, chance: random.Random) -> bool:
+    """Kill somebody, the hard way; return whether there was anybody."""
+    workers = children(coordinator.pid)
     chosen = workers if victim == "both" else workers and [chance.choice(workers)]
     for worker in chosen if victim != "coordinator" else []:
-        subprocess.run(["kill", "-9", str(worker)], stderr=subprocess.DEVNULL, check=False)
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
     if victim != "worker":
         coordinator.send_signal(signal.SIGKILL)
+    return bool(chosen) or victim != "worker"
 
 
 def disturbed(folder: Path, kills: int, chance: random.Random) -> Counter[str]:
@@ -70,8 +80,7 @@ def disturbed(folder: Path, kills: int, chance: random.Random) -> Counter[str]:
             status = process.wait(timeout=chance.uniform(0, 4))
         except subprocess.TimeoutExpired:
             [victim] = chance.choices(list(VICTIMS), list(VICTIMS.values()))
-            kill(process, victim, chance)
-            made[victim] += 1
+            made[victim] += kill(process, victim, chance)
             if victim != "worker":
                 process.wait()
                 process = start(folder)

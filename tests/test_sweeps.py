@@ -464,7 +464,7 @@ def test_workers_do_not_outlive_their_coordinator(tmp_path: Path) -> None:
     process = killing.start(tmp_path)
     while not list(tmp_path.glob("runs/*/checkpoint-*.pt")):
         time.sleep(0.05)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    children = killing.children(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert children
