@@ -106,7 +106,8 @@ FIGURE_1 = Study(
 
 
 def _second(at: Scale) -> list[RunConfig]:
-    return [*family_cells(at, "sgd"), *family_cells(at, "adam"), *_twins(at)]
+    both = [cell for f in ("sgd", "adam") for cell in family_cells(at, f, seeds=at.main_seeds)]
+    return [*both, *_twins(at)]
 
 
 def _twins(at: Scale) -> list[RunConfig]:

@@ -15,7 +15,7 @@ from weightdecay import checks
 from weightdecay.sweeps.engine import Died, Ended, Failed, Job, Message
 
 #: Lanes a job: beyond these they are hardly faster, and more is lost with one.
-LANES = {"cpu": 64, "cuda": 16}
+LANES = {"cpu": 96, "cuda": 16}
 _TAIL = 2000
 
 
