@@ -127,6 +127,8 @@ def main() -> None:
             took = time.monotonic() - begun
             lines.append(f"{name:2}  {made.total():4} kills ({told}) in {took:4.0f} s: {same}")
             print(lines[-1], flush=True)
+            if options.log:
+                options.log.write_text("\n".join(lines) + "\n")
 
     with tempfile.TemporaryDirectory() as place:
         wanted = undisturbed(Path(place) / "whole")

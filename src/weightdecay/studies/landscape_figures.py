@@ -106,8 +106,7 @@ FIGURE_1 = Study(
 
 
 def _second(at: Scale) -> list[RunConfig]:
-    both = [cell for f in ("sgd", "adam") for cell in family_cells(at, f, seeds=at.main_seeds)]
-    return [*both, *_twins(at)]
+    return [*family_cells(at, "sgd"), *family_cells(at, "adam"), *_twins(at)]
 
 
 def _twins(at: Scale) -> list[RunConfig]:

@@ -44,7 +44,6 @@ class Scale:
     picked: Mapping[str, tuple[float, float]]
     second: str | None = None
     long_model: str | None = None
-    main_seeds: Axis | None = None
 
     @property
     def folder(self) -> str:
@@ -57,21 +56,20 @@ _MNIST1D = Scale(
     name="small",
     common={"model": "mlp", "batch": 64, "data": 2000, "validation": 1000},
     seeds="0..2",
-    main_seeds="0..3",
     epochs=48,
     lrs={
-        "sgd": "2^-6..2^-1",
-        "adam": "2^-9..2^-4",
-        "amsgrad": "2^-9..2^-4",
-        "adagrad": "2^-6..2^-1",
+        "sgd": "2^-7..2^-1",
+        "adam": "2^-10..2^-4",
+        "amsgrad": "2^-10..2^-4",
+        "adagrad": "2^-6..2^0",
     },
     l2={
-        "sgd": [0, "2^-11..2^-4"],
-        "adam": [0, "2^-12..2^-4"],
-        "amsgrad": [0, "2^-12..2^-4"],
-        "adagrad": [0, "2^-12..2^-4"],
+        "sgd": [0, "2^-12..2^-3"],
+        "adam": [0, "2^-13..2^-3"],
+        "amsgrad": [0, "2^-13..2^-3"],
+        "adagrad": [0, "2^-13..2^-3"],
     },
-    decays={family: [0, "2^-11..2^-5"] for family in FAMILIES},
+    decays={family: [0, "2^-12..2^-4"] for family in FAMILIES},
     long=180,
     first_cycle=12,
     longest=864,

@@ -8,7 +8,7 @@ from weightdecay.look import AXES, NAMES, SCHEDULES, word
 from weightdecay.records import COUPLED, Run, RunConfig, Spec
 from weightdecay.results import Coupling, Landscape, coupling, landscapes
 from weightdecay.studies.rulings import Ruling
-from weightdecay.studies.scales import Axis, Scale, scale
+from weightdecay.studies.scales import Scale, scale
 from weightdecay.sweeps import grid
 
 if TYPE_CHECKING:
@@ -81,11 +81,7 @@ class Evidence:
 
 
 def family_cells(
-    at: Scale,
-    family: str,
-    *,
-    schedules: Iterable[str] = ("cosine",),
-    seeds: Axis | None = None,
+    at: Scale, family: str, *, schedules: Iterable[str] = ("cosine",)
 ) -> list[RunConfig]:
     """Return the cells of a family's two landscapes, under each schedule."""
     coupled, decoupled = PAIRS[family]
@@ -93,7 +89,7 @@ def family_cells(
         **at.common,
         "task": at.task,
         "epochs": at.epochs,
-        "seed": seeds or at.seeds,
+        "seed": at.seeds,
         "lr": at.lrs[family],
         "schedule": list(schedules),
     }
