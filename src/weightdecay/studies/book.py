@@ -1,32 +1,44 @@
 """Committed results into the numbers that README and docs print: none of them is typed by hand.
 
-results/<task>-<scale>/records.parquet       every run of that task, thinned
-results/<task>-<scale>/<study>/figure.png    and .svg, rulings.json
+results/<task>-<scale>/records.parquet       all runs; of most the last epoch alone
+results/<task>-<scale>/<study>/figure.png    and rulings.json, made from them
 """
 
 from collections.abc import Iterable
 from pathlib import Path
 
 from weightdecay import files
-from weightdecay.records import Run
+from weightdecay.records import RunConfig
 from weightdecay.studies import STUDIES
-from weightdecay.studies.findings import Findings, command, find
+from weightdecay.studies.findings import Findings, command, draw, find, write_rulings
 from weightdecay.studies.scales import Scale, scale
+from weightdecay.studies.study import Evidence, Study
 from weightdecay.sweeps.export import imported
 
 _BEGIN, _END = "<!-- reproduction: `make book` writes what follows -->", "<!-- /reproduction -->"
 
 
-def found_in(results: Path) -> list[Findings]:
-    """Judge every study that there are runs of, at every task and scale in a folder."""
+def found_in(results: Path) -> list[tuple[Findings, Evidence]]:
+    """Judge every study whose runs are all there, at every task and scale in a folder."""
     runs = [run for path in sorted(results.glob("*/records.parquet")) for run in imported(path)]
-    found = []
-    for at in _scales(results):
-        for study in STUDIES.values():
-            if (results / at.folder / study.name).is_dir():
-                findings, _ = find(study, at, runs)
-                found.append(findings)
-    return found
+    there = {run.config.identity for run in runs}
+    scales = _scales(results)
+    return [
+        find(study, at, runs)
+        for at in scales
+        for study in STUDIES.values()
+        if (cells := _cells(study, at)) is not None
+        and all(cell.identity in there for cell in cells)
+        and (cells or (at is scales[0] and study.name == "supplement-1"))
+    ]
+
+
+def _cells(study: Study, at: Scale) -> list[RunConfig] | None:
+    """Return a study's cells; None where it cannot be made at a scale."""
+    try:
+        return study.cells(at)
+    except ValueError:
+        return None
 
 
 def _scales(results: Path) -> list[Scale]:
@@ -96,19 +108,19 @@ def inserted(text: str, summary: str) -> str:
     return f"{before}{_BEGIN}\n\n{summary}\n{_END}{after}"
 
 
+def texts(results: Path, readme: str) -> tuple[str, str]:
+    """Return what the page and the README must say."""
+    found = [findings for findings, _ in found_in(results)]
+    return chapters(found, "../results"), inserted(readme, summary(found, "results"))
+
+
 def write(results: Path, *, page: Path, readme: Path) -> list[Path]:
-    """Write the page, and the README's part."""
-    found = found_in(results)
-    texts = {
-        page: chapters(found, "../results"),
-        readme: inserted(readme.read_text("utf-8"), summary(found, "results")),
-    }
-    for path, text in texts.items():
+    """Draw every picture again, and write the page and the README's part."""
+    for findings, seen in found_in(results):
+        place = results / findings.scale.folder / findings.study.name
+        draw(findings, seen, place, formats=("png",))
+        write_rulings(findings, place)
+    for path, text in zip((page, readme), texts(results, readme.read_text("utf-8")), strict=True):
         with files.written(path) as file:
             file.write(text.encode())
-    return list(texts)
-
-
-def kept(runs: Iterable[Run], at: Scale) -> list[Run]:
-    """Return the runs of a task that results keep."""
-    return [run for run in runs if run.config.task == at.task]
+    return [page, readme]

@@ -98,19 +98,30 @@ def _small_print(study: Study, at: Scale, runs: Sequence[Run]) -> str:
     )
 
 
-def draw(found: Findings, seen: Evidence, folder: Path) -> list[Path]:
-    """Draw the study's picture into a folder, as PNG, SVG and PDF."""
+def draw(
+    found: Findings,
+    seen: Evidence,
+    folder: Path,
+    *,
+    formats: Sequence[str] = ("png", "svg", "pdf"),
+) -> list[Path]:
+    """Draw the study's picture into a folder."""
     from weightdecay.figures import save
 
     figure = found.study.draw(seen, found.small_print)
-    return save(figure, folder / "figure")
+    return save(figure, folder / "figure", formats=formats)
 
 
-def tell(found: Findings, folder: Path) -> Path:
-    """Write the rulings as JSON and the report as a page, beside the picture that is there."""
+def write_rulings(found: Findings, folder: Path) -> None:
+    """Write what became of the claims, as JSON."""
     rows = [asdict(ruling) for ruling in found.rulings]
     with files.written(folder / "rulings.json") as file:
         file.write(json.dumps(rows, indent=1, ensure_ascii=False).encode() + b"\n")
+
+
+def tell(found: Findings, folder: Path) -> Path:
+    """Write the rulings, and the report as a page, beside the picture that is there."""
+    write_rulings(found, folder)
     picture = Picture(
         found.study.title, (folder / "figure.svg").read_text("utf-8"), found.small_print
     )
