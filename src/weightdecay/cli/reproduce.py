@@ -1,10 +1,17 @@
 """`weightdecay reproduce`: a figure of the paper from one's own machine, and `weightdecay book`."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from weightdecay.cli.reading import Commands
 from weightdecay.cli.sweep import add_engine
+
+if TYPE_CHECKING:
+    from weightdecay.records import Run, RunConfig
+    from weightdecay.studies import Scale, Study
+    from weightdecay.studies.findings import Findings
 
 
 def add(commands: Commands) -> None:
@@ -44,40 +51,69 @@ def add(commands: Commands) -> None:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
+    import weightdecay.figures  # noqa: F401 - where nothing can be drawn, that is said at once
     from weightdecay.cli.sweeping import follow
-    from weightdecay.studies import STUDIES, scale
-    from weightdecay.studies.findings import draw, find, tell
+    from weightdecay.studies import scale
     from weightdecay.sweeps import Store
 
     at = scale(options.task, options.scale)
-    names = list(STUDIES) if "all" in options.figures else options.figures
-    for name in names:
-        if name not in STUDIES:
-            raise ValueError(f"A figure must be one of {', '.join(STUDIES)}, or all, got {name!r}.")
-    cells = list({c.identity: c for name in names for c in STUDIES[name].cells(at)}.values())
+    studies = _asked(options.figures, at)
+    cells = list({cell.identity: cell for study in studies for cell in study.cells(at)}.values())
     options.folder = options.out / at.folder
+    status = 0
     if cells:
         _estimate(cells, options)
         status = follow(cells, options, retry=False, tell_best=False)
         if status not in (0, 1):
             return status
     runs = Store(options.folder).runs() if cells else []
+    for study in studies:
+        _tell(study, at, runs, options.folder / study.name)
+    return status
+
+
+def _asked(names: Sequence[str], at: "Scale") -> "list[Study]":
+    """Return the studies of these names; all of them are those that the scale has enough for."""
+    from weightdecay.studies import STUDIES, studies_at
+
     for name in names:
-        if "all" in options.figures and not STUDIES[name].cells(at) and name != "supplement-1":
-            continue
-        found, seen = find(STUDIES[name], at, runs)
-        place = options.folder / name
-        draw(found, seen, place)
-        page = tell(found, place)
-        _show(found, page)
-    return 0
+        if name not in (*STUDIES, "all"):
+            raise ValueError(f"A figure must be one of {', '.join(STUDIES)}, or all, got {name!r}.")
+    return studies_at(at) if "all" in names else [STUDIES[name] for name in dict.fromkeys(names)]
 
 
-def _show(found: "object", page: Path) -> None:
-    from weightdecay.studies.findings import Findings
+def _estimate(cells: "Sequence[RunConfig]", options: argparse.Namespace) -> None:
+    """Say how long it will take, before it starts, from a short trial."""
+    from weightdecay.cli.progress import duration
+    from weightdecay.studies.estimate import seconds
+    from weightdecay.sweeps import Store
+
+    done = Store(options.folder).refresh().diverged
+    left = [config for config in cells if config.identity not in done]
+    if not left:
+        return
+    print(f"{len(left)} of {len(cells)} runs to train.", flush=True)
+    workers = 1 if options.on == "here" else options.workers
+    # What another machine takes, a trial on this one does not say.
+    found = None if options.on == "ray" else seconds(left, workers=workers, device=options.device)
+    told = "not known before the first are done" if found is None else duration(found)
+    print(f"Estimated time: {told}", flush=True)
+
+
+def _tell(study: "Study", at: "Scale", runs: "Sequence[Run]", folder: Path) -> None:
+    from weightdecay.studies.findings import draw, find, tell
+
+    found, seen = find(study, at, runs)
+    if study.cells(at) and not found.runs:
+        print(f"\n{study.title}: no run of it came to its end, and there is nothing to draw.")
+        return
+    draw(found, seen, folder)
+    _show(found, tell(found, folder))
+
+
+def _show(found: "Findings", page: Path) -> None:
     from weightdecay.table import table
 
-    assert isinstance(found, Findings)
     print(f"\n{found.study.title}: {found.scale.task}, {found.scale.name}\n")
     if found.table:
         print(table([row[:5] for row in found.table]) + "\n")
@@ -85,21 +121,6 @@ def _show(found: "object", page: Path) -> None:
         print(f"{ruling.outcome.upper():12} {ruling.claim}\n{'':12} {ruling.because}")
     print(f"\nThe picture is {page.with_name('figure.png')}; the report to open in a browser is")
     print(page.resolve().as_uri())
-
-
-def _estimate(cells: "list", options: argparse.Namespace) -> None:  # type: ignore[type-arg]
-    """Say how long it will take, before it starts, from what was measured or a short trial."""
-    from weightdecay.cli.progress import duration
-    from weightdecay.studies.estimate import seconds
-    from weightdecay.sweeps import Store
-
-    done = Store(options.folder).refresh().diverged
-    left = [config for config in cells if config.identity not in done]
-    if left:
-        print(f"{len(left)} of {len(cells)} runs to train.", flush=True)
-        found = seconds(left, workers=options.workers, device=options.device)
-        told = "not known before the first are done" if found is None else duration(found)
-        print(f"Estimated time: {told}", flush=True)
 
 
 def _book(options: argparse.Namespace) -> int:

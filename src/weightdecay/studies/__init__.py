@@ -3,8 +3,8 @@
 from weightdecay.studies.beyond import CONJECTURE, EXPONENTS
 from weightdecay.studies.curve_figures import FIGURE_3, FIGURE_4
 from weightdecay.studies.landscape_figures import FIGURE_1, FIGURE_2
-from weightdecay.studies.scales import TASKS, Scale, scale
-from weightdecay.studies.study import Evidence, Study
+from weightdecay.studies.scales import Scale, scale
+from weightdecay.studies.study import Evidence, NotAtThisScaleError, Study
 from weightdecay.studies.supplement import (
     SUPPLEMENT_1,
     SUPPLEMENT_2,
@@ -24,4 +24,26 @@ STUDIES = {
     )
 }
 
-__all__ = ["STUDIES", "TASKS", "Evidence", "Scale", "Study", "scale"]
+
+def studies_at(at: Scale) -> list[Study]:
+    """Return those studies that a scale has enough for."""
+    return [study for study in STUDIES.values() if _possible(study, at)]
+
+
+def _possible(study: Study, at: Scale) -> bool:
+    try:
+        study.cells(at)
+    except NotAtThisScaleError:
+        return False
+    return True
+
+
+__all__ = [
+    "STUDIES",
+    "Evidence",
+    "NotAtThisScaleError",
+    "Scale",
+    "Study",
+    "scale",
+    "studies_at",
+]

@@ -8,8 +8,7 @@ from weightdecay.studies import rulings
 from weightdecay.studies.landscape_figures import draw_landscapes
 from weightdecay.studies.rulings import Ruling
 from weightdecay.studies.scales import Scale
-from weightdecay.studies.study import Evidence, Study, family_cells
-from weightdecay.studies.supplement import at_rates
+from weightdecay.studies.study import Evidence, NotAtThisScaleError, Study, family_cells
 from weightdecay.sweeps import grid
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def _exponents(at: Scale) -> list[RunConfig]:
     """Return AdamW's landscapes over epochs, data and batch, each varied alone."""
     whole = at.common.get("data")
     if whole is None:
-        raise ValueError(
+        raise NotAtThisScaleError(
             f"`scale` must say how many examples are trained on, and that of {at.folder} does not."
         )
     batch = at.common["batch"]
@@ -78,7 +77,7 @@ def _exponent_landscapes(seen: Evidence) -> list[Landscape]:
         *({"data": data} for data in (whole // 4, whole // 2)),
         *({"batch": size} for size in (batch // 2, batch * 2)),
     ]
-    here = at_rates(seen, "adam")
+    here = seen.at_coarse_rates("adam")
     usual = {"data": whole, "batch": batch}
     found = [here.landscape("adamw", "normalized_decay", **usual | one) for one in wanted]
     return [landscape for landscape in found if landscape is not None]

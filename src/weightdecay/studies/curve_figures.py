@@ -15,9 +15,9 @@ from weightdecay.results import (
 )
 from weightdecay.results.landscape import way_of
 from weightdecay.studies import rulings
-from weightdecay.studies.differences import first_half, reached
+from weightdecay.studies.differences import cycle_ends, first_half, reached
 from weightdecay.studies.rulings import Ruling
-from weightdecay.studies.scales import Axis, Scale
+from weightdecay.studies.scales import Axis, Scale, values
 from weightdecay.studies.study import Evidence, Study
 from weightdecay.sweeps import grid
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 def long_axes(at: Scale) -> dict[str, Any]:
     """Return what long runs have in common."""
-    model = at.long_model or at.common["model"]
-    return {**at.common, "model": model, "task": at.task, "epochs": at.long, "seed": at.seeds}
+    own = {"model": at.model_of_long_runs, "task": at.task, "epochs": at.long, "seed": at.seeds}
+    return {**at.common, **own}
 
 
 def settings_cells(at: Scale) -> list[RunConfig]:
@@ -50,7 +50,7 @@ def draw_settings(seen: Evidence, small_print: str) -> "Figure":
     for run in seen.runs:
         if run.config.identity in wanted:
             runs[run.config.algorithm].append(run)
-    scapes = {name: landscapes(own)[0] for name, own in runs.items()}
+    scapes = {name: landscapes(own)[0] for name, own in runs.items() if own}
 
     def of_setting(name: str, decays: Sequence[float]) -> list[Run]:
         return [run for run in runs[name] if getattr(run.config, way_of(run.config)) in decays]
@@ -82,24 +82,23 @@ def draw_settings(seen: Evidence, small_print: str) -> "Figure":
 def rule_settings(seen: Evidence) -> list[Ruling]:
     """Rule on learning curves, and on generalization at equal training loss."""
     at = seen.scale
-    long = {"epochs": at.long, "model": at.long_model or at.common["model"]}
+    long = {"epochs": at.long, "model": at.model_of_long_runs}
     adam = seen.landscape("adam", "l2", **long)
     adamw = seen.landscape("adamw", "normalized_decay", **long)
-    claim = "AdamW generalizes better than Adam at equal training loss"
+    alike = "The best curves of Adam and AdamW coincide in the first half"
+    fitter = "AdamW generalizes better than Adam at equal training loss"
+    better = f"AdamW's best is better than Adam's at α = {at.third[0]:g}"
     if adam is None or adamw is None:
-        return [rulings.unseen(claim, "Not all runs are there.")]
+        missing = "Not all runs are there."
+        return [rulings.unseen(claim, missing) for claim in (alike, fitter, better)]
     return [
-        first_half(seen, adam, adamw),
+        first_half(alike, seen, adam, adamw),
         rulings.better(
-            claim,
+            fitter,
             equal_loss(adamw, adam),
             "AdamW's test error less Adam's at equal training loss",
         ),
-        rulings.better(
-            f"AdamW's best is better than Adam's at α = {at.third[0]:g}",
-            difference(adamw, adam),
-            "AdamW's best error less Adam's",
-        ),
+        rulings.better(better, difference(adamw, adam), "AdamW's best error less Adam's"),
     ]
 
 
@@ -137,7 +136,7 @@ def restart_cells(at: Scale) -> list[RunConfig]:
 
 def _more(seeds: Axis) -> Axis:
     """Return seeds for single curves, which are cheap: eight where a landscape has several."""
-    return "0..7" if isinstance(seeds, str) else seeds
+    return "0..7" if len(values(seeds)) > 1 else seeds
 
 
 def _runs_of(seen: Evidence, algorithm: str, schedule: str) -> list[Run]:
@@ -157,12 +156,9 @@ def draw_restarts(seen: Evidence, small_print: str, *, loss: bool = False) -> "F
     def panel(title: str, of: str, *, percent: bool) -> Curves:
         traces = []
         for algorithm, schedule in _contestants(at):
-            own = _runs_of(seen, algorithm, schedule)
-            ends = [float(r.epoch) for r in own[0].records if r.cycle_ended] if own else []
-            if own:
-                key = word(algorithm, schedule)
-                marks = () if schedule == "cosine" else tuple(ends)
-                traces.append(Trace(anytime(own, of), key, marks))
+            if own := _runs_of(seen, algorithm, schedule):
+                ends = () if schedule == "cosine" else tuple(map(float, cycle_ends(own)))
+                traces.append(Trace(anytime(own, of), word(algorithm, schedule), ends))
         upward = f"{title.lower()} (%)" if percent else title.lower()
         return Curves(title, traces, upward=upward, percent=percent, log_y=not percent)
 

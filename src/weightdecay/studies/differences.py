@@ -2,9 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean, variance
+from dataclasses import replace
+from statistics import fmean, median_high, variance
+from typing import Any
 
-from weightdecay.records import Record, Run
+from weightdecay.look import NAMES
+from weightdecay.records import Run, RunConfig
 from weightdecay.results import Estimate, Landscape
 from weightdecay.results.budget import optimum
 from weightdecay.results.estimate import UNKNOWN, within
@@ -35,77 +38,84 @@ def apart(one: Estimate, other: Estimate) -> Estimate:
 
 def same_steps(seen: Evidence) -> Ruling:
     """Rule on Proposition 1: λ′ = λ/α makes L2 and decay the same for SGD, and not for Adam."""
-    apart_by = {
-        family: [
-            abs(one - other) / other
-            for one, other in _pairs(seen, *names)
-            if math.isfinite(one) and math.isfinite(other)
-        ]
-        for family, names in (
-            ("SGD", ("sgd,momentum=0", "sgdw,momentum=0")),
-            ("Adam", ("adam", "adamw")),
-        )
-    }
+    sgd = _gaps(seen, "sgd,momentum=0", "sgdw,momentum=0")
+    adam = _gaps(seen, "adam", "adamw")
     claim = "L2 and decay are the same for SGD, and not for Adam"
-    if not all(apart_by.values()):
+    if not sgd or not adam:
         return rulings.unseen(claim, "The pairs of runs are not there.")
-    largest, typical = max(apart_by["SGD"]), sorted(apart_by["Adam"])[len(apart_by["Adam"]) // 2]
-    outcome = HELD if largest < SAME and typical > OTHER else NOT_HELD
+    largest, typical = max(sgd), median_high(adam)
+    outcome = NOT_DECIDED
+    if largest < SAME and typical > OTHER:
+        outcome = HELD
+    elif largest > OTHER or typical < SAME:
+        outcome = NOT_HELD
     because = (
-        f"training losses of the first epoch differ by {largest:.1e} at most for SGD, and by "
-        f"{typical:.1e} (median) for Adam, in {len(apart_by['SGD'])} pairs each"
+        f"training losses of the first epoch differ by {largest:.1e} at most in {len(sgd)} pairs "
+        f"of SGD, and by {typical:.1e} (median) in {len(adam)} of Adam"
     )
     rule = (
         f"Held if, with λ′ = λ/α, training losses of the first epoch differ by less than {SAME:g} "
-        f"in all pairs of SGD without momentum, and by more than {OTHER:g} in half of Adam's."
+        f"of the loss in all pairs of SGD without momentum, and by more than {OTHER:g} in half of "
+        f"Adam's; not held if by more than {OTHER:g} in a pair of SGD, or by less than {SAME:g} in "
+        "more than half of Adam's."
     )
     return Ruling(claim, outcome, because, rule)
 
 
-def _pairs(seen: Evidence, coupled: str, decoupled: str) -> list[tuple[float, float]]:
+def _gaps(seen: Evidence, coupled: str, decoupled: str) -> list[float]:
+    """Return by how much of its loss each run of an epoch differs from its twin, λ′ = λ/α.
+
+    Where one of the two diverged they differ without end; where both did, nothing is known.
+    """
     ones = seen.some(algorithm=coupled, epochs=1, task=seen.scale.task)
     others = seen.some(algorithm=decoupled, epochs=1, task=seen.scale.task)
-    found = []
-    for one in ones:
-        for other in others:
-            decay, l2 = other.config.weight_decay or 0.0, one.config.l2 or 0.0
-            same = one.config.lr == other.config.lr
-            if same and math.isclose(decay, l2 * one.config.lr):
-                found.append((_loss(one), _loss(other)))
-    return found
+    return [
+        abs(_loss(one) - _loss(other)) / min(_loss(one), _loss(other))
+        for one in ones
+        for other in others
+        if _are_twins(one.config, other.config) and min(_loss(one), _loss(other)) < math.inf
+    ]
+
+
+def _are_twins(one: RunConfig, other: RunConfig) -> bool:
+    if one.l2 is None or other.weight_decay is None:
+        return False
+    turned = replace(one, algorithm=other.algorithm, l2=None, weight_decay=other.weight_decay)
+    return turned == other and math.isclose(other.weight_decay, one.l2 * one.lr)
 
 
 def _loss(run: Run) -> float:
-    return math.nan if run.last.train_loss is None else run.last.train_loss
+    return math.inf if run.last.train_loss is None else run.last.train_loss
 
 
-def gap_of(claim: str, gain: Estimate) -> Ruling:
-    """Rule on whether nothing is gained: a difference that is negative if something is."""
+def gains_nothing(claim: str, gain: Estimate) -> Ruling:
+    """Rule on whether L2 gains nothing: a difference that is negative if it gains something."""
     opposite = Estimate(-gain.value, -gain.high, -gain.low)
     what = "the best error with λ = 0 less the best with L2"
     return rulings.no_worse(claim, opposite, what)
 
 
-def first_half(seen: Evidence, adam: Landscape, adamw: Landscape) -> Ruling:
+def first_half(claim: str, seen: Evidence, adam: Landscape, adamw: Landscape) -> Ruling:
     """Rule on whether the best settings' curves coincide in the first half of training."""
     halves = []
     for landscape in (adam, adamw):
-        best = landscape.best
-        wanted = {landscape.way: best.decay, "lr": best.lr, "algorithm": landscape.config.algorithm}
-        runs = seen.some(**wanted, task=seen.scale.task, epochs=landscape.config.epochs)
-        halves.append({run.config.seed: _mean_of_half(run.records) for run in runs})
+        setting: dict[str, Any] = {"lr": landscape.best.lr, landscape.way: landscape.best.decay}
+        best = replace(landscape.config, **setting)
+        runs = [run for run in seen.runs if replace(run.config, seed=best.seed) == best]
+        halves.append({run.config.seed: _mean_of_half(run) for run in runs})
     seeds = sorted(halves[0].keys() & halves[1].keys())
     found = paired([halves[1][seed] - halves[0][seed] for seed in seeds])
     return rulings.alike(
-        "The best curves of Adam and AdamW coincide in the first half",
+        claim,
         found,
         "AdamW's mean test error over the first half less Adam's",
     )
 
 
-def _mean_of_half(records: Sequence[Record]) -> float:
-    half = records[: max(1, len(records) // 2)]
-    return fmean(record.test_error for record in half)
+def _mean_of_half(run: Run) -> float:
+    """Return the mean test error of the epochs in the first half, or until the run diverged."""
+    half = [record.test_error for record in run.records if 2 * record.epoch <= run.config.epochs]
+    return fmean(half) if half else math.nan
 
 
 def reached(
@@ -116,46 +126,57 @@ def reached(
     last = "Restart variants generalize better in the end"
     if not all((*plain.values(), *restarted.values())):
         return [rulings.unseen(claim, "Not all runs are there.") for claim in (early, last)]
-    ends = [record.epoch for record in restarted["adamw"][0].records if record.cycle_ended]
+    ends = cycle_ends(restarted["adamw"])
     found = {end: _difference(restarted["adamw"], plain["adamw"], end) for end in ends}
-    enough = [end for end, less in found.items() if less.high < MARGIN]
-    sure = [end for end, less in found.items() if less.low > MARGIN]
-    factor = at.long / enough[0] if enough else math.nan
-    outcome = NOT_DECIDED
-    if enough and factor >= 2:
-        outcome = HELD
-    elif set(ends[:-1]) <= set(sure):
-        outcome = NOT_HELD
-    told = "; ".join(f"epoch {end}: {rulings.points_of(less)}" for end, less in found.items())
-    said = f"{factor:.1f} times as early" if enough else "at no cycle's end surely"
-    ruling = Ruling(
-        early,
-        outcome,
-        f"AdamWR's error at its cycles' ends less AdamW's after {at.long} epochs: {told}. "
-        f"Within {rulings.points(MARGIN)[1:]}: {said}",
-        f"Held if at a cycle's end, in half the epochs or fewer, the interval of that difference "
-        f"lies below {rulings.points(MARGIN)}; not held if it lies above at all ends but the last.",
-    )
     finals = [
         rulings.better(
-            f"{name.upper().replace('ADAM', 'Adam')}R",
-            _difference(restarted[name], plain[name], at.long),
-            "its final error less that without restarts",
+            NAMES[f"{name}r"],
+            _difference(restarted[name], plain[name], ends[-1] if ends else at.long),
+            "its error at the last cycle's end less the final one without restarts",
         )
         for name in ("adamw", "sgdw")
     ]
-    return [ruling, rulings.all_of(last, finals)]
+    return [_rule_early(early, found, at.long), rulings.all_of(last, finals)]
+
+
+def cycle_ends(runs: Sequence[Run]) -> list[int]:
+    """Return the epochs at which cycles end: of the run that came farthest."""
+    return sorted({record.epoch for run in runs for record in run.records if record.cycle_ended})
+
+
+def _rule_early(claim: str, found: Mapping[int, Estimate], epochs: int) -> Ruling:
+    """Rule on differences at cycles' ends: whether one in half the epochs is as good as the end."""
+    soon = [less for end, less in found.items() if 2 * end <= epochs]
+    enough = [end for end, less in found.items() if less.high < MARGIN]
+    outcome = NOT_DECIDED
+    if any(less.high < MARGIN for less in soon):
+        outcome = HELD
+    elif soon and all(less.low > MARGIN for less in soon):
+        outcome = NOT_HELD
+    told = "; ".join(f"epoch {end}: {rulings.points_of(less)}" for end, less in found.items())
+    said = f"{epochs / enough[0]:.1f} times as early" if enough else "at no cycle's end surely"
+    return Ruling(
+        claim,
+        outcome,
+        f"AdamWR's error at its cycles' ends less AdamW's after {epochs} epochs: {told}. "
+        f"Below {rulings.points(MARGIN)}: {said}",
+        f"Held if at a cycle's end, in half the epochs or fewer, the interval of that difference "
+        f"lies below {rulings.points(MARGIN)}; not held if it lies above at all of these ends.",
+    )
 
 
 def _difference(restarted: list[Run], plain: list[Run], epoch: int) -> Estimate:
-    """Estimate the error of runs at an epoch less that of others at their end, seed by seed."""
+    """Estimate the error of runs at an epoch less that of others at their end, seed by seed.
+
+    A run that diverged before has the error it ended with.
+    """
     ends = {run.config.seed: run.last.test_error for run in plain}
     return paired(
         [
-            record.test_error - ends[run.config.seed]
+            [record.test_error for record in run.records if record.epoch <= epoch][-1]
+            - ends[run.config.seed]
             for run in restarted
-            for record in run.records
-            if record.epoch == epoch and run.config.seed in ends
+            if run.config.seed in ends and run.records[0].epoch <= epoch
         ]
     )
 
@@ -163,9 +184,9 @@ def _difference(restarted: list[Run], plain: list[Run], epoch: int) -> Estimate:
 def normalized_apart(one: Landscape, other: Landscape) -> Estimate:
     """Estimate how many doublings one's best normalized decay lies above the other's."""
     best = [optimum(landscape) for landscape in (one, other)]
-    if any(math.isnan(found.log_decay) or found.edge for found in best):
+    unsure = any(math.isnan(found.log_decay) or found.edge for found in best)
+    if unsure or one.updates is None or other.updates is None:
         return UNKNOWN
-    assert one.updates is not None and other.updates is not None  # noqa: PT018
     shift = (math.log2(one.updates) - math.log2(other.updates)) / 2
     value = best[0].log_decay - best[1].log_decay + shift
     spread = sum(found.variance for found in best)

@@ -1,15 +1,18 @@
 """How long a study will take, before it starts: a short trial of each kind of cell it has."""
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from weightdecay.records import SHARED, RunConfig, Timing
+from weightdecay.records import SHARED, Progress, RunConfig, Timing
 from weightdecay.sweeps.local import cores
 
 # Lanes of a trial: enough that lanes are worth it, few enough that it is short.
 _LANES = 16
-# What differs between cells that cost alike, an epoch.
-_AS_DEAR = tuple(name for name in SHARED if name != "epochs")
+# Seconds after which a trial need not come to its epoch's end: its speed is known.
+_PATIENCE = 10.0
+# What cells have in common whose epochs take alike.
+_KIND = tuple(name for name in SHARED if name != "epochs")
 
 
 def seconds(
@@ -21,35 +24,43 @@ def seconds(
     """
     import torch
 
-    from weightdecay.runs import train
-
     if device not in (None, "cpu") or (device is None and torch.cuda.is_available()):
         return None
     kinds: dict[tuple[object, ...], list[RunConfig]] = {}
     for config in cells:
-        kinds.setdefault(tuple(getattr(config, name) for name in _AS_DEAR), []).append(config)
+        kinds.setdefault(tuple(getattr(config, name) for name in _KIND), []).append(config)
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    total = 0.0
     try:
-        for kind in kinds.values():
-            few = {replace(config, epochs=1, schedule="constant"): None for config in _plain(kind)}
-            events = train(list(few)[:_LANES], device="cpu", cells=True)
-            times = [event for event in events if isinstance(event, Timing)]
-            epoch = (
-                sum(time.training + time.evaluation for time in times) / len(times) / times[0].lanes
-            )
-            total += epoch * sum(config.epochs for config in kind)
+        total = sum(_epoch(kind) * sum(config.epochs for config in kind) for kind in kinds.values())
     finally:
         torch.set_num_threads(before)
     return total / (workers or cores())
 
 
-def _plain(kind: list[RunConfig]) -> list[RunConfig]:
-    """Return cells that no schedule's end matters to: with decays that need no budget."""
-    plain = []
-    for config in kind:
-        if config.normalized_decay is not None:
-            config = replace(config, normalized_decay=None, weight_decay=0.0)  # noqa: PLW2901
-        plain.append(config)
-    return plain[:: max(1, len(plain) // (2 * _LANES))]
+def _epoch(kind: Sequence[RunConfig]) -> float:
+    """Measure the seconds that an epoch of such a cell takes, in company."""
+    from weightdecay.runs import train
+
+    begun = time.monotonic()
+    timings: list[Timing] = []
+    for event in train(_few(kind), device="cpu", cells=True):
+        if isinstance(event, Timing):
+            timings.append(event)
+        elif isinstance(event, Progress) and time.monotonic() - begun > _PATIENCE:
+            return event.updates / event.speed
+    spent = sum(timing.training + timing.evaluation for timing in timings)
+    return spent / len(timings) / timings[0].lanes
+
+
+def _few(kind: Sequence[RunConfig]) -> list[RunConfig]:
+    """Return cells from all over, of one epoch; nothing in them depends on how many there are."""
+    plain = list(dict.fromkeys(map(_of_one_epoch, kind)))
+    return plain[:: -(-len(plain) // _LANES)]
+
+
+def _of_one_epoch(config: RunConfig) -> RunConfig:
+    config = replace(config, epochs=1, schedule="constant")
+    if config.normalized_decay is None:
+        return config
+    return replace(config, normalized_decay=None, weight_decay=0.0)

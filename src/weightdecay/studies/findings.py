@@ -35,8 +35,8 @@ def command(study: Study, at: Scale) -> str:
 
 def find(study: Study, at: Scale, runs: Iterable[Run]) -> tuple[Findings, Evidence]:
     """Judge a study by those runs that are its own."""
-    wanted = {config.identity for config in study.cells(at)}
-    own = [run for run in runs if run.config.identity in wanted]
+    there = {run.config.identity: run for run in runs}
+    own = [there[cell.identity] for cell in study.cells(at) if cell.identity in there]
     seen = Evidence(at, own)
     scapes = [scape for scape in landscapes(own) if _is_grid(scape)]
     table = [_HEAD, *(_row(seen, scape) for scape in scapes)]
@@ -76,7 +76,7 @@ def _row(seen: Evidence, scape: Landscape) -> tuple[str, ...]:
         restated(scape, seen.scale.task),
         interval(exponent),
         power(best.lr),
-        power(best.decay) if best.decay else "0",
+        power(best.decay),
         f"{percent(best.mean, digits=1)} ± {percent(best.standard_error, digits=1)}",
         "–" if lost is None else points_of(lost),
         f"{len(scape.tied)} of {len(scape.cells)}",
@@ -85,7 +85,7 @@ def _row(seen: Evidence, scape: Landscape) -> tuple[str, ...]:
 
 def _small_print(study: Study, at: Scale, runs: Sequence[Run]) -> str:
     if not runs:
-        return f"`{command(study, at)}`"
+        return command(study, at)
     tasks = sorted({run.config.task for run in runs})
     epochs = sorted({run.config.epochs for run in runs})
     seeds = sorted({run.config.seed for run in runs})

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from weightdecay.records import RunConfig
 from weightdecay.results import Landscape, against_no_decay, difference
 from weightdecay.studies import rulings
-from weightdecay.studies.differences import apart, gap_of, same_steps
+from weightdecay.studies.differences import apart, gains_nothing, same_steps
 from weightdecay.studies.rulings import Ruling
 from weightdecay.studies.scales import Scale
 from weightdecay.studies.study import Evidence, Study, family_cells, titled
@@ -62,16 +62,20 @@ def _rule_first(seen: Evidence) -> list[Ruling]:
             ("cosine", "cosine"),
         )
     }
-    whole = {name: pair for name, pair in pairs.items() if None not in pair}
+    whole = {
+        name: (coupled, decoupled)
+        for name, (coupled, decoupled) in pairs.items()
+        if coupled is not None and decoupled is not None
+    }
     better = "Decoupled decay is better than L2 under every schedule"
-    larger = "Its gain is larger under better schedules"
+    larger = "It gains more under better schedules: with cosine more than at a fixed rate"
     best = "Cosine annealing is the best of the schedules"
     if len(whole) < 3:
         return [
             rulings.unseen(claim, "Not all landscapes are there.")
             for claim in (better, larger, best)
         ]
-    gains = {name: difference(own, other) for name, (other, own) in whole.items()}  # type: ignore[arg-type]
+    gains = {name: difference(own, other) for name, (other, own) in whole.items()}
     every = [
         rulings.better(f"with {name}", gain, "AdamW's best error less Adam's")
         for name, gain in gains.items()
@@ -81,7 +85,7 @@ def _rule_first(seen: Evidence) -> list[Ruling]:
     others = [
         rulings.better(
             f"than with {name}",
-            difference(cosine, own),  # type: ignore[arg-type]
+            difference(cosine, own),
             "AdamW's best error with cosine less that",
         )
         for name, (_, own) in whole.items()
@@ -90,7 +94,9 @@ def _rule_first(seen: Evidence) -> list[Ruling]:
     return [
         rulings.all_of(better, every),
         rulings.better(
-            larger, more, "what AdamW gains with cosine less what it gains at a fixed rate"
+            larger,
+            more,
+            "AdamW's best error less Adam's with cosine, less the same at a fixed rate",
         ),
         rulings.all_of(best, others),
     ]
@@ -141,25 +147,22 @@ def _rule_second(seen: Evidence) -> list[Ruling]:
             found.append(rulings.unseen(claim, "Its landscape is not there."))
         else:
             found.append(rule(claim, seen.coupling(landscape).exponent))
-    if adam is not None:
-        gain = against_no_decay(adam)
-        found.append(gap_of("Adam gains nothing from L2 over λ = 0", gain))
-    if adam is not None and adamw is not None:
-        less = difference(adamw, adam)
-        found.append(
-            rulings.better(
-                "AdamW's best is better than Adam's", less, "AdamW's best error less Adam's"
-            )
-        )
-    if sgd is not None and sgdw is not None and adamw is not None:
-        rivals = [
-            rulings.no_worse(
-                f"against {name}", difference(adamw, other), "AdamW's best error less its"
-            )
-            for name, other in (("SGD", sgd), ("SGDW", sgdw))
-        ]
-        found.append(rulings.all_of("AdamW's best rivals SGD's and SGDW's", rivals))
-    return found
+    nothing = "Adam gains nothing from L2 over λ = 0"
+    better = "AdamW's best is better than Adam's"
+    rivals = "AdamW's best rivals SGD's and SGDW's"
+    if sgd is None or sgdw is None or adam is None or adamw is None:
+        missing = "Not all landscapes are there."
+        return [*found, *(rulings.unseen(claim, missing) for claim in (nothing, better, rivals))]
+    against = [
+        rulings.no_worse(f"against {name}", difference(adamw, other), "AdamW's best error less its")
+        for name, other in (("SGD", sgd), ("SGDW", sgdw))
+    ]
+    return [
+        *found,
+        gains_nothing(nothing, against_no_decay(adam)),
+        rulings.better(better, difference(adamw, adam), "AdamW's best error less Adam's"),
+        rulings.all_of(rivals, against),
+    ]
 
 
 FIGURE_2 = Study(

@@ -1,19 +1,20 @@
 """Held, not held, or not decided by this much data: rules that were written down beforehand.
 
 A rule looks at a 95 % interval and never at the value alone. Where the interval allows both
-answers, nothing is decided. A difference of errors below one percentage point is none to speak of.
+answers, nothing is decided. To be as good is to be so but for one percentage point of error; to be
+better is to be surely better, by however little.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from weightdecay.look import interval
 from weightdecay.results import Estimate, Exponent
 
 HELD, NOT_HELD, NOT_DECIDED = "held", "not held", "not decided"
-#: What errors must differ by to speak of it: one percentage point.
+#: Errors that differ by less are as good: one percentage point.
 MARGIN = 0.01
 #: Between upright, s = 0, and diagonal, s = 1.
 BETWEEN = 0.5
@@ -38,10 +39,13 @@ class _Interval(Protocol):
 
 
 def _outcome(found: _Interval, *, above: float = -math.inf, below: float = math.inf) -> str:
-    """Return held if the interval lies between two numbers, not held if it lies outside."""
+    """Return held if the interval lies between two numbers, not held if it lies outside.
+
+    An interval that is open upward lies below infinity.
+    """
     if math.isnan(found.low) or math.isnan(found.high):
         return NOT_DECIDED
-    if found.low > above and found.high < below:
+    if (found.low > above or above == -math.inf) and (found.high < below or below == math.inf):
         return HELD
     return NOT_HELD if found.high < above or found.low > below else NOT_DECIDED
 
@@ -50,8 +54,8 @@ def better(claim: str, less: Estimate, what: str) -> Ruling:
     """Rule on whether something has less error: a difference that is negative if it has."""
     outcome = HELD if less.high < 0 else NOT_HELD if less.low > -MARGIN else NOT_DECIDED
     rule = (
-        f"Held if the interval of {what} lies below 0; not held if all of it lies above "
-        f"{points(-MARGIN)}: then what is gained, if anything, is less than that."
+        f"Held if the interval of {what} lies below 0; if it does not, not held if all of it lies "
+        f"above {points(-MARGIN)}: then what is gained, if anything, is less than that."
     )
     return Ruling(claim, outcome, f"{what}: {points_of(less)}", rule)
 
@@ -93,9 +97,11 @@ def between(
     claim: str, found: Exponent | Estimate, what: str, *, above: float, below: float
 ) -> Ruling:
     """Rule on whether a number lies between two."""
-    low, high = (f"{end:g}" for end in (above, below))
-    limits = f"between {low} and {high}" if below < math.inf else f"above {low}"
-    rule = f"Held if the interval of {what} lies {limits}, not held if it lies outside."
+    low, high = (f"{end:g}".replace("-", "−") for end in (above, below))
+    inside, beyond = f"between {low} and {high}", "outside"
+    if below == math.inf:
+        inside, beyond = f"above {low}", "below"
+    rule = f"Held if the interval of {what} lies {inside}, not held if it lies {beyond}."
     told = said(found, what) if isinstance(found, Exponent) else f"{what} = {numbers_of(found)}"
     return Ruling(claim, _outcome(found, above=above, below=below), told, rule)
 
@@ -110,11 +116,6 @@ def all_of(claim: str, rulings: Sequence[Ruling]) -> Ruling:
     return Ruling(claim, outcome, because, f"All parts must hold. {rules}")
 
 
-def renamed(ruling: Ruling, claim: str) -> Ruling:
-    """Return a ruling under another claim."""
-    return replace(ruling, claim=claim)
-
-
 def unseen(claim: str, why: str) -> Ruling:
     """Return that nothing was measured."""
     return Ruling(claim, NOT_DECIDED, why, "")
@@ -122,15 +123,19 @@ def unseen(claim: str, why: str) -> Ruling:
 
 def points(value: float) -> str:
     """Return a difference of errors in percentage points."""
-    return f"{100 * value:+.1f} points".replace("-", "−")
+    return f"{_signed(value)} points"
 
 
 def points_of(found: Estimate) -> str:
     """Return such a difference with its interval."""
     if math.isnan(found.low):
-        return "too few seeds to say"
-    ends = " to ".join(f"{100 * end:+.1f}" for end in (found.low, found.high))
-    return f"{100 * found.value:+.1f} points ({ends})".replace("-", "−")
+        return "unknown from so few runs"
+    return f"{points(found.value)} ({_signed(found.low)} to {_signed(found.high)})"
+
+
+def _signed(value: float) -> str:
+    text = f"{100 * value:+.1f}"
+    return "0.0" if float(text) == 0 else text.replace("-", "−")
 
 
 def numbers_of(found: Estimate) -> str:

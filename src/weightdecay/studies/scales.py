@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from weightdecay import checks
+from weightdecay.notation import numbers
+
 Axis: TypeAlias = str | Sequence[float | str]
 FAMILIES = ("sgd", "adam", "amsgrad", "adagrad")
 
@@ -49,6 +52,11 @@ class Scale:
     def folder(self) -> str:
         """Return what the folder of its records is called."""
         return f"{self.task}-{self.name}"
+
+    @property
+    def model_of_long_runs(self) -> str:
+        """Return the network of long runs."""
+        return self.long_model or str(self.common["model"])
 
 
 _MNIST1D = Scale(
@@ -192,7 +200,7 @@ _CIFAR10_SMALL = replace(
 
 
 def _with_more_seeds(scale: Scale) -> Scale:
-    return replace(scale, name="medium", seeds="0..7", second=scale.second)
+    return replace(scale, name="medium", seeds="0..7")
 
 
 _SCALES = {
@@ -202,13 +210,19 @@ _SCALES = {
         *(_CIFAR10_SMALL, _CIFAR10_MEDIUM, _CIFAR10, _IMAGENET32),
     )
 }
-TASKS = tuple(dict.fromkeys(task for task, _ in _SCALES))
+
+
+def values(axis: Axis) -> list[float]:
+    """Return the numbers that an axis stands for."""
+    parts = [axis] if isinstance(axis, str) else axis
+    return [
+        value for part in parts for value in (numbers(part) if isinstance(part, str) else [part])
+    ]
 
 
 def scale(task: str, name: str) -> Scale:
     """Return the sizes of a task at a scale."""
-    if task not in TASKS:
-        raise ValueError(f"`task` must be one of {', '.join(TASKS)}, got {task!r}.")
+    checks.one_of("task", task, tuple(dict.fromkeys(known for known, _ in _SCALES)))
     if (task, name) not in _SCALES:
         known = [other for owner, other in _SCALES if owner == task]
         raise ValueError(f"`scale` must be {' or '.join(known)} for {task}, got {name!r}.")

@@ -1,14 +1,14 @@
 """A study: which cells to train, what to draw of them, and what of the paper they decide."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from weightdecay.look import AXES, NAMES, SCHEDULES, word
 from weightdecay.records import COUPLED, Run, RunConfig, Spec
 from weightdecay.results import Coupling, Landscape, coupling, landscapes
 from weightdecay.studies.rulings import Ruling
-from weightdecay.studies.scales import Scale, scale
+from weightdecay.studies.scales import Scale, scale, values
 from weightdecay.sweeps import grid
 
 if TYPE_CHECKING:
@@ -21,13 +21,17 @@ PAIRS = {
     "amsgrad": ("adam,amsgrad=true", "adamw,amsgrad=true"),
     "adagrad": ("torch.optim:Adagrad", "torch.optim:Adagrad"),
 }
-Sheet: TypeAlias = tuple[str, list[list[str]]]
+
+
+class NotAtThisScaleError(ValueError):
+    """A study needs what a scale does not have."""
 
 
 @dataclass(frozen=True)
 class Study:
     """A figure of the paper, or a claim of its own. `cells` are of one task at one scale.
 
+    A study that a scale has not enough for raises NotAtThisScaleError when asked for its cells.
     `draw` and `rule` take the runs that there are. `curves`: epochs before the last count as well.
     """
 
@@ -45,7 +49,7 @@ class Evidence:
 
     scale: Scale
     runs: Sequence[Run]
-    _couplings: dict[int, Coupling] = field(default_factory=dict, compare=False)
+    _couplings: dict[Hashable, Coupling] = field(default_factory=dict, compare=False)
 
     def some(self, **wanted: Any) -> list[Run]:
         """Return the runs whose configuration has these values."""
@@ -57,11 +61,11 @@ class Evidence:
 
     def landscape(self, algorithm: str, way: str, **wanted: Any) -> Landscape | None:
         """Return the landscape of an algorithm whose decay is stated in a way, if there is one."""
-        values = {"schedule": "cosine", "epochs": self.scale.epochs, "task": self.scale.task}
-        values = {**values, "model": self.scale.common["model"], "algorithm": algorithm, **wanted}
+        asked = {"schedule": "cosine", "epochs": self.scale.epochs, "task": self.scale.task}
+        asked = {**asked, "model": self.scale.common["model"], "algorithm": algorithm, **wanted}
         for name in ("model", "algorithm", "schedule"):
-            values[name] = str(Spec.parse(name, values[name]))
-        runs = self.some(**values)
+            asked[name] = str(Spec.parse(name, asked[name]))
+        runs = self.some(**asked)
         found = landscapes(run for run in runs if getattr(run.config, way) is not None)
         return max(found, key=lambda one: len(one.cells), default=None)
 
@@ -74,10 +78,16 @@ class Evidence:
         )
 
     def coupling(self, landscape: Landscape) -> Coupling:
-        """Measure a landscape's coupling, once."""
-        if id(landscape) not in self._couplings:
-            self._couplings[id(landscape)] = coupling(landscape)
-        return self._couplings[id(landscape)]
+        """Measure the coupling of a landscape of these runs, once."""
+        key = (landscape.config, landscape.way, landscape.lrs, landscape.decays)
+        if key not in self._couplings:
+            self._couplings[key] = coupling(landscape)
+        return self._couplings[key]
+
+    def at_coarse_rates(self, family: str) -> "Evidence":
+        """Return those runs that have a learning rate of the family's coarse grid."""
+        kept = values(self.scale.coarse[family])
+        return Evidence(self.scale, [run for run in self.runs if run.config.lr in kept])
 
 
 def family_cells(
@@ -121,6 +131,10 @@ def restated(landscape: Landscape, task: str | None = None) -> str:
     return told if task in (None, config.task) else f"{told}, {config.task}"
 
 
-def second_scale(at: Scale) -> Scale | None:
+def second_scale(at: Scale) -> Scale:
     """Return the sizes of the task that the supplement repeats figures on."""
-    return None if at.second is None else scale(at.second, at.name)
+    if at.second is None:
+        raise NotAtThisScaleError(
+            f"`scale` must name a second task, and that of {at.folder} has none."
+        )
+    return scale(at.second, at.name)

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from weightdecay.notation import numbers
 from weightdecay.records import RunConfig
 from weightdecay.results import Landscape, budget_exponents, difference
 from weightdecay.schedules import WarmRestarts
@@ -36,10 +35,12 @@ def _draw_schedule(seen: Evidence, small_print: str) -> "Figure":
     from weightdecay.figures import multipliers
 
     del seen
+    an_epoch = 10  # updates, enough for a smooth line
     return multipliers(
-        [("cosine annealing with warm restarts", WarmRestarts(100, 2))],
-        updates=1500,
-        small_print=small_print.replace("updates", "epochs"),
+        [("cosine annealing with warm restarts", WarmRestarts(100 * an_epoch, 2))],
+        updates=1500 * an_epoch,
+        updates_per_epoch=an_epoch,
+        small_print=small_print,
     )
 
 
@@ -65,8 +66,8 @@ def _draw_standard(seen: Evidence, small_print: str) -> "Figure":
 
 def _long_adam(seen: Evidence) -> Landscape | None:
     at = seen.scale
-    model = at.long_model or at.common["model"]
-    return seen.landscape("adam", "l2", schedule="constant", epochs=at.longest, model=model)
+    long = {"epochs": at.longest, "model": at.model_of_long_runs}
+    return seen.landscape("adam", "l2", schedule="constant", **long)
 
 
 def _rule_standard(seen: Evidence) -> list[Ruling]:
@@ -100,8 +101,8 @@ def _normalization(at: Scale) -> list[RunConfig]:
         *_budget_cells(at, "adamw", "weight_decay"),
         *_budget_cells(at, "adamw", "normalized_decay"),
     ]
-    other = second_scale(at)
-    if other is not None:
+    if at.second is not None:
+        other = second_scale(at)
         cells += _budget_cells(other, "adamw", "normalized_decay")
         cells += _budget_cells(other, "sgdw", "normalized_decay")
     return cells
@@ -109,31 +110,21 @@ def _normalization(at: Scale) -> list[RunConfig]:
 
 def _budget_rows(seen: Evidence) -> list[list[Landscape | None]]:
     """Return rows of landscapes over budgets: raw and normalized, and of the second task."""
-    at, other = seen.scale, second_scale(seen.scale)
+    at = seen.scale
 
     def row(where: Scale, algorithm: str, way: str) -> list[Landscape | None]:
         family = "sgd" if algorithm == "sgdw" else "adam"
-        here = at_rates(Evidence(where, seen.runs), family)
+        here = Evidence(where, seen.runs).at_coarse_rates(family)
         return [here.landscape(algorithm, way, epochs=epochs) for epochs in where.budgets]
 
     rows = [row(at, "adamw", "weight_decay"), row(at, "adamw", "normalized_decay")]
-    if other is not None:
+    if at.second is not None:
+        other = second_scale(at)
         rows += [
             row(other, "adamw", "normalized_decay"),
             row(other, "sgdw", "normalized_decay"),
         ]
     return rows
-
-
-def at_rates(seen: Evidence, family: str) -> Evidence:
-    """Return those runs that have a learning rate of the coarse grid."""
-    coarse = seen.scale.coarse[family]
-    kept = {lr for part in ([coarse] if isinstance(coarse, str) else coarse) for lr in _rates(part)}
-    return Evidence(seen.scale, [run for run in seen.runs if run.config.lr in kept])
-
-
-def _rates(part: float | str) -> list[float]:
-    return numbers(part) if isinstance(part, str) else [part]
 
 
 def _draw_normalization(seen: Evidence, small_print: str) -> "Figure":
@@ -150,7 +141,8 @@ def _rule_normalization(seen: Evidence) -> list[Ruling]:
     )
     elsewhere = "The best λ_norm is alike over data sets, and for SGDW and AdamW"
     if len(own) < 2:
-        return [rulings.unseen(claim, "Not all landscapes are there.") for claim in (longer, alike)]
+        missing = "Not all landscapes are there."
+        return [rulings.unseen(claim, missing) for claim in (longer, alike, elsewhere)]
     exponent = budget_exponents(own)["epochs"]
     what = "e in λ* ∝ epochs^−e"
     found = [
@@ -182,14 +174,11 @@ SUPPLEMENT_3 = Study(
 
 
 def _settings_elsewhere(at: Scale) -> list[RunConfig]:
-    other = second_scale(at)
-    return [] if other is None else settings_cells(other)
+    return settings_cells(second_scale(at))
 
 
 def _elsewhere(seen: Evidence) -> Evidence:
-    other = second_scale(seen.scale)
-    assert other is not None
-    return Evidence(other, seen.runs)
+    return Evidence(second_scale(seen.scale), seen.runs)
 
 
 SUPPLEMENT_4 = Study(
@@ -211,8 +200,7 @@ SUPPLEMENT_5 = Study(
 
 
 def _restarts_elsewhere(at: Scale) -> list[RunConfig]:
-    other = second_scale(at)
-    return [] if other is None else restart_cells(other)
+    return restart_cells(second_scale(at))
 
 
 SUPPLEMENT_6 = Study(
