@@ -238,8 +238,8 @@ def test_the_ridge_runs_through_the_best_decays_and_not_into_the_column_of_none(
     ("said", "expected"),
     [
         ({}, "s = 0.50 [0.38, 0.62]  ·  best 5.00\N{NO-BREAK SPACE}%"),
-        ({"bound": "at least", "why": "It leaves the grid."}, "s ≥ 0.50: It leaves the grid"),
-        ({"value": None, "why": "one seed"}, "s unknown: one seed"),
+        ({"bound": "at least", "why": "It leaves the grid."}, "s ≥ 0.50"),
+        ({"value": None, "why": "one seed"}, "s unknown"),
     ],
 )
 def test_a_panel_says_its_exponent(said: dict[str, Any], expected: str) -> None:

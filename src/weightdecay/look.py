@@ -178,18 +178,19 @@ def shared_base(values: Iterable[float]) -> float | None:
     return None
 
 
-def interval(exponent: Measured, *, symbol: str = "s") -> str:
+def interval(exponent: Measured, *, symbol: str = "s", reason: bool = True) -> str:
     """Return an exponent in words: s = 0.93 [0.81, 1.05], s ≥ 0.4 with the reason, or the reason.
 
-    An interval that could not be had is left out; one end that is open is said as infinite.
+    An interval that could not be had is left out; one end that is open is said as infinite. Where
+    there is no room for a `reason`, it is left out too.
     """
-    reason = exponent.why.strip().rstrip(".")
+    why = exponent.why.strip().rstrip(".") if reason else ""
     if exponent.value is None or math.isnan(exponent.value):
-        return f"{symbol} unknown: {reason}" if reason else f"{symbol} unknown"
+        return f"{symbol} unknown: {why}" if why else f"{symbol} unknown"
     if exponent.bound is not None:
         sign = _SIGNS[checks.one_of("bound", exponent.bound, _SIGNS)]
         said = f"{symbol} {sign} {number(exponent.value)}"
-        return f"{said}: {reason}" if reason else said
+        return f"{said}: {why}" if why else said
     said = f"{symbol} = {number(exponent.value)}"
     if math.isnan(exponent.low) or math.isnan(exponent.high):
         return said

@@ -164,7 +164,7 @@ def widest(labels: Sequence[str]) -> float:
 def _said(panel: Panel, room: float) -> str:
     """Return what is said under a title, the exponent and the best error: in a line if it fits."""
     _, landscape, coupling = panel
-    said = [interval(coupling.exponent)] if coupling is not None else []
+    said = [interval(coupling.exponent, reason=False)] if coupling is not None else []
     if landscape.cells:
         said.append(f"best {percent(landscape.best.mean)}")
     line = "  ·  ".join(said)
