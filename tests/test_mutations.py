@@ -225,6 +225,36 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
         "order[:used]",
         "runs -k held_out",
     ),
+    "of several results the last counts": (
+        "sweeps/store.py",
+        'if kind == "result" and value.get("run") not in found:',
+        'if kind == "result":',
+        "sweeps -k several_results",
+    ),
+    "a half-written line stays": (
+        "sweeps/store.py",
+        "self._file.truncate(self._size)",
+        "pass",
+        "sweeps -k may_not_grow",
+    ),
+    "claims that claim nothing": (
+        "sweeps/store.py",
+        "return files.lock_byte(self._file(run), _byte(run), held=True)",
+        "return True",
+        "sweeps -k claimed",
+    ),
+    "one alone trains as one alone": (
+        "runs/training.py",
+        "Stacked if (cells or len(configs) > 1) and can_stack",
+        "Stacked if len(configs) > 1 and can_stack",
+        "sweeps -k depend_on_packs",
+    ),
+    "the sign of s": (
+        "results/coupling.py",
+        "np.log2(measured.decays) - (rates",
+        "np.log2(measured.decays) + (rates",
+        "results_coupling -k torch",
+    ),
 }
 
 

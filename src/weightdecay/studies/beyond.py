@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from weightdecay.records import RunConfig
 from weightdecay.results import Landscape, budget_exponents, difference
+from weightdecay.results.exponent import unknown
 from weightdecay.studies import rulings
 from weightdecay.studies.landscape_figures import draw_landscapes
 from weightdecay.studies.rulings import Ruling
@@ -95,12 +96,16 @@ def _rule_exponents(seen: Evidence) -> list[Ruling]:
         "data": "λ* ∝ data^−e",
         "batch": "λ* ∝ batch^e",
     }
+    missing = unknown("Not all landscapes are there.")
     return [
         rulings.between(
-            f"The paper's square root: {law}, e = ½", found[name], "e", above=0.25, below=0.75
+            f"The paper's square root: {law}, e = ½",
+            found.get(name, missing),
+            "e",
+            above=0.25,
+            below=0.75,
         )
         for name, law in told.items()
-        if name in found
     ]
 
 
