@@ -121,7 +121,7 @@ def tiny(number: int, lanes: int | None, root: Path | None) -> None:
             if workers:
                 memory.append((resident() / 1024, max(map(resident, workers)) / 1024))
         took = time.perf_counter() - begun
-        trained = sum(Store(folder).refresh().seconds.values())
+        trained = sum(seconds for seconds, _ in Store(folder).refresh().costs.values())
         cores = engine.workers
         print(f"{number:,} cells on {cores} processes, {engine.lanes} lanes: {took:.1f} s,")
         print(f"of these {trained / cores:.1f} s training on each;")

@@ -189,7 +189,9 @@ class Simulated:
             job, length = self._going[number]
             if isinstance(message, tuple):
                 cost = length / len(job.cells)
-                costs = (Cost(c.identity, cost, len(job.cells), ENVIRONMENT) for c in message)
+                costs = (
+                    Cost(c.identity, cost, c.epochs, len(job.cells), ENVIRONMENT) for c in message
+                )
                 message = Finished(tuple(zip(map(self._law.run, message), costs, strict=True)))
             elif isinstance(message, Progress):
                 self._say(at + self._law.progress, number, message)

@@ -523,7 +523,7 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(monkeypatch: pytest.Mon
     hasty_study()
     command = ["sweep", "hasty.toml", "--out", "s", "--workers", "1", "--device", "cpu"]
     process = started(*command)
-    wait_for("s/runs/*/checkpoint-*.pt", process)
+    wait_for("s/checkpoints/*/checkpoint-*.pt", process)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -94,7 +94,7 @@ def test_ten_thousand_cells_are_counted_without_torch(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.ask_for({config.identity: config for config in configs})
     with store.writing(workers=1) as writer:
-        writer.results((run, Cost(run.config.identity, 1.0, 1, ENVIRONMENT)) for run in runs)
+        writer.results((run, Cost(run.config.identity, 1.0, 27, 1, ENVIRONMENT)) for run in runs)
     answer = subprocess.run(
         [sys.executable, "-c", _ASK, str(tmp_path)], check=True, capture_output=True, text=True
     )
@@ -115,7 +115,7 @@ def test_counting_as_the_log_grows_comes_to_the_same_as_counting_it_all(seed: in
         kind = draw.choice(["result", "timing", "failure"])
         said: dict[str, dict[str, Any]] = {
             "result": {"records": {"diverged": [draw.random() < 0.5]}},
-            "timing": {"seconds": draw.random()},
+            "timing": {"seconds": draw.random(), "epochs": 3},
             "failure": {"reason": "", "trace": ""},
         }
         if kind != "timing" or run in ledger.diverged:  # the result comes first
@@ -138,7 +138,8 @@ def test_what_is_left_is_estimated_by_what_cells_like_it_have_cost() -> None:
     assert tally.standing(ledger, running=0, workers=2).seconds_left is None
     for config, seconds in ((quick[0], 10.0), (slow[0], 270.0)):
         ledger.note("", "result", {"run": config.identity, "records": {"diverged": [False]}})
-        ledger.note("", "timing", {"run": config.identity, "seconds": seconds})
+        spent = {"seconds": seconds, "epochs": config.epochs}
+        ledger.note("", "timing", {"run": config.identity, **spent})
     ledger.note("", "failure", {"run": quick[1].identity, "reason": ""})
     left = 2 * 10 * 1.0 + 3 * 27 * 10.0
     assert tally.standing(ledger, running=0, workers=2).seconds_left == pytest.approx(left / 2)

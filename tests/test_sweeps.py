@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -51,7 +52,7 @@ def invented(one: RunConfig) -> Run:
 
 
 def finished(cells: Iterable[RunConfig]) -> Finished:
-    return Finished(tuple((invented(one), Cost(one.identity, 0.5, 1, "here")) for one in cells))
+    return Finished(tuple((invented(one), Cost(one.identity, 0.5, 1, 1, "here")) for one in cells))
 
 
 class Scripted:
@@ -442,11 +443,11 @@ def test_a_sweep_that_is_closed_saves_and_goes_on(tmp_path: Path) -> None:
         if getattr(event, "progress", None) is not None:
             break
     events.close()  # type: ignore[attr-defined]
-    assert list(stopped.glob("runs/*/checkpoint-*.pt"))
+    assert list(stopped.glob("checkpoints/*/checkpoint-*.pt"))
     said = swept(cells, stopped, Local(1, "cpu"))
     assert any(isinstance(e, Notice) and e.text.startswith("Taken up at") for e in said)
     assert list(Store(stopped).results()) == list(Store(whole).results())
-    assert not list(stopped.glob("runs/*"))
+    assert not list(stopped.glob("checkpoints/*"))
 
 
 def test_killed_fifty_times_a_sweep_ends_the_same(tmp_path: Path) -> None:
@@ -457,12 +458,12 @@ def test_killed_fifty_times_a_sweep_ends_the_same(tmp_path: Path) -> None:
         left -= killing.disturbed(folder, min(left, killing.MOST), random.Random()).total()
         assert killing.results(folder) == wanted
         assert len(lines_of(folder, "result")) == len(wanted)  # none was recorded twice
-        assert not list(folder.glob("runs/*"))
+        assert not list(folder.glob("checkpoints/*"))
 
 
 def test_workers_do_not_outlive_their_coordinator(tmp_path: Path) -> None:
     process = killing.start(tmp_path)
-    while not list(tmp_path.glob("runs/*/checkpoint-*.pt")):
+    while not list(tmp_path.glob("checkpoints/*/checkpoint-*.pt")):
         time.sleep(0.05)
     children = killing.children(process.pid)
     process.send_signal(signal.SIGKILL)
@@ -472,3 +473,113 @@ def test_workers_do_not_outlive_their_coordinator(tmp_path: Path) -> None:
     while any(Path(f"/proc/{child}").exists() for child in children):
         assert time.monotonic() < until, "a worker has outlived its coordinator"
         time.sleep(0.05)
+
+
+def test_time_left_counts_the_epochs_that_were_paid_for_and_those_under_way(
+    tmp_path: Path,
+) -> None:
+    cells = [cell(seed, epochs=10) for seed in range(8)]
+    of_progress: dict[str, Any] = {"updates": 90, "epoch": 1, "epochs": 10, "loss": 1.0}
+    of_progress |= {"error": 1.0, "multiplier": 1.0, "speed": 45.0, "lanes": 2}
+
+    def script(job: Job) -> list[Message]:
+        if len(engine.jobs) == 1:  # resumed: it was paid for five epochs of each, a second each
+            costs = [Cost(c.identity, 5.0, 5, 2, "here") for c in job.cells]
+            runs = [(invented(c), cost) for c, cost in zip(job.cells, costs, strict=True)]
+            return [Progress(update=45, **of_progress), Finished(tuple(runs)), Ended()]
+        return [Progress(update=45, **of_progress)]
+
+    engine = Scripted(script, workers=1, lanes=2)
+    events = sweep(cells, folder=tmp_path, engine=engine)
+    seen: list[Standing] = []
+    while len(seen) < 3 or seen[-1].done < 2 or len(engine.jobs) < 2:
+        event = next(events)
+        seen += [event] if isinstance(event, Standing) else []
+    until = time.monotonic() + 10
+    while (last := next(events)) and time.monotonic() < until:
+        if isinstance(last, Standing) and last.seconds_left == 50.0:
+            break  # six cells of ten epochs, less half of two that are under way
+    events.close()  # type: ignore[attr-defined]
+    assert isinstance(last, Standing)
+    assert last.seconds_left == 50.0
+
+
+def test_a_result_that_does_not_fit_its_name_is_said_and_trained_again(tmp_path: Path) -> None:
+    swept([cell()], tmp_path)
+    log = tmp_path / "log" / "000001.jsonl"
+    log.write_text(log.read_text().replace('"lr": 0.02', '"lr": 0.03'))
+    said = "A result in 000001.jsonl does not fit its name, and is left out."
+    engine = Scripted()
+    assert Notice(said) in swept([cell()], tmp_path, engine)
+    assert len(engine.jobs) == 1
+    assert done(tmp_path) == [cell().identity]
+
+
+def test_what_is_tried_again_does_not_count_as_failed(tmp_path: Path) -> None:
+    swept(CELLS, tmp_path, Scripted(raising(CELLS[2])))
+    events = sweep(CELLS, folder=tmp_path, engine=Scripted(lambda job: []), retry=True)
+    next(events)
+    next(events)
+    counted, failures, _ = of_folder(tmp_path)
+    assert (counted.failed, counted.running, counted.left) == (0, 1, 1)
+    assert len(failures) == 1  # the reason is still to be read
+    standing = next(event for event in events if isinstance(event, Standing))
+    assert (standing.failed, standing.running, standing.left) == (0, 1, 1)
+    events.close()  # type: ignore[attr-defined]
+    assert of_folder(tmp_path)[0].failed == 1
+
+
+def test_a_stop_does_not_wait_for_what_has_ended(tmp_path: Path) -> None:
+    class Once(Scripted):
+        def ask_to_stop(self) -> None:  # its jobs have ended, and say so no more
+            pass
+
+    events = sweep(CELLS[:2], folder=tmp_path, engine=Once(workers=1, lanes=2))
+    for event in events:
+        if isinstance(event, Standing) and event.done:
+            break
+    begun = time.monotonic()
+    events.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - begun < 30  # of the sixty that a stop may take
+
+
+def test_a_task_may_fork_and_its_children_may_stay(tmp_path: Path) -> None:
+    swept([cell(task="tests.toys:forking")], tmp_path, Local(1, "cpu"))
+    assert len(done(tmp_path)) == 1
+
+
+def test_a_worker_that_cannot_even_start_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    events = swept([cell()], tmp_path, Local(1, "cpu"))
+    assert the_failed(events).failure.reason.startswith("Its process ended with status 1")
+
+
+def test_a_worker_ends_when_its_planner_dies_in_the_middle_of_a_word() -> None:
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "weightdecay.sweeps.worker", "cpu"], stdin=subprocess.PIPE
+    )
+    assert worker.stdin is not None
+    worker.stdin.write(pickle.dumps(Job(1, (cell(),), Path("nowhere")))[:40])
+    worker.stdin.close()
+    assert worker.wait(timeout=60) == 1
+
+
+def test_stopping_the_whole_group_saves_what_is_being_trained(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'task = "tests.toys:hasty"\nmodel = "mlp"\nalgorithm = "adamw"\nlr = 0.02\nepochs = 2000\n'
+        "batch = 30\nnormalized_decay = 0.1\n"
+    )
+    words = ["sweep", str(study), "--out", str(tmp_path / "s"), "--device", "cpu", "--workers", "1"]
+    command = [sys.executable, "-m", "weightdecay.cli", *words]
+    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
+    saved = tmp_path / "s" / "checkpoints"
+    while not list(saved.glob("*/checkpoint-*.pt")):
+        time.sleep(0.05)
+    before = max(saved.glob("*/checkpoint-*.pt"))
+    os.killpg(process.pid, signal.SIGTERM)
+    assert process.wait(timeout=60) == 130
+    assert max(saved.glob("*/checkpoint-*.pt")) >= before
+    assert not list(saved.glob("*/.*.unfinished"))

@@ -1,5 +1,6 @@
 """Small tasks of our own, and what trains them: seconds become milliseconds."""
 
+import multiprocessing
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -151,3 +152,11 @@ def hasty() -> Task:
         return _shaken(batch, words)
 
     return replace(whole, name="hasty", prepare=prepare)
+
+
+def forking() -> Task:
+    """Return the toy, made with the help of processes, and with one left that outlives us all."""
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        pool.map(abs, range(4))
+    multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,), daemon=True).start()
+    return replace(toy(), name="forking")

@@ -4,11 +4,12 @@ A lock is the kernel's: it holds no name, process number or time, so that none c
 """
 
 import os
+import platform
 import secrets
 import struct
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -47,32 +48,49 @@ def sweep(folder: Path) -> None:
 if sys.platform == "win32":
     import msvcrt
 
-    def lock(file: IO[bytes], *, wait: bool) -> bool:
+    _FARTHEST = 2**31 - 1  # as far as this system locks; what is locked cannot be read
+
+    def lock(file: IO[bytes], *, wait: bool, shared: bool = False) -> bool:
         """Lock an open file, and return whether it is; the system lets go when we die."""
+        del shared  # it has no such locks
         while True:
-            file.seek(0)
-            with suppress(OSError):  # waiting, it gives up after ten seconds, and we do not
+            at = file.tell()
+            file.seek(_FARTHEST)
+            try:
                 msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+            except OSError:  # waiting, it gives up after ten seconds, and we do not
+                if not wait:
+                    return False
+            else:
                 return True
-            if not wait:
-                return False
+            finally:
+                file.seek(at)
 
     def lock_byte(file: IO[bytes], number: int, *, held: bool) -> bool:
         """Lock a byte of an open file, or let go of it, and return whether that was possible."""
-        file.seek(number % 2**31)  # as far as this system locks
+        file.seek(number % _FARTHEST)
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK if held else msvcrt.LK_UNLCK, 1)
         except OSError:
             return False
         return True
 
+    def is_byte_free(file: IO[bytes], number: int) -> bool:
+        """Whether nobody has locked a byte."""
+        free = lock_byte(file, number, held=True)
+        return free and lock_byte(file, number, held=False)
+
 else:
     import fcntl
 
-    def lock(file: IO[bytes], *, wait: bool) -> bool:
+    # Elsewhere such locks have another form, or none.
+    _OF_OPEN_FILES = platform.system() == "Linux"
+
+    def lock(file: IO[bytes], *, wait: bool, shared: bool = False) -> bool:
         """Lock an open file, and return whether it is; the system lets go when we die."""
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(file, kind | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             return False
         return True
@@ -82,14 +100,28 @@ else:
 
         The byte need not exist. On Linux the lock is the open file's, elsewhere the process's.
         """
-        kind = fcntl.F_WRLCK if held else fcntl.F_UNLCK
-        request = struct.pack("hhqqi", kind, os.SEEK_SET, number, 1, 0)
         try:
-            if hasattr(fcntl, "F_OFD_SETLK"):
-                fcntl.fcntl(file, fcntl.F_OFD_SETLK, request)
+            if _OF_OPEN_FILES:
+                kind = fcntl.F_WRLCK if held else fcntl.F_UNLCK
+                fcntl.fcntl(file, fcntl.F_OFD_SETLK, _request(kind, number))
             else:
                 how = fcntl.LOCK_EX | fcntl.LOCK_NB if held else fcntl.LOCK_UN
                 fcntl.lockf(file, how, 1, number)
         except (BlockingIOError, PermissionError):
             return False
         return True
+
+    def is_byte_free(file: IO[bytes], number: int) -> bool:
+        """Whether nobody has locked a byte; on Linux to ask takes nothing."""
+        if _OF_OPEN_FILES:
+            answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _request(fcntl.F_WRLCK, number))
+            return bool(struct.unpack_from("h", answer)[0] == fcntl.F_UNLCK)
+        try:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, number)
+        except (BlockingIOError, PermissionError):
+            return False
+        fcntl.lockf(file, fcntl.LOCK_UN, 1, number)
+        return True
+
+    def _request(kind: int, number: int) -> bytes:
+        return struct.pack("hhqqi4x", kind, os.SEEK_SET, number, 1, 0)

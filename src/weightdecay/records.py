@@ -11,7 +11,6 @@ A name may carry options: `shakeshake26,width=32` is a `Spec`, and so are `adamw
 and `restarts,first=10,factor=2`.
 """
 
-import dataclasses
 import hashlib
 import json
 import math

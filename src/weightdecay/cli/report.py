@@ -28,7 +28,7 @@ def brief(progress: Progress) -> str:
     epochs = str(progress.epochs)
     parts = [
         f"epoch {progress.epoch:>{len(epochs)}}/{epochs}",
-        f"error {progress.error:5.1%}",
+        f"train error {progress.error:5.1%}",
         f"{duration(progress.seconds_left)} left",
     ]
     return "  ".join(parts)

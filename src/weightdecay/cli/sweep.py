@@ -78,7 +78,8 @@ def _retry(options: argparse.Namespace) -> int:
 
     store = Store(options.folder)
     plan = store.plan()
-    failed = [run for run in plan if run in store.refresh().failures]
+    failures = store.refresh().failures
+    failed = [run for run in plan if run in failures]
     if not failed:
         print("No cell has failed.")
         return 0

@@ -65,11 +65,11 @@ def _train(
     shelves = [None if folder is None else Shelf(Path(folder), config) for config in lanes]
     with ExitStack() as held:
         if leads():
-            for shelf in shelves:
-                if shelf is not None:
-                    held.enter_context(shelf.held(wait=cells))
-                    if not cells:
-                        shelf.keep_config()
+            # In one order, or two that wait for each other's would do so for ever.
+            for shelf in sorted(filter(None, shelves), key=lambda shelf: shelf.folder):
+                held.enter_context(shelf.held(wait=cells))
+                if not cells:
+                    shelf.keep_config()
         found, notices = _taken_up(lanes, shelves)
         yield from notices
         if any(state is not None and state["task"] != fingerprint for state in found):

@@ -18,7 +18,7 @@ from weightdecay.records import Notice, Progress, RunConfig
 from weightdecay.sweeps.engine import Died, Ended, Engine, Failed, Finished, Job, Message
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.planning import Pack, halves, packs
-from weightdecay.sweeps.standing import Standing, Tally
+from weightdecay.sweeps.standing import Standing, Tally, Underway
 from weightdecay.sweeps.store import Claims, Failure, Store, Writer
 
 #: Deaths of its worker, without having come further, after which a pack is halved, or a cell given
@@ -95,6 +95,16 @@ class _Going:
     worker: int
     pack: Pack
     furthest: int = 0
+    progress: Progress | None = None
+
+    def underway(self) -> Underway | None:
+        """Return how much of it is behind it, where it has said so."""
+        if self.progress is None or not self.pack or not self.progress.speed:
+            return None
+        epochs = self.pack[0].epochs
+        share = self.progress.update / self.progress.updates
+        cost = self.progress.updates / self.progress.speed / epochs
+        return Underway(self.pack[0], share * epochs * len(self.pack), cost)
 
 
 class _Coordinator:
@@ -111,8 +121,11 @@ class _Coordinator:
         self._idle = list(range(engine.workers))  # a heap: the first of them goes first
         self._numbers = count(1)
         self._going: dict[int, _Going] = {}
+        self._inbox: deque[tuple[int, Message]] = deque()
         self._left: deque[Pack] = deque()
         self._elsewhere: list[RunConfig] = []
+        # Failures that are to be tried again, and count no more until there is another.
+        self._forgiven: dict[str, Failure] = {}
         self._looked_at = self._counted_at = -_LOOK_EVERY
         # How often packs have lost their workers at the furthest update that they have come to.
         self._deaths: dict[Pack, tuple[int, int]] = {}
@@ -128,14 +141,18 @@ class _Coordinator:
             for run, config in self._cells.items()
             if run not in ledger.diverged and (retry or run not in ledger.failures)
         ]
+        if retry:
+            self._forgiven = {
+                run: ledger.failures[run] for run in self._cells if run in ledger.failures
+            }
         self._share_out(left)
         yield self._standing()
         try:
             while self._left or self._going or self._elsewhere:
                 yield from self._begin_jobs()
-                wait = 0.0 if not self._going and self._left else _LOOK_EVERY
-                for number, message in self._waited(wait):
-                    yield from self._heard(number, message)
+                self._inbox += self._waited(_LOOK_EVERY)
+                while self._inbox:
+                    yield from self._heard(*self._inbox.popleft())
                 self._look_elsewhere()
                 if time.monotonic() - self._counted_at > _COUNT_EVERY:
                     yield self._standing()
@@ -153,7 +170,7 @@ class _Coordinator:
             if pack:
                 number, worker = next(self._numbers), heappop(self._idle)
                 self._going[number] = _Going(worker, pack)
-                self._engine.begin(Job(number, pack, self._store.checkpoints))
+                self._engine.begin(Job(number, pack, self._store.checkpoints.absolute()))
                 yield Working(worker, len(pack), None)
 
     def _claimed(self, pack: Pack) -> Pack:
@@ -175,11 +192,16 @@ class _Coordinator:
             others = [
                 config
                 for config in self._elsewhere
-                if config.identity not in ledger.diverged and config.identity not in ledger.failures
+                if config.identity not in ledger.diverged and not self._has_failed(config.identity)
             ]
-            free = {c.identity: c for c in others if self._claims.is_free(c.identity)}
-            self._elsewhere = [config for config in others if config.identity not in free]
+            taken = set(self._store.running(config.identity for config in others))
+            free = {c.identity: c for c in others if c.identity not in taken}
+            self._elsewhere = [config for config in others if config.identity in taken]
             self._share_out(free.values())
+
+    def _has_failed(self, run: str) -> bool:
+        failure = self._store.ledger.failures.get(run)
+        return failure is not None and failure != self._forgiven.get(run)
 
     def _waited(self, seconds: float) -> list[tuple[int, Message]]:
         """Wait for messages, and record all that is finished by them with one write."""
@@ -205,6 +227,7 @@ class _Coordinator:
                     yield self._standing()
             case Progress():
                 going.furthest = max(going.furthest, message.update)
+                going.progress = message
                 yield Working(going.worker, message.lanes, message)
             case Notice():
                 if message.text not in self._said:
@@ -240,6 +263,7 @@ class _Coordinator:
             self._left.extendleft(reversed(halves(pack)))
         elif give_up and len(pack) == 1:
             failure = Failure(pack[0].identity, reason, trace)
+            self._forgiven.pop(pack[0].identity, None)
             self._writer.failure(failure)
             yield CellFailed(pack[0], failure)
             yield self._standing()
@@ -251,13 +275,18 @@ class _Coordinator:
         self._engine.ask_to_stop()
         until = time.monotonic() + _STOP_WITHIN
         while self._going and time.monotonic() < until:
-            for number, message in self._waited(_LOOK_EVERY):
+            for number, message in self._inbox or self._waited(_LOOK_EVERY):
                 if isinstance(message, Ended | Failed | Died):
                     self._going.pop(number, None)
+            self._inbox.clear()
 
     def _standing(self) -> Standing:
         self._counted_at = time.monotonic()
-        running = sum(len(going.pack) for going in self._going.values())
+        packs = self._going.values()
         return self._tally.standing(
-            self._store.ledger, running=running, workers=self._engine.workers
+            self._store.ledger,
+            running=sum(len(going.pack) for going in packs),
+            workers=self._engine.workers,
+            forgiven=self._forgiven,
+            going=[said for going in packs if (said := going.underway()) is not None],
         )

@@ -99,12 +99,12 @@ def _told(job: Job, events: Iterator[Event]) -> Iterator[Message]:
     """Gather epochs into finished cells; cells that end together are told together."""
     cells = {config.identity: config for config in job.cells}
     records: dict[str, list[Record]] = {run: [] for run in cells}
-    seconds = dict.fromkeys(cells, 0.0)
-    ended: dict[str, Cost] = {}
+    costs = {run: Cost(run, 0.0, 0, 1, "") for run in cells}
+    ended: list[str] = []
 
     def finished() -> Iterator[Message]:
         if ended:
-            runs = ((Run(cells[run], tuple(records.pop(run))), ended[run]) for run in ended)
+            runs = ((Run(cells[run], tuple(records.pop(run))), costs[run]) for run in ended)
             yield Finished(tuple(runs))
             ended.clear()
 
@@ -113,12 +113,12 @@ def _told(job: Job, events: Iterator[Event]) -> Iterator[Message]:
             case Record():
                 records[event.run].append(event)
                 if event.diverged or event.epoch == cells[event.run].epochs:
-                    ended[event.run] = Cost(event.run, seconds[event.run], 1, "")
+                    ended.append(event.run)
             case Timing():
-                seconds[event.run] += (event.training + event.evaluation) / event.lanes
-                if event.run in ended:
-                    cost = Cost(event.run, seconds[event.run], event.lanes, event.environment)
-                    ended[event.run] = cost
+                before = costs[event.run]
+                spent = before.seconds + (event.training + event.evaluation) / event.lanes
+                made = before.epochs + 1
+                costs[event.run] = Cost(event.run, spent, made, event.lanes, event.environment)
             case _:
                 yield from finished()
                 yield event

@@ -1,5 +1,6 @@
 """Jobs done in this process, one after the other: for tests, and to follow with a debugger."""
 
+import time
 from collections.abc import Generator, Iterator
 
 from weightdecay.sweeps.engine import Ended, Failed, Job, Message, done
@@ -19,8 +20,8 @@ class Here:
         self._going = job.number, done(job, self._device)
 
     def wait(self, seconds: float) -> list[tuple[int, Message]]:
-        del seconds
         if self._going is None:
+            time.sleep(seconds)
             return []
         number, messages = self._going
         message = next(messages)

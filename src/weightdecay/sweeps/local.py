@@ -38,9 +38,9 @@ class Local:
     def begin(self, job: Job) -> None:
         place = next(n for n in range(self.workers) if n not in self._busy.values())
         self._busy[job.number] = place
-        if place not in self._processes or not self._processes[place].begin(job):
-            self._processes[place] = _Process(self._places[place], self._messages)
-            self._processes[place].begin(job)
+        before = self._processes.get(place)
+        if before is None or not before.begin(job):
+            self._processes[place] = _Process(self._places[place], self._messages, job)
 
     def wait(self, seconds: float) -> list[tuple[int, Message]]:
         """Return what has come; a message of a job that was given up before is nobody's."""
@@ -65,12 +65,14 @@ class Local:
         for process in self._processes.values():
             process.kill()
         self._processes.clear()
+        self._busy.clear()
+        self._messages = Queue()
 
 
 class _Process:
     """A worker, and the thread that hears it."""
 
-    def __init__(self, device: str, messages: "Queue[tuple[int, Message]]") -> None:
+    def __init__(self, device: str, messages: "Queue[tuple[int, Message]]", job: Job) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is read
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-m", "weightdecay.sweeps.worker", device],
@@ -79,20 +81,24 @@ class _Process:
             stderr=self._errors,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
-        self._job: int | None = None
+        self._job = job.number
         self._gone = False
         self._turn = threading.Lock()
         self._messages = messages
         self._hearing = threading.Thread(target=self._hear, daemon=True)
         self._hearing.start()
+        self._say(job)
 
     def begin(self, job: Job) -> bool:
-        """Hand it a job, and return whether it was still there to be told so if it dies."""
+        """Hand it another job, unless it is gone: then nobody would say that the job has died."""
         with self._turn:
-            if not self._gone:
-                self._job = job.number
+            if self._gone:
+                return False
+            self._job = job.number
+            self._errors.truncate(0)  # what it said of the job before is of no use
+            self._errors.seek(0)
         self._say(job)
-        return not self._gone
+        return True
 
     def ask_to_stop(self) -> None:
         """Ask it to save what it has, and to end."""
@@ -118,9 +124,8 @@ class _Process:
                 break
         status = self._process.wait()
         with self._turn:
-            self._gone = True
-        if self._job is not None:
-            self._messages.put((self._job, Died(_why(status, self._errors))))
+            self._gone, job = True, self._job
+        self._messages.put((job, Died(_why(status, self._errors))))
         assert self._process.stdin is not None
         self._errors.close()
         self._process.stdout.close()

@@ -79,8 +79,7 @@ class OnRay:
     def begin(self, job: Job) -> None:
         self._check_ray()
         worker = self._idle.pop() if self._idle else self._new()
-        there = replace(job, folder=job.folder.absolute())
-        self._going[job.number] = _Going(worker, worker.do.remote(there, self._device))
+        self._going[job.number] = _Going(worker, worker.do.remote(job, self._device))
 
     def wait(self, seconds: float) -> list[tuple[int, Message]]:
         found: list[tuple[int, Message]] = [(number, Ended()) for number in self._ended]

@@ -4,7 +4,7 @@ It is told from the store alone, by anyone, without torch.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
@@ -39,6 +39,15 @@ class Standing:
         return self.planned - self.done - self.failed
 
 
+@dataclass(frozen=True)
+class Underway:
+    """A pack that is being trained: epochs of its cells that are behind it, and what one costs."""
+
+    config: RunConfig
+    epochs: float
+    seconds_an_epoch: float
+
+
 class Tally:
     """A plan's cells, counted as the log grows: what was counted is not looked at again.
 
@@ -53,21 +62,34 @@ class Tally:
         self._spent: dict[_Kind, tuple[float, int]] = {}
         self._results = self._timings = self._done = self._diverged = 0
 
-    def standing(self, ledger: Ledger, *, running: int, workers: int) -> Standing:
-        """Count what is new in the ledger, which must be the same one every time."""
+    def standing(
+        self,
+        ledger: Ledger,
+        *,
+        running: int,
+        workers: int,
+        going: Sequence[Underway] = (),
+        forgiven: Collection[str] = (),
+    ) -> Standing:
+        """Count what is new in the ledger, which must be the same one every time.
+
+        Packs that are going on say what of their epochs is behind them, and, before anything is
+        done, what an epoch costs. Failures that are tried again are forgiven.
+        """
         for run in islice(ledger.diverged, self._results, None):
             if run in self._costs:
                 kind, epochs = self._costs[run]
                 self._done += 1
                 self._diverged += ledger.diverged[run]
                 self._left[kind] -= epochs
-        for run in islice(ledger.seconds, self._timings, None):
-            if run in self._costs:
-                kind, epochs = self._costs[run]
-                seconds, before = self._spent.get(kind, (0.0, 0))
-                self._spent[kind] = seconds + ledger.seconds[run], before + epochs
-        self._results, self._timings = len(ledger.diverged), len(ledger.seconds)
-        failed = [run for run in ledger.failures if run in self._costs]
+        for run in islice(ledger.costs, self._timings, None):
+            seconds, epochs = ledger.costs[run]
+            if run in self._costs and epochs:
+                kind, _ = self._costs[run]
+                before = self._spent.get(kind, (0.0, 0))
+                self._spent[kind] = before[0] + seconds, before[1] + epochs
+        self._results, self._timings = len(ledger.diverged), len(ledger.costs)
+        failed = [run for run in ledger.failures if run in self._costs and run not in forgiven]
         return Standing(
             planned=len(self._costs),
             running=running,
@@ -75,28 +97,34 @@ class Tally:
             diverged=self._diverged,
             failed=len(failed),
             workers=workers,
-            seconds_left=self._seconds_left(failed, workers),
+            seconds_left=self._seconds_left(failed, workers, going),
         )
 
-    def _seconds_left(self, failed: Sequence[str], workers: int) -> float | None:
+    def _seconds_left(
+        self, failed: Sequence[str], workers: int, going: Sequence[Underway]
+    ) -> float | None:
         """Estimate what is left, by what alike cells have cost an epoch, or all of them."""
         left = self._left.copy()
         left.subtract(_summed(self._costs[run] for run in failed))
         left = +left
         if not left:
             return 0.0
-        if not self._spent:
+        spent: list[tuple[float, float]] = [*self._spent.values()]
+        spent = spent or [(p.seconds_an_epoch * p.epochs, p.epochs) for p in going if p.epochs]
+        if not spent:
             return None
         costs = {kind: seconds / epochs for kind, (seconds, epochs) in self._spent.items()}
-        all_seconds, all_epochs = map(sum, zip(*self._spent.values(), strict=True))
+        all_seconds, all_epochs = map(sum, zip(*spent, strict=True))
         mean = all_seconds / all_epochs
         total = sum(epochs * costs.get(kind, mean) for kind, epochs in left.items())
-        return total / max(1, workers)
+        total -= sum(pack.epochs * costs.get(_cost(pack.config)[0], mean) for pack in going)
+        return max(0.0, total / max(1, workers))
 
 
 def standing(cells: Cells, ledger: Ledger, running: Sequence[str], workers: int) -> Standing:
     """Count a plan's cells."""
-    return Tally(cells).standing(ledger, running=len(running), workers=workers)
+    again = set(running)  # what failed and is running is being tried again
+    return Tally(cells).standing(ledger, running=len(running), workers=workers, forgiven=again)
 
 
 def _cost(config: RunConfig | Mapping[str, Any]) -> tuple[_Kind, int]:

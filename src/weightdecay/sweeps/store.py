@@ -3,7 +3,7 @@
     plan.jsonl         the cells that were asked for last
     log/000001.jsonl   what one writer found out, line by line; nobody appends to another's file
     claims/            empty files: a cell that is being trained is a locked byte of one of them
-    runs/<cell>/       checkpoints of cells that are being trained
+    checkpoints/       of cells that are being trained, a folder each
 
 A line of the log is a result, a timing, a failure, or the writer's first: how many workers it has.
 A cell is done when there is a result of it, and failed when there is a failure and no result; of
@@ -42,10 +42,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class Cost:
-    """The seconds a worker spent on a cell; those of a pack are divided among its lanes."""
+    """The seconds a worker spent on epochs of a cell; those of a pack are divided by its lanes.
+
+    What was trained before a resumption, by another worker, is not among these epochs.
+    """
 
     run: str
     seconds: float
+    epochs: int
     lanes: int
     environment: str
 
@@ -56,7 +60,8 @@ class Ledger:
 
     diverged: dict[str, bool] = field(default_factory=dict)
     failures: dict[str, Failure] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
+    #: Seconds spent on a cell, and the epochs that they were spent on.
+    costs: dict[str, tuple[float, int]] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
     #: What could not be read, said once.
     damage: list[str] = field(default_factory=list)
@@ -70,7 +75,8 @@ class Ledger:
             case "failure" if value["run"] not in self.diverged:
                 self.failures[value["run"]] = Failure(**value)
             case "timing":
-                self.seconds.setdefault(value["run"], float(value["seconds"]))
+                cost = float(value["seconds"]), int(value["epochs"])
+                self.costs.setdefault(value["run"], cost)
             case "writer":
                 self.workers[writer] = int(value["workers"])
 
@@ -80,7 +86,7 @@ class Store:
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
-        self.checkpoints = self.folder / "runs"
+        self.checkpoints = self.folder / "checkpoints"
         self.ledger = Ledger()
         self._offsets: dict[Path, int] = {}
 
@@ -118,6 +124,11 @@ class Store:
         grown = [path for path, size in self._sizes() if size != self._offsets.get(path, 0)]
         for path in sorted(grown):
             for kind, value in self._lines(path, brief=brief):
+                if kind == "result" and not brief and not _counts(value):
+                    if value.get("semantics") == SEMANTICS:
+                        said = f"A result in {path.name} does not fit its name, and is left out."
+                        self.ledger.damage.append(said)
+                    continue
                 try:
                     self.ledger.note(path.name, kind, value)
                 except (AttributeError, IndexError, KeyError, TypeError, ValueError):
@@ -158,7 +169,7 @@ class Store:
         folder = self.folder / "log"
         with suppress(FileNotFoundError), os.scandir(folder) as found:
             for entry in found:
-                if _NAMES.fullmatch(entry.name):
+                if _NAMES.fullmatch(entry.name) and entry.is_file():
                     yield folder / entry.name, entry.stat().st_size
 
     def _lines(self, path: Path, *, brief: bool = False) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -217,10 +228,7 @@ class Store:
 
     def running(self, cells: Iterable[str]) -> list[str]:
         """Return those cells that somebody is training now."""
-        if not (self.folder / "claims").is_dir():
-            return []
-        with self.claiming() as claims:
-            return [run for run in cells if not claims.is_free(run)]
+        return [run for run in cells if not _is_free(self.folder / "claims" / _file_of(run), run)]
 
     def forget_checkpoints(self, runs: Iterable[str]) -> None:
         """Remove the checkpoints of cells that are recorded."""
@@ -232,10 +240,10 @@ class Store:
         """Take over results that another folder has and this one has not; return their number."""
         done = self.refresh().diverged
         runs = [run for run in other.runs() if run.config.identity not in done]
-        costs = other.refresh().seconds
+        costs = other.refresh().costs
         lines = [("result", _as_result(run)) for run in runs]
         names = [run.config.identity for run in runs if run.config.identity in costs]
-        timings = [Cost(run, costs[run], 1, f"merged from {other.folder.name}") for run in names]
+        timings = [Cost(run, *costs[run], 1, f"merged from {other.folder.name}") for run in names]
         with self.writing(workers=0) as writer:
             writer.write([*lines, *(("timing", asdict(cost)) for cost in timings)])
         known = self.plan() if (self.folder / "plan.jsonl").is_file() else {}
@@ -302,29 +310,35 @@ class Claims:
 
     def _file(self, run: str) -> IO[bytes]:
         """Return the file that has a cell's byte: the system looks through all locks of a file."""
-        name = run[-2:]
+        name = _file_of(run)
         if name not in self._files:
             self._files[name] = self._held.enter_context(
                 (self._folder / name).open("ab+", buffering=0)
             )
         return self._files[name]
 
-    def is_free(self, run: str) -> bool:
-        """Whether nobody else has a cell."""
-        free = self.take(run)
-        if free:
-            self.free(run)
-        return free
+
+def _file_of(run: str) -> str:
+    return run[-2:]
+
+
+def _is_free(path: Path, run: str) -> bool:
+    """Whether nobody has a cell; asking takes nothing, and needs no right to write."""
+    try:
+        with path.open("rb", buffering=0) as file:
+            return files.is_byte_free(file, _byte(run))
+    except FileNotFoundError:
+        return True
 
 
 def _parsed(line: bytes) -> tuple[str, dict[str, Any]] | None:
     """Return a line's kind and what it says; None where it cannot be read."""
     try:
         [(kind, value)] = json.loads(line).items()
-        value["run" if kind != "writer" else "workers"]
-    except (AttributeError, KeyError, TypeError, ValueError):
+        whole = isinstance(value["run"], str) if kind != "writer" else value["workers"] >= 0
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return None
-    return kind, value
+    return (kind, value) if whole else None
 
 
 def _brief(line: bytes) -> tuple[str, dict[str, Any]] | None:
@@ -341,7 +355,7 @@ def _byte(run: str) -> int:
 
 def _is_locked(path: Path) -> bool:
     with path.open("rb") as file:
-        return not files.lock(file, wait=False)
+        return not files.lock(file, wait=False, shared=True)
 
 
 def _line(kind: str, value: Mapping[str, Any]) -> str:
@@ -354,6 +368,11 @@ def _as_result(run: Run) -> dict[str, Any]:
     config = run.config
     head = {"run": config.identity, "semantics": SEMANTICS, "config": config.as_dict()}
     return {**head, "records": columns}
+
+
+def _counts(value: Mapping[str, Any]) -> bool:
+    """Whether a result is one that `runs` returns."""
+    return _run(value) is not None
 
 
 def _run(value: Mapping[str, Any]) -> Run | None:

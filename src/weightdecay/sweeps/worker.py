@@ -8,21 +8,21 @@ import pickle
 import signal
 import sys
 import threading
+from functools import partial
 from queue import Queue
 from typing import IO
 
 from weightdecay.records import Progress
-from weightdecay.sweeps.engine import Ended, Job, Message, done
+from weightdecay.sweeps.engine import Ended, Failed, Job, Message, done
 
 
 def main(device: str) -> None:
     """Do the jobs that come, until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of Ctrl-C we are told by the planner
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a user's task prints is no message
+    _stay()
+    commands, answers = _pipes()
     jobs: Queue[Job | None] = Queue()
     stopping = threading.Event()
-    threading.Thread(target=_listen, args=(sys.stdin.buffer, jobs, stopping), daemon=True).start()
+    threading.Thread(target=_listen, args=(commands, jobs, stopping), daemon=True).start()
     import torch  # noqa: PLC0415 - the planner imports this room, and does without it
 
     if device == "cpu":
@@ -31,10 +31,35 @@ def main(device: str) -> None:
         _do(job, device, answers, stopping)
 
 
+def _stay() -> None:
+    """Leave it to the planner to end us: it is sent the same signals. What we start is not ours."""
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        before = signal.signal(sign, lambda *_: None)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=partial(signal.signal, sign, before))
+
+
+def _pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """Keep the two pipes for us: a task may print, read, and fork processes that outlive us."""
+    commands = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    ours = commands.fileno(), answers.fileno()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())
+    os.close(nothing)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    if hasattr(os, "register_at_fork"):
+        for number in ours:
+            os.register_at_fork(after_in_child=partial(os.close, number))
+    return commands, answers
+
+
 def _do(job: Job, device: str, answers: IO[bytes], stopping: threading.Event) -> None:
     messages = done(job, device)
     for message in messages:
         _send(answers, job, message)
+        if isinstance(message, Failed) and device.startswith("cuda"):
+            sys.exit()  # some errors leave a GPU unusable to the process that made them
         if isinstance(message, Progress) and stopping.is_set():
             messages.close()  # type: ignore[attr-defined]
             _send(answers, job, Ended())
@@ -49,7 +74,7 @@ def _listen(commands: IO[bytes], jobs: "Queue[Job | None]", stopping: threading.
     while True:
         try:
             command = pickle.load(commands)  # noqa: S301 - from the process that started this one
-        except EOFError:
+        except Exception:  # noqa: BLE001 - the planner is gone, perhaps in the middle of a word
             os._exit(1)
         if command is None:
             stopping.set()

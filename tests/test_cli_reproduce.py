@@ -1,0 +1,232 @@
+"""`weightdecay reproduce`, as a person types it: on a task of milliseconds."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.toys import config
+from weightdecay.cli import main, sweeping
+from weightdecay.records import Event, Progress, RunConfig, Timing
+from weightdecay.studies import STUDIES, Scale, estimate, findings, scales
+from weightdecay.studies.scales import FAMILIES
+from weightdecay.sweeps import Store
+
+TASK = "tests.toys:toy"
+TINY = Scale(
+    task=TASK,
+    name="small",
+    common={"model": "linear", "batch": 30, "data": 240, "validation": 60},
+    seeds="0..1",
+    epochs=2,
+    lrs=dict.fromkeys(FAMILIES, "2^-8..2^-6"),
+    l2={family: [0, "2^-9..2^-8"] for family in FAMILIES},
+    decays={family: [0, "2^-9..2^-8"] for family in FAMILIES},
+    long=3,
+    first_cycle=1,
+    longest=3,
+    budgets=(1, 2, 4),
+    coarse=dict.fromkeys(FAMILIES, "2^-8..2^-6"),
+    normalized=[0, "2^-4..2^-3"],
+    third=(0.001, [0, "2^-9..2^-8"], "2^-4..2^-2"),
+    standard=("2^-8..2^-7", "2^-9..2^-8"),
+    picked={"adam": (2**-8, 2**-9), "adamw": (2**-8, 2**-4), "sgdw": (2**-6, 2**-4)},
+)
+HERE = ["--task", TASK, "--on", "here", "--device", "cpu"]
+OUT = Path("reproduction") / TINY.folder
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder to be in, and a scale to be at."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(scales._SCALES, (TASK, "small"), TINY)
+
+
+def reproduce(*words: str) -> int:
+    return main(["reproduce", *words, *HERE])
+
+
+def test_a_figure_is_trained_drawn_and_judged(capsys: Output) -> None:
+    assert reproduce("figure-2") == 0
+    said = capsys.readouterr().out
+    cells = STUDIES["figure-2"].cells(TINY)
+    assert len(cells) == 4 * 3 * 3 * 2 + 24
+    assert {run.config for run in Store(OUT).runs()} == set(cells)
+    rows = json.loads((OUT / "figure-2" / "rulings.json").read_text("utf-8"))
+    assert len(rows) == 8
+    for row in rows:
+        assert f"{row['outcome'].upper():12} {row['claim']}\n{'':12} {row['because']}" in said
+    assert rows[0]["claim"] == "L2 and decay are the same for SGD, and not for Adam"
+    assert "in 6 pairs of SGD" in rows[0]["because"]
+    for name in ("figure.png", "figure.svg", "figure.pdf", "report.html"):
+        assert (OUT / "figure-2" / name).stat().st_size > 1000
+    assert (OUT / "figure-2" / "report.html").resolve().as_uri() in said
+
+    before = list(Store(OUT).results())
+    assert reproduce("figure-2") == 0
+    again = capsys.readouterr().out
+    assert list(Store(OUT).results()) == before
+    assert "Estimated time" not in again
+    assert again.split("\n", 1)[1] == said.split(" 0 waiting\n", 1)[1]
+
+
+def test_the_estimate_comes_before_training(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    found: list[int] = []
+
+    def seconds(cells: Sequence[RunConfig], *, workers: int | None, device: str | None) -> float:
+        assert (workers, device) == (1, "cpu")  # --on here is one worker, on however many cores
+        found.append(len(Store(OUT).runs()))
+        return 61.0 * len(cells)
+
+    monkeypatch.setattr(estimate, "seconds", seconds)
+    assert reproduce("figure-4") == 0
+    said = capsys.readouterr().out
+    assert said.startswith("40 of 40 runs to train.\nEstimated time: 40:40\n40 planned")
+    assert found == [0]
+
+
+def test_figures_share_runs_and_all_are_those_that_the_scale_has(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setattr(estimate, "seconds", lambda *_, **__: 1.0)
+    monkeypatch.setattr(findings, "draw", partial(findings.draw, formats=("svg",)))
+    assert reproduce("supplement-2") == 0
+    capsys.readouterr()
+    assert reproduce("figure-4", "all") == 0
+    said = capsys.readouterr().out
+    distinct = {
+        cell
+        for name in STUDIES.keys() - {"supplement-4", "supplement-6"}
+        for cell in STUDIES[name].cells(TINY)
+    }
+    done = len(STUDIES["supplement-2"].cells(TINY))
+    assert said.startswith(f"{len(distinct) - done} of {len(distinct)} runs to train.")
+    drawn = {path.parent.name for path in OUT.glob("*/report.html")}
+    assert drawn == STUDIES.keys() - {"supplement-4", "supplement-6"}
+
+
+def test_a_figure_without_runs_needs_none(capsys: Output) -> None:
+    assert reproduce("supplement-1") == 0
+    assert (OUT / "supplement-1" / "figure.svg").exists()
+    assert "Estimated" not in capsys.readouterr().out
+
+
+@contextmanager
+def stopped_after(events: int) -> Iterator[Callable[[], bool]]:
+    left = iter(range(events))
+    yield lambda: next(left, None) is None
+
+
+def test_interrupted_and_repeated_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setattr(estimate, "seconds", lambda *_, **__: 1.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(sweeping, "stopped_gently", lambda: stopped_after(6))
+        assert reproduce("figure-2") == 130
+    told = capsys.readouterr()
+    assert "the same command goes on" in told.err
+    assert not (OUT / "figure-2").exists()
+    done = len(Store(OUT).runs())
+    total = len(STUDIES["figure-2"].cells(TINY))
+    assert 0 < done < total
+    assert reproduce("figure-2") == 0
+    assert f"{total - done} of {total} runs to train." in capsys.readouterr().out
+    assert (OUT / "figure-2" / "report.html").exists()
+
+
+def test_runs_that_fail_leave_nothing_to_draw_and_a_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    broken = replace(TINY, common={**TINY.common, "model": "nosuch"})
+    monkeypatch.setitem(scales._SCALES, (TASK, "small"), broken)
+    monkeypatch.setattr(estimate, "seconds", lambda *_, **__: None)
+    assert reproduce("figure-4") == 1
+    told = capsys.readouterr()
+    assert "Estimated time: not known before the first are done" in told.out
+    assert "nothing to draw" in told.out
+    assert "nosuch" in told.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["figure-9"], f"A figure must be one of {', '.join(STUDIES)}, or all, got 'figure-9'."),
+        (["figure-2", "--task", "mnist"], "--task must be one of 'mnist1d', 'text', 'cifar10', "),
+        (["figure-2", "--task", "text", "--scale", "huge"], "--scale must be small or medium for "),
+        (["supplement-4", "--task", TASK], "--scale must name a second task, and that of "),
+        (["exponents", "--task", "cifar10"], "--scale must say how many examples are trained on"),
+    ],
+)
+def test_what_is_unknown_is_an_error_that_names_the_known(
+    words: list[str], said: str, capsys: Output
+) -> None:
+    assert main(["reproduce", *words]) == 2
+    assert capsys.readouterr().err.startswith(f"weightdecay: {said}")
+    assert not Path("reproduction").exists()
+
+
+def trial(monkeypatch: pytest.MonkeyPatch, event: Callable[[RunConfig, int], Event]) -> list[int]:
+    """Let trials say this of each lane, and return how many lanes each of them had."""
+    lanes: list[int] = []
+
+    def train(configs: list[RunConfig], **_: object) -> Iterator[Event]:
+        lanes.append(len(configs))
+        assert {one.epochs for one in configs} == {1}
+        return (event(one, len(configs)) for one in configs)
+
+    monkeypatch.setattr("weightdecay.runs.train", train)
+    return lanes
+
+
+def timing(config: RunConfig, lanes: int) -> Timing:
+    """Return that a pack of so many lanes took two seconds a lane."""
+    return Timing(
+        run=config.identity,
+        epoch=1,
+        training=1.5 * lanes,
+        evaluation=0.5 * lanes,
+        lanes=lanes,
+        environment="",
+    )
+
+
+def test_an_estimate_is_the_epochs_there_are_times_what_one_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lanes = trial(monkeypatch, timing)
+    many = [config(seed=seed, epochs=5) for seed in range(40)]
+    few = [config(seed=seed, epochs=3, batch=15) for seed in range(2)]
+    assert estimate.seconds(many + few, workers=2, device="cpu") == (40 * 5 + 2 * 3) * 2 / 2
+    assert lanes == [14, 2]  # sixteen at most, from all over
+
+
+def test_a_long_trial_ends_when_its_speed_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def progress(_: RunConfig, lanes: int) -> Progress:
+        return Progress(
+            update=1,
+            updates=100,
+            epoch=1,
+            epochs=1,
+            loss=1.0,
+            error=0.5,
+            multiplier=1.0,
+            speed=4.0,
+            lanes=lanes,
+        )
+
+    trial(monkeypatch, progress)
+    monkeypatch.setattr(estimate, "_PATIENCE", -1.0)
+    assert estimate.seconds([config(epochs=3)], workers=1, device="cpu") == 3 * 100 / 4.0
+
+
+def test_on_a_gpu_there_is_no_estimate() -> None:
+    assert estimate.seconds([config()], device="cuda:0") is None

@@ -1,0 +1,199 @@
+"""A claim is ruled on by its interval: inside, outside, or both, and then nothing is decided."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weightdecay.results import Estimate, Exponent
+from weightdecay.results.estimate import UNKNOWN
+from weightdecay.results.exponent import unknown
+from weightdecay.studies import rulings
+from weightdecay.studies.differences import gains_nothing
+from weightdecay.studies.rulings import HELD, NOT_DECIDED, NOT_HELD, Ruling
+
+Rule = Callable[[float, float], Ruling]
+
+
+def middle(low: float, high: float) -> float:
+    return (low + high) / 2 if math.isfinite(low + high) else 0.0
+
+
+def on_errors(rule: Callable[[str, Estimate, str], Ruling]) -> Rule:
+    """Return a rule about percentage points as one about an interval."""
+    return lambda low, high: rule(
+        "It is so", Estimate(middle(low, high) / 100, low / 100, high / 100), "one less the other"
+    )
+
+
+def on_exponents(rule: Callable[[str, Exponent], Ruling]) -> Rule:
+    return lambda low, high: rule("It is so", Exponent(middle(low, high), low, high))
+
+
+def bounds(above: float, below: float) -> Rule:
+    return on_exponents(
+        lambda claim, found: rulings.between(claim, found, "e", above=above, below=below)
+    )
+
+
+RULES: dict[str, Rule] = {
+    "better": on_errors(rulings.better),
+    "no worse": on_errors(rulings.no_worse),
+    "alike": on_errors(rulings.alike),
+    "gains nothing": on_errors(lambda claim, found, _: gains_nothing(claim, found)),
+    "upright": on_exponents(rulings.upright),
+    "diagonal": on_exponents(rulings.diagonal),
+    "between": bounds(0.25, 0.75),
+    "above": bounds(0, math.inf),
+}
+# Points of error for the first four, where one is the margin; s or e for the others.
+OUTCOMES = [
+    ("better", -5, -3, HELD),
+    ("better", -0.4, -0.2, HELD),  # little, but surely
+    ("better", 1, 3, NOT_HELD),
+    ("better", -0.9, 0.5, NOT_HELD),  # if it is better, then by less than a point
+    ("better", -3, 0.5, NOT_DECIDED),
+    ("better", -3, 5, NOT_DECIDED),
+    ("no worse", -5, -3, HELD),
+    ("no worse", -0.5, 0.9, HELD),
+    ("no worse", 1.1, 3, NOT_HELD),
+    ("no worse", 0.5, 1.5, NOT_DECIDED),
+    ("alike", -0.9, 0.9, HELD),
+    ("alike", 0.5, 0.9, HELD),  # different, but by less than a point
+    ("alike", -3, -1.1, NOT_HELD),
+    ("alike", 1.1, 3, NOT_HELD),
+    ("alike", -3, 0, NOT_DECIDED),
+    ("alike", -3, 3, NOT_DECIDED),
+    ("gains nothing", -0.9, 3, HELD),
+    ("gains nothing", -3, -1.1, NOT_HELD),
+    ("gains nothing", -3, 0.5, NOT_DECIDED),
+    ("upright", -0.4, 0.4, HELD),
+    ("upright", 0.6, 1.2, NOT_HELD),
+    ("upright", -1.2, -0.6, NOT_HELD),
+    ("upright", 0.1, 0.6, NOT_DECIDED),
+    ("upright", -math.inf, -0.7, NOT_HELD),
+    ("upright", -math.inf, 0.2, NOT_DECIDED),
+    ("upright", 0.2, math.inf, NOT_DECIDED),
+    ("diagonal", 0.6, 1.4, HELD),
+    ("diagonal", 0.6, math.inf, HELD),
+    ("diagonal", -0.2, 0.4, NOT_HELD),
+    ("diagonal", -math.inf, 0.4, NOT_HELD),
+    ("diagonal", 0.4, 1.4, NOT_DECIDED),
+    ("diagonal", 0.4, math.inf, NOT_DECIDED),
+    ("between", 0.4, 0.6, HELD),
+    ("between", 0.8, 1.2, NOT_HELD),
+    ("between", -0.2, 0.2, NOT_HELD),
+    ("between", 0.8, math.inf, NOT_HELD),
+    ("between", 0.2, 0.6, NOT_DECIDED),
+    ("between", 0.4, math.inf, NOT_DECIDED),
+    ("above", 0.1, 2, HELD),
+    ("above", 0.1, math.inf, HELD),
+    ("above", -2, -0.1, NOT_HELD),
+    ("above", -0.1, math.inf, NOT_DECIDED),
+]
+SCALED = st.floats(-6, 6)
+
+
+@pytest.mark.parametrize(("name", "low", "high", "outcome"), OUTCOMES)
+def test_an_interval_decides(name: str, low: float, high: float, outcome: str) -> None:
+    assert RULES[name](low, high).outcome == outcome
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_nothing_known_is_nothing_decided(name: str) -> None:
+    assert RULES[name](math.nan, math.nan).outcome == NOT_DECIDED
+
+
+@pytest.mark.parametrize("rule", [rulings.upright, rulings.diagonal])
+def test_an_exponent_that_is_unknown_decides_nothing_and_says_why(
+    rule: Callable[[str, Exponent], Ruling],
+) -> None:
+    ruling = rule("It is so", unknown("The grid is too small."))
+    assert ruling.outcome == NOT_DECIDED
+    assert "The grid is too small" in ruling.because
+
+
+@given(SCALED, SCALED, SCALED)
+def test_the_value_alone_decides_nothing(one: float, other: float, value: float) -> None:
+    low, high = sorted((one, other))
+    for rule in (rulings.better, rulings.no_worse, rulings.alike):
+        found = Estimate(value / 100, low / 100, high / 100)
+        elsewhere = replace(found, value=-value / 100)
+        assert rule("", found, "").outcome == rule("", elsewhere, "").outcome
+        assert rule("", replace(UNKNOWN, value=value), "").outcome == NOT_DECIDED
+    for judge in (rulings.upright, rulings.diagonal):
+        assert (
+            judge("", Exponent(value, low, high)).outcome
+            == judge("", Exponent(-value, low, high)).outcome
+        )
+
+
+@given(SCALED, SCALED, st.floats(0, 6), st.floats(0, 6))
+def test_less_certainty_decides_nothing_more(
+    one: float, other: float, left: float, right: float
+) -> None:
+    low, high = sorted((one, other))
+    for name, rule in RULES.items():
+        if rule(low, high).outcome == NOT_DECIDED:
+            assert rule(low - left, high + right).outcome == NOT_DECIDED, name
+
+
+@given(SCALED, SCALED, st.floats(0, 6), st.floats(0, 6))
+def test_less_certainty_does_not_turn_an_outcome_into_its_opposite(
+    one: float, other: float, left: float, right: float
+) -> None:
+    """But for `better`: a gain that is sure and small is one, and too small once it is not sure."""
+    low, high = sorted((one, other))
+    for name in RULES.keys() - {"better"}:
+        outcome = RULES[name](low, high).outcome
+        assert RULES[name](low - left, high + right).outcome in (outcome, NOT_DECIDED), name
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_is_written_with_its_numbers(name: str) -> None:
+    limits = {
+        "better": "above −1.0 points",
+        "no worse": "below +1.0 points",
+        "alike": "within ±1.0 points",
+        "gains nothing": "below +1.0 points",
+        "upright": "within ±0.5",
+        "diagonal": "above 0.5",
+        "between": "between 0.25 and 0.75",
+        "above": "above 0,",
+    }
+    rule = RULES[name](0, 1).rule
+    assert rule.startswith("Held if the interval of ")
+    assert "not held if" in rule
+    assert limits[name] in rule
+
+
+def test_a_reason_has_the_number_and_its_interval() -> None:
+    found = Estimate(-0.016, -0.0344, 0.0002)
+    assert rulings.better("", found, "one less the other").because == (
+        "one less the other: −1.6 points (−3.4 to 0.0)"
+    )
+    assert rulings.better("", UNKNOWN, "less").because == "less: unknown from so few runs"
+    assert rulings.upright("", Exponent(0.25, -0.1, 0.6)).because == "s = 0.25 [−0.10, 0.60]"
+    apart = rulings.between("", Estimate(-0.5, -1.5, 0.5), "doublings", above=-1, below=1)
+    assert apart.because == "doublings = −0.50 (−1.50 to 0.50)"
+    assert "between −1 and 1" in apart.rule
+
+
+OUTCOME = st.sampled_from((HELD, NOT_DECIDED, NOT_HELD))
+
+
+@given(st.lists(OUTCOME, min_size=1))
+def test_a_claim_of_parts_is_as_good_as_its_worst_part(outcomes: list[str]) -> None:
+    parts = [Ruling(f"part {n}", outcome, "so", "A rule.") for n, outcome in enumerate(outcomes)]
+    whole = rulings.all_of("All are so", parts)
+    worst = NOT_HELD if NOT_HELD in outcomes else NOT_DECIDED if NOT_DECIDED in outcomes else HELD
+    assert whole.outcome == worst
+    assert whole.because.count(": so (") == len(parts)
+    assert whole.rule == "All parts must hold. A rule."
+
+
+def test_what_was_not_measured_is_not_decided() -> None:
+    assert rulings.unseen("It is so", "No run.") == Ruling("It is so", NOT_DECIDED, "No run.", "")
