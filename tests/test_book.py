@@ -114,8 +114,9 @@ def test_every_claim_is_listed_whatever_is_missing(name: str) -> None:
 
 def test_the_small_print_says_how_much_there_was(figure_2: list[Run]) -> None:
     assert judged(figure_2).small_print == (
-        f"{len(figure_2)} runs of mlp on mnist1d; 1, 48 epochs; seeds 0 to 2; settings chosen by "
-        "validation error, test error of the last epoch shown. "
+        f"{len(figure_2)} runs of mlp on mnist1d (2000 examples); 48 epochs (1 of those that are "
+        "compared in pairs); seeds 0 to 2; settings chosen by validation error, test error of the "
+        "last epoch shown. "
         "weightdecay reproduce figure-2 --task mnist1d --scale small"
     )
 

@@ -38,7 +38,7 @@ def _rule_conjecture(seen: Evidence) -> list[Ruling]:
             rulings.better(
                 "decay is better than L2",
                 difference(decoupled, coupled),
-                "the best error with decay less that with L2",
+                "the best error with decay minus that with L2",
             ),
         ]
         found.append(rulings.all_of(f"The same holds for {name}", parts))

@@ -96,9 +96,9 @@ def rule_settings(seen: Evidence) -> list[Ruling]:
         rulings.better(
             fitter,
             equal_loss(adamw, adam),
-            "AdamW's test error less Adam's at equal training loss",
+            "AdamW's test error minus Adam's at equal training loss",
         ),
-        rulings.better(better, difference(adamw, adam), "AdamW's best error less Adam's"),
+        rulings.better(better, difference(adamw, adam), "AdamW's best error minus Adam's"),
     ]
 
 

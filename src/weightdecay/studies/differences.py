@@ -91,7 +91,7 @@ def _loss(run: Run) -> float:
 def gains_nothing(claim: str, gain: Estimate) -> Ruling:
     """Rule on whether L2 gains nothing: a difference that is negative if it gains something."""
     opposite = Estimate(-gain.value, -gain.high, -gain.low)
-    what = "the best error with λ = 0 less the best with L2"
+    what = "the best error with λ = 0 minus the best with L2"
     return rulings.no_worse(claim, opposite, what)
 
 
@@ -108,7 +108,7 @@ def first_half(claim: str, seen: Evidence, adam: Landscape, adamw: Landscape) ->
     return rulings.alike(
         claim,
         found,
-        "AdamW's mean test error over the first half less Adam's",
+        "AdamW's mean test error over the first half minus Adam's",
     )
 
 
@@ -132,7 +132,7 @@ def reached(
         rulings.better(
             NAMES[f"{name}r"],
             _difference(restarted[name], plain[name], ends[-1] if ends else at.long),
-            "its error at the last cycle's end less the final one without restarts",
+            "its error at the last cycle's end minus the final one without restarts",
         )
         for name in ("adamw", "sgdw")
     ]
@@ -158,7 +158,7 @@ def _rule_early(claim: str, found: Mapping[int, Estimate], epochs: int) -> Rulin
     return Ruling(
         claim,
         outcome,
-        f"AdamWR's error at its cycles' ends less AdamW's after {epochs} epochs: {told}. "
+        f"AdamWR's error at its cycles' ends minus AdamW's after {epochs} epochs: {told}. "
         f"Below {rulings.points(MARGIN)}: {said}",
         f"Held if at a cycle's end, in half the epochs or fewer, the interval of that difference "
         f"lies below {rulings.points(MARGIN)}; not held if it lies above at all of these ends.",

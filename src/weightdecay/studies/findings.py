@@ -8,7 +8,7 @@ from pathlib import Path
 from weightdecay import files
 from weightdecay.look import interval, percent, power
 from weightdecay.records import Run
-from weightdecay.results import Landscape, landscapes, regret
+from weightdecay.results import Landscape, coupling, landscapes, regret
 from weightdecay.site import Picture, Sheet, report
 from weightdecay.site import Ruling as Row
 from weightdecay.studies.rulings import Ruling, points_of
@@ -60,6 +60,7 @@ def _is_grid(scape: Landscape) -> bool:
 _HEAD = (
     "landscape",
     "s, the coupling exponent",
+    "s in torch's convention",
     "best α",
     "best λ",
     "test error there",
@@ -75,6 +76,7 @@ def _row(seen: Evidence, scape: Landscape) -> tuple[str, ...]:
     return (
         restated(scape, seen.scale.task),
         interval(exponent),
+        _in_torch(scape),
         power(best.lr),
         power(best.decay),
         f"{percent(best.mean, digits=1)} ± {percent(best.standard_error, digits=1)}",
@@ -83,18 +85,29 @@ def _row(seen: Evidence, scape: Landscape) -> tuple[str, ...]:
     )
 
 
+def _in_torch(scape: Landscape) -> str:
+    """Return s of the same runs with λ stated as torch does, which must be s + 1."""
+    if scape.way == "l2":
+        return "–"
+    return interval(coupling(scape, convention="torch").exponent, reason=False)
+
+
 def _small_print(study: Study, at: Scale, runs: Sequence[Run]) -> str:
     if not runs:
         return command(study, at)
     tasks = sorted({run.config.task for run in runs})
-    epochs = sorted({run.config.epochs for run in runs})
+    lengths = sorted({run.config.epochs for run in runs})
+    epochs = ", ".join(str(length) for length in lengths if length > 1 or len(lengths) == 1)
+    paired = " (1 of those that are compared in pairs)" if len(lengths) > 1 and 1 in lengths else ""
+    examples = sorted({run.config.data for run in runs if run.config.data is not None})
+    data = f" ({', '.join(map(str, examples))} examples)" if examples else ""
     seeds = sorted({run.config.seed for run in runs})
     models = sorted({run.config.model for run in runs})
     way = sorted({"test" if r.config.validation == "test" else "validation" for r in runs})
     return (
-        f"{len(runs)} runs of {' and '.join(models)} on {' and '.join(tasks)}; "
-        f"{', '.join(map(str, epochs))} epochs; seeds {seeds[0]} to {seeds[-1]}; settings chosen "
-        f"by {' and '.join(way)} error, test error of the last epoch shown. {command(study, at)}"
+        f"{len(runs)} runs of {' and '.join(models)} on {' and '.join(tasks)}{data}; {epochs} "
+        f"epochs{paired}; seeds {seeds[0]} to {seeds[-1]}; settings chosen by {' and '.join(way)} "
+        f"error, test error of the last epoch shown. {command(study, at)}"
     )
 
 
@@ -119,20 +132,34 @@ def write_rulings(found: Findings, folder: Path) -> None:
         file.write(json.dumps(rows, indent=1, ensure_ascii=False).encode() + b"\n")
 
 
+_OF_CURVES = "Medians over seeds; a band holds the middle 60 % of them."
+_OF_LANDSCAPES = (
+    "Each cell is the mean test error over seeds, λ along x and α upward. s says how the best "
+    "decay moves with the learning rate, λ* ∝ α⁻ˢ: 0 means two separate knobs, 1 a diagonal."
+)
+_WORDS = """\
+A basin is where the error is low: upright if its best decay does not depend on the learning rate, \
+diagonal if it does.
+Tied are settings that cannot be told from the best. Regret is what tuning one knob after the \
+other loses against tuning both.
+Differences are judged by seeds that did not choose the settings, so that they need not equal the \
+differences of the numbers in the picture.""".splitlines()
+
+
 def tell(found: Findings, folder: Path) -> Path:
     """Write the rulings, and the report as a page, beside the picture that is there."""
     write_rulings(found, folder)
-    picture = Picture(
-        found.study.title, (folder / "figure.svg").read_text("utf-8"), found.small_print
-    )
+    name = found.study.name.replace("-", " ").capitalize()
+    svg = (folder / "figure.svg").read_text("utf-8")
+    picture = Picture(name, svg, _OF_CURVES if found.study.curves else _OF_LANDSCAPES)
     page = report(
         found.study.title,
-        lead=f"{found.study.name.replace('-', ' ').capitalize()} of Decoupled Weight Decay "
-        f"Regularization, on {found.scale.task}, at {found.scale.name} scale.",
+        lead=f"{name} of Decoupled Weight Decay Regularization, on {found.scale.task}, at "
+        f"{found.scale.name} scale.",
         pictures=[picture],
         rulings=[Row(r.claim, r.outcome, r.because, r.rule) for r in found.rulings],
         sheets=[Sheet("Landscapes", found.table)] if found.table else [],
-        small_print=[f"Made by `{command(found.study, found.scale)}`."],
+        small_print=[*_WORDS, f"Made by `{command(found.study, found.scale)}`."],
     )
     path = folder / "report.html"
     with files.written(path) as file:

@@ -77,7 +77,7 @@ def _rule_first(seen: Evidence) -> list[Ruling]:
         ]
     gains = {name: difference(own, other) for name, (other, own) in whole.items()}
     every = [
-        rulings.better(f"with {name}", gain, "AdamW's best error less Adam's")
+        rulings.better(f"with {name}", gain, "AdamW's best error minus Adam's")
         for name, gain in gains.items()
     ]
     more = apart(gains["cosine"], gains["a fixed rate"])
@@ -86,7 +86,7 @@ def _rule_first(seen: Evidence) -> list[Ruling]:
         rulings.better(
             f"than with {name}",
             difference(cosine, own),
-            "AdamW's best error with cosine less that",
+            "AdamW's best error with cosine minus that",
         )
         for name, (_, own) in whole.items()
         if name != "cosine"
@@ -96,7 +96,7 @@ def _rule_first(seen: Evidence) -> list[Ruling]:
         rulings.better(
             larger,
             more,
-            "AdamW's best error less Adam's with cosine, less the same at a fixed rate",
+            "AdamW's best error minus Adam's with cosine, minus the same at a fixed rate",
         ),
         rulings.all_of(best, others),
     ]
@@ -154,13 +154,15 @@ def _rule_second(seen: Evidence) -> list[Ruling]:
         missing = "Not all landscapes are there."
         return [*found, *(rulings.unseen(claim, missing) for claim in (nothing, better, rivals))]
     against = [
-        rulings.no_worse(f"against {name}", difference(adamw, other), "AdamW's best error less its")
+        rulings.no_worse(
+            f"against {name}", difference(adamw, other), f"AdamW's best error minus {name}'s"
+        )
         for name, other in (("SGD", sgd), ("SGDW", sgdw))
     ]
     return [
         *found,
         gains_nothing(nothing, against_no_decay(adam)),
-        rulings.better(better, difference(adamw, adam), "AdamW's best error less Adam's"),
+        rulings.better(better, difference(adamw, adam), "AdamW's best error minus Adam's"),
         rulings.all_of(rivals, against),
     ]
 

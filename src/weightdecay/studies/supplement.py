@@ -77,7 +77,7 @@ def _rule_standard(seen: Evidence) -> list[Ruling]:
     if long is None or short is None:
         return [rulings.unseen(claim, "Not all landscapes are there.")]
     less = difference(short, long)
-    return [rulings.no_worse(claim, less, "AdamW's best error less that of long standard Adam")]
+    return [rulings.no_worse(claim, less, "AdamW's best error minus that of long standard Adam")]
 
 
 SUPPLEMENT_2 = Study(
