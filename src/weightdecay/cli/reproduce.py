@@ -116,7 +116,7 @@ def _show(found: "Findings", page: Path) -> None:
 
     print(f"\n{found.study.title}: {found.scale.task}, {found.scale.name}\n")
     if found.table:
-        print(table([row[:5] for row in found.table]) + "\n")
+        print(table([(*row[:2], *row[3:6]) for row in found.table]) + "\n")
     for ruling in found.rulings:
         print(f"{ruling.outcome.upper():12} {ruling.claim}\n{'':12} {ruling.because}")
     print(f"\nThe picture is {page.with_name('figure.png')}; the report to open in a browser is")

@@ -8,10 +8,17 @@ from pathlib import Path
 from weightdecay import files
 from weightdecay.look import interval, percent, power
 from weightdecay.records import Run
-from weightdecay.results import Landscape, coupling, landscapes, regret
+from weightdecay.results import (
+    Landscape,
+    coupling,
+    interaction_share,
+    landscapes,
+    regret,
+    sensitivity,
+)
 from weightdecay.site import Picture, Sheet, report
 from weightdecay.site import Ruling as Row
-from weightdecay.studies.rulings import Ruling, points_of
+from weightdecay.studies.rulings import Ruling, points_of, shares_of
 from weightdecay.studies.scales import Scale
 from weightdecay.studies.study import Evidence, Study, restated
 
@@ -65,6 +72,9 @@ _HEAD = (
     "best λ",
     "test error there",
     "regret, one knob at a time",
+    "at worst",
+    "sensitivity to α",
+    "interaction",
     "tied",
 )
 
@@ -72,7 +82,7 @@ _HEAD = (
 def _row(seen: Evidence, scape: Landscape) -> tuple[str, ...]:
     best = scape.best
     exponent = seen.coupling(scape).exponent
-    lost = regret(scape).mean if len(best.seeds) > 1 else None
+    lost = regret(scape)
     return (
         restated(scape, seen.scale.task),
         interval(exponent),
@@ -80,7 +90,10 @@ def _row(seen: Evidence, scape: Landscape) -> tuple[str, ...]:
         power(best.lr),
         power(best.decay),
         f"{percent(best.mean, digits=1)} ± {percent(best.standard_error, digits=1)}",
-        "–" if lost is None else points_of(lost),
+        points_of(lost.mean),
+        points_of(lost.worst),
+        points_of(sensitivity(scape)),
+        shares_of(interaction_share(scape)),
         f"{len(scape.tied)} of {len(scape.cells)}",
     )
 
@@ -141,7 +154,9 @@ _WORDS = """\
 A basin is where the error is low: upright if its best decay does not depend on the learning rate, \
 diagonal if it does.
 Tied are settings that cannot be told from the best. Regret is what tuning one knob after the \
-other loses against tuning both.
+other loses against tuning both, on average over starting points, and at worst.
+Sensitivity to α is what a learning rate of the grid loses on average, with its best decay. \
+Interaction is the share of the variance in the basin that the two knobs do not explain one by one.
 Differences are judged by seeds that did not choose the settings, so that they need not equal the \
 differences of the numbers in the picture.""".splitlines()
 

@@ -138,6 +138,13 @@ def _signed(value: float) -> str:
     return "0.0" if float(text) == 0 else text.replace("-", "−")
 
 
+def shares_of(found: Estimate) -> str:
+    """Return a share with its interval, in percent."""
+    if math.isnan(found.low):
+        return "–"
+    return f"{100 * found.value:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
+
+
 def numbers_of(found: Estimate) -> str:
     """Return a number with its interval."""
     if math.isnan(found.low):
