@@ -531,7 +531,7 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(monkeypatch: pytest.Mon
         "Stopping: what is being trained is saved. Once more stops at once.",
         "Stopped: the same command goes on with it.",
     ]
-    saved = {path.parent.name for path in Path("s/runs").glob("*/checkpoint-*.pt")}
+    saved = {path.parent.name for path in Path("s/checkpoints").glob("*/checkpoint-*.pt")}
     assert saved == {one.identity for one in read_study("hasty.toml")}
     assert results("s") == []
     again = subprocess.run([COMMAND, *command], capture_output=True, text=True, check=True)

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING
 
 from weightdecay.records import RunConfig
-from weightdecay.results import Landscape, budget_exponents, difference
+from weightdecay.results import Landscape, budget_exponents
 from weightdecay.results.exponent import unknown
 from weightdecay.studies import rulings
+from weightdecay.studies.differences import compared
 from weightdecay.studies.landscape_figures import draw_landscapes
 from weightdecay.studies.rulings import Ruling
 from weightdecay.studies.scales import Scale
@@ -35,10 +36,12 @@ def _rule_conjecture(seen: Evidence) -> list[Ruling]:
         parts = [
             rulings.diagonal("L2 lies on a diagonal", seen.coupling(coupled).exponent),
             rulings.upright("decay stands upright", seen.coupling(decoupled).exponent),
-            rulings.better(
+            compared(
+                rulings.better,
                 "decay is better than L2",
-                difference(decoupled, coupled),
                 "the best error with decay minus that with L2",
+                one=decoupled,
+                rival=coupled,
             ),
         ]
         found.append(rulings.all_of(f"The same holds for {name}", parts))

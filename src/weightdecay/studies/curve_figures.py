@@ -9,13 +9,12 @@ from weightdecay.results import (
     against_training_loss,
     anytime,
     curve,
-    difference,
     equal_loss,
     landscapes,
 )
 from weightdecay.results.landscape import way_of
 from weightdecay.studies import rulings
-from weightdecay.studies.differences import cycle_ends, first_half, reached
+from weightdecay.studies.differences import compared, cycle_ends, first_half, reached
 from weightdecay.studies.rulings import Ruling
 from weightdecay.studies.scales import Axis, Scale, values
 from weightdecay.studies.study import Evidence, Study
@@ -98,7 +97,7 @@ def rule_settings(seen: Evidence) -> list[Ruling]:
             equal_loss(adamw, adam),
             "AdamW's test error minus Adam's at equal training loss",
         ),
-        rulings.better(better, difference(adamw, adam), "AdamW's best error minus Adam's"),
+        compared(rulings.better, better, "AdamW's best error minus Adam's", one=adamw, rival=adam),
     ]
 
 

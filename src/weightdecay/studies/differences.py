@@ -1,20 +1,20 @@
 """What rulings are made of, where a landscape does not say it: pairs of runs, seed by seed."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, median_high, variance
 from typing import Any
 
 from weightdecay.look import NAMES
 from weightdecay.records import Run, RunConfig
-from weightdecay.results import Estimate, Landscape
+from weightdecay.results import Estimate, Landscape, difference
 from weightdecay.results.budget import optimum
 from weightdecay.results.estimate import UNKNOWN, within
 from weightdecay.studies import rulings
 from weightdecay.studies.rulings import HELD, MARGIN, NOT_DECIDED, NOT_HELD, Ruling
 from weightdecay.studies.scales import Scale
-from weightdecay.studies.study import Evidence
+from weightdecay.studies.study import Evidence, titled
 
 #: Relative difference of training losses below which two runs took the same steps, and above which
 #: they did not. Rounding in float32 is far below the first.
@@ -27,6 +27,19 @@ def paired(differences: Sequence[float]) -> Estimate:
         return UNKNOWN
     spread = variance(differences) / len(differences)
     return within(fmean(differences), spread, len(differences) - 1)
+
+
+def compared(
+    rule: Callable[[str, Estimate, str], Ruling],
+    claim: str,
+    what: str,
+    *,
+    one: Landscape,
+    rival: Landscape,
+) -> Ruling:
+    """Rule on the difference of two best errors; a rival that may be better beyond its grid is."""
+    edges = [edge for edge in rival.edges if edge != "lowest decay" or rival.best.decay > 0]
+    return rulings.unless_beyond(rule(claim, difference(one, rival), what), titled(rival), edges)
 
 
 def apart(one: Estimate, other: Estimate) -> Estimate:

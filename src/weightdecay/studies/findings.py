@@ -117,11 +117,17 @@ def _small_print(study: Study, at: Scale, runs: Sequence[Run]) -> str:
     seeds = sorted({run.config.seed for run in runs})
     models = sorted({run.config.model for run in runs})
     way = sorted({"test" if r.config.validation == "test" else "validation" for r in runs})
+    chosen = f"chosen by {' and '.join(way)} error" if _varied(runs) else "fixed beforehand"
     return (
         f"{len(runs)} runs of {' and '.join(models)} on {' and '.join(tasks)}{data}; {epochs} "
-        f"epochs{paired}; seeds {seeds[0]} to {seeds[-1]}; settings chosen by {' and '.join(way)} "
-        f"error, test error of the last epoch shown. {command(study, at)}"
+        f"epochs{paired}; seeds {seeds[0]} to {seeds[-1]}; settings {chosen}, test error of the "
+        f"last epoch shown. {command(study, at)}"
     )
+
+
+def _varied(runs: Sequence[Run]) -> bool:
+    """Whether there is a setting to choose."""
+    return any(len(scape.cells) > 1 for scape in landscapes(runs))
 
 
 def draw(

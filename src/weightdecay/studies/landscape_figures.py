@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from weightdecay.records import RunConfig
 from weightdecay.results import Landscape, against_no_decay, difference
 from weightdecay.studies import rulings
-from weightdecay.studies.differences import apart, gains_nothing, same_steps
+from weightdecay.studies.differences import apart, compared, gains_nothing, same_steps
 from weightdecay.studies.rulings import Ruling
 from weightdecay.studies.scales import Scale
 from weightdecay.studies.study import Evidence, Study, family_cells, titled
@@ -76,17 +76,20 @@ def _rule_first(seen: Evidence) -> list[Ruling]:
             for claim in (better, larger, best)
         ]
     gains = {name: difference(own, other) for name, (other, own) in whole.items()}
+    minus = "AdamW's best error minus Adam's"
     every = [
-        rulings.better(f"with {name}", gain, "AdamW's best error minus Adam's")
-        for name, gain in gains.items()
+        compared(rulings.better, f"with {name}", minus, one=own, rival=other)
+        for name, (other, own) in whole.items()
     ]
     more = apart(gains["cosine"], gains["a fixed rate"])
     _, cosine = whole["cosine"]
     others = [
-        rulings.better(
+        compared(
+            rulings.better,
             f"than with {name}",
-            difference(cosine, own),
             "AdamW's best error with cosine minus that",
+            one=cosine,
+            rival=own,
         )
         for name, (_, own) in whole.items()
         if name != "cosine"
@@ -154,15 +157,19 @@ def _rule_second(seen: Evidence) -> list[Ruling]:
         missing = "Not all landscapes are there."
         return [*found, *(rulings.unseen(claim, missing) for claim in (nothing, better, rivals))]
     against = [
-        rulings.no_worse(
-            f"against {name}", difference(adamw, other), f"AdamW's best error minus {name}'s"
+        compared(
+            rulings.no_worse,
+            f"against {name}",
+            f"AdamW's best error minus {name}'s",
+            one=adamw,
+            rival=other,
         )
         for name, other in (("SGD", sgd), ("SGDW", sgdw))
     ]
     return [
         *found,
         gains_nothing(nothing, against_no_decay(adam)),
-        rulings.better(better, difference(adamw, adam), "AdamW's best error minus Adam's"),
+        compared(rulings.better, better, "AdamW's best error minus Adam's", one=adamw, rival=adam),
         rulings.all_of(rivals, against),
     ]
 

@@ -7,7 +7,7 @@ better is to be surely better, by however little.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from weightdecay.look import interval
@@ -52,11 +52,8 @@ def _outcome(found: _Interval, *, above: float = -math.inf, below: float = math.
 
 def better(claim: str, less: Estimate, what: str) -> Ruling:
     """Rule on whether something has less error: a difference that is negative if it has."""
-    outcome = HELD if less.high < 0 else NOT_HELD if less.low > -MARGIN else NOT_DECIDED
-    rule = (
-        f"Held if the interval of {what} lies below 0; if it does not, not held if all of it lies "
-        f"above {points(-MARGIN)}: then what is gained, if anything, is less than that."
-    )
+    outcome = _outcome(less, below=0)
+    rule = f"Held if the interval of {what} lies below 0, not held if it lies above."
     return Ruling(claim, outcome, f"{what}: {points_of(less)}", rule)
 
 
@@ -104,6 +101,15 @@ def between(
     rule = f"Held if the interval of {what} lies {inside}, not held if it lies {beyond}."
     told = said(found, what) if isinstance(found, Exponent) else f"{what} = {numbers_of(found)}"
     return Ruling(claim, _outcome(found, above=above, below=below), told, rule)
+
+
+def unless_beyond(ruling: Ruling, rival: str, edges: Sequence[str]) -> Ruling:
+    """Take back that a claim is held where the rival's best may lie beyond its grid."""
+    if ruling.outcome != HELD or not edges:
+        return ruling
+    because = f"{ruling.because}, but {rival}'s best is at its grid's edge ({', '.join(edges)})"
+    rule = f"{ruling.rule} Not decided if the other's best is at its grid's edge."
+    return replace(ruling, outcome=NOT_DECIDED, because=because, rule=rule)
 
 
 def all_of(claim: str, rulings: Sequence[Ruling]) -> Ruling:

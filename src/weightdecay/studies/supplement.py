@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from weightdecay.records import RunConfig
-from weightdecay.results import Landscape, budget_exponents, difference
+from weightdecay.results import Landscape, budget_exponents
 from weightdecay.schedules import WarmRestarts
 from weightdecay.studies import rulings
 from weightdecay.studies.curve_figures import (
@@ -15,7 +15,7 @@ from weightdecay.studies.curve_figures import (
     rule_settings,
     settings_cells,
 )
-from weightdecay.studies.differences import normalized_apart
+from weightdecay.studies.differences import compared, normalized_apart
 from weightdecay.studies.landscape_figures import draw_landscapes
 from weightdecay.studies.rulings import Ruling
 from weightdecay.studies.scales import Scale
@@ -76,8 +76,8 @@ def _rule_standard(seen: Evidence) -> list[Ruling]:
     claim = f"Standard Adam, {times:g} times as long, at best matches AdamW"
     if long is None or short is None:
         return [rulings.unseen(claim, "Not all landscapes are there.")]
-    less = difference(short, long)
-    return [rulings.no_worse(claim, less, "AdamW's best error minus that of long standard Adam")]
+    what = "AdamW's best error minus that of long standard Adam"
+    return [compared(rulings.no_worse, claim, what, one=short, rival=long)]
 
 
 SUPPLEMENT_2 = Study(

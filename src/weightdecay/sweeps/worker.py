@@ -5,7 +5,6 @@ It ends when told to, and at once when whoever started it is gone: the pipe it l
 
 import os
 import pickle
-import signal
 import sys
 import threading
 from functools import partial
@@ -18,7 +17,6 @@ from weightdecay.sweeps.engine import Ended, Failed, Job, Message, done
 
 def main(device: str) -> None:
     """Do the jobs that come, until there are no more."""
-    _stay()
     commands, answers = _pipes()
     jobs: Queue[Job | None] = Queue()
     stopping = threading.Event()
@@ -29,14 +27,6 @@ def main(device: str) -> None:
         torch.set_num_threads(1)
     while (job := jobs.get()) is not None:
         _do(job, device, answers, stopping)
-
-
-def _stay() -> None:
-    """Leave it to the planner to end us: it is sent the same signals. What we start is not ours."""
-    for sign in (signal.SIGINT, signal.SIGTERM):
-        before = signal.signal(sign, lambda *_: None)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=partial(signal.signal, sign, before))
 
 
 def _pipes() -> tuple[IO[bytes], IO[bytes]]:
