@@ -54,7 +54,7 @@ OUTCOMES = [
     ("better", -5, -3, HELD),
     ("better", -0.4, -0.2, HELD),  # little, but surely
     ("better", 1, 3, NOT_HELD),
-    ("better", -0.9, 0.5, NOT_HELD),  # if it is better, then by less than a point
+    ("better", -0.9, 0.5, NOT_DECIDED),
     ("better", -3, 0.5, NOT_DECIDED),
     ("better", -3, 5, NOT_DECIDED),
     ("no worse", -5, -3, HELD),
@@ -145,17 +145,16 @@ def test_less_certainty_decides_nothing_more(
 def test_less_certainty_does_not_turn_an_outcome_into_its_opposite(
     one: float, other: float, left: float, right: float
 ) -> None:
-    """But for `better`: a gain that is sure and small is one, and too small once it is not sure."""
     low, high = sorted((one, other))
-    for name in RULES.keys() - {"better"}:
-        outcome = RULES[name](low, high).outcome
-        assert RULES[name](low - left, high + right).outcome in (outcome, NOT_DECIDED), name
+    for name, rule in RULES.items():
+        outcome = rule(low, high).outcome
+        assert rule(low - left, high + right).outcome in (outcome, NOT_DECIDED), name
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_is_written_with_its_numbers(name: str) -> None:
     limits = {
-        "better": "above −1.0 points",
+        "better": "below 0",
         "no worse": "below +1.0 points",
         "alike": "within ±1.0 points",
         "gains nothing": "below +1.0 points",
@@ -197,3 +196,14 @@ def test_a_claim_of_parts_is_as_good_as_its_worst_part(outcomes: list[str]) -> N
 
 def test_what_was_not_measured_is_not_decided() -> None:
     assert rulings.unseen("It is so", "No run.") == Ruling("It is so", NOT_DECIDED, "No run.", "")
+
+
+def test_a_rival_at_its_grids_edge_leaves_a_claim_undecided() -> None:
+    held = rulings.better("claim", Estimate(-0.05, -0.06, -0.04), "this")
+    assert held.outcome == HELD
+    assert rulings.unless_beyond(held, "SGD", []) == held
+    taken = rulings.unless_beyond(held, "SGD", ["highest lr"])
+    assert taken.outcome == NOT_DECIDED
+    assert taken.because.endswith(", but SGD's best is at its grid's edge (highest lr)")
+    lost = rulings.better("claim", Estimate(0.05, 0.04, 0.06), "this")
+    assert rulings.unless_beyond(lost, "SGD", ["highest lr"]) == lost
