@@ -48,7 +48,7 @@ def can_stack(config: RunConfig, task: Task) -> bool:
     if any(isinstance(part, _UNFIT) for part in model.modules()):
         return False
     # What is found must not depend on the lane that happens to be first, which may diverge.
-    gentle = {"algorithm": "sgd", "lr": 1e-3, "schedule": "constant", "l2": 0.0, "seed": 0}
+    gentle = {"algorithm": "sgd", "lr": 0.02, "schedule": "constant", "l2": 0.0, "seed": 0}
     config = replace(config, **gentle, weight_decay=None, normalized_decay=None)  # type: ignore[arg-type]
     alone = Separate([config], task, cpu)
     updates = min(3, alone.per_epoch)
