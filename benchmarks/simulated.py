@@ -20,7 +20,7 @@ from unittest import mock
 from weightdecay.records import Progress, Record, Run, RunConfig
 from weightdecay.sweeps import coordinator
 from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Message
-from weightdecay.sweeps.store import Cost
+from weightdecay.sweeps.lines import Cost
 
 ENVIRONMENT = "weightdecay 0.1.0, torch 2.13.0, Python 3.11.7, x86_64"
 # What a worker will say, short: cells that end, or the message itself.

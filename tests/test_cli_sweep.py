@@ -22,7 +22,7 @@ from weightdecay.runs import pack
 from weightdecay.sweeps import Store, SweepEvent, Working, read_study
 from weightdecay.sweeps.engine import Ended, Failed, Job, Message
 from weightdecay.sweeps.export import imported
-from weightdecay.sweeps.store import Failure
+from weightdecay.sweeps.lines import Failure
 
 COMMAND = str(Path(sys.executable).with_name("weightdecay"))
 ROOT = str(Path(__file__).parents[1])
@@ -286,7 +286,7 @@ WRONG = {
     ),
     "no device": (
         ["sweep", "half.toml", "--out", "s", "--device", "gpu"],
-        "--device must be one that torch has here, as cpu or cuda:0 may be, got 'gpu'.",
+        "--device must be one that torch has here, as cpu or cuda:0 may be, got 'gpu': ",
     ),
     "status of nothing": (["status", "none"], "none must be the folder of a sweep, and has no"),
     "watch of nothing": (["watch", "none"], "none must be the folder of a sweep, and has no"),

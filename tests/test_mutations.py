@@ -238,7 +238,7 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
         "sweeps -k may_not_grow",
     ),
     "claims that claim nothing": (
-        "sweeps/store.py",
+        "sweeps/claims.py",
         "return files.lock_byte(self._file(run), _byte(run), held=True)",
         "return True",
         "sweeps -k claimed",

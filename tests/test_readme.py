@@ -59,14 +59,20 @@ def test_the_task_of_the_docs_trains(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert list(tmp_path.glob("runs/*/records.jsonl"))
 
 
+def executed(page: str) -> dict[str, Any]:
+    """Run the Python of a page of the docs, and return what it has named."""
+    text = (Path(__file__).parents[1] / "docs" / page).read_text(encoding="utf-8")
+    [block] = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(block, page, "exec"), names)
+    return names
+
+
 def test_a_solution_is_used_as_the_docs_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "runs.md").read_text(encoding="utf-8")
-    [block] = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    exec(compile(block, "runs.md", "exec"), names)
+    names = executed("runs.md")
     records = list(weightdecay.train(names["config"], folder="runs"))
     [last] = [e for e in records if isinstance(e, weightdecay.Record) and e.epoch == 2]
     assert capsys.readouterr().out == f"tensor({last.test_error:.4f})\n"
@@ -84,11 +90,8 @@ def test_the_study_that_is_shown_has_as_many_cells_as_is_said(page: str, tmp_pat
 def test_a_sweep_runs_as_the_docs_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "sweeps.md").read_text(encoding="utf-8")
-    [block] = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    exec(compile(block, "sweeps.md", "exec"), names)
+    names = executed("sweeps.md")
     runs = weightdecay.Store("landscape").runs()
     assert len(runs) == len(names["cells"]) == 12
     best = names["best"]

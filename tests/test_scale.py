@@ -15,8 +15,9 @@ import pytest
 from benchmarks.simulated import ENVIRONMENT, Law, Simulated, cells
 from weightdecay.records import RunConfig
 from weightdecay.sweeps.coordinator import CellFailed, SweepEvent, sweep
+from weightdecay.sweeps.lines import Cost
 from weightdecay.sweeps.standing import Standing, Tally, standing
-from weightdecay.sweeps.store import Cost, Ledger, Store
+from weightdecay.sweeps.store import Ledger, Store
 
 
 def swept(configs: list[RunConfig], folder: Path, engine: Simulated) -> list[SweepEvent]:

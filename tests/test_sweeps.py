@@ -24,10 +24,10 @@ from weightdecay.records import Notice, Progress, Record, Run, RunConfig
 from weightdecay.sweeps import CellFailed, Standing, Store, SweepEvent, sweep
 from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Message
 from weightdecay.sweeps.here import Here
+from weightdecay.sweeps.lines import Cost
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.planning import packs
 from weightdecay.sweeps.standing import of_folder
-from weightdecay.sweeps.store import Cost
 
 
 def cell(seed: int = 0, **changes: Any) -> RunConfig:
@@ -158,6 +158,7 @@ def test_new_semantics_are_trained_beside_the_old(
     old = lines_of(tmp_path, "result")
     monkeypatch.setattr(records, "SEMANTICS", 2)
     monkeypatch.setattr("weightdecay.sweeps.store.SEMANTICS", 2)
+    monkeypatch.setattr("weightdecay.sweeps.lines.SEMANTICS", 2)
     engine = Scripted()
     swept([cell()], tmp_path, engine)
     assert len(engine.jobs) == 1

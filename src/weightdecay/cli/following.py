@@ -14,6 +14,7 @@ import torch.distributed as dist
 from weightdecay import checks
 from weightdecay.cli import report
 from weightdecay.cli.board import board
+from weightdecay.cli.devices import device_of
 from weightdecay.cli.keeping import Kept
 from weightdecay.cli.progress import Bar
 from weightdecay.cli.stopping import stopped_gently
@@ -74,14 +75,7 @@ def _config(options: argparse.Namespace, task: Task) -> RunConfig:
 def _device(options: argparse.Namespace) -> torch.device:
     """Return where to train, with the threads that are asked for."""
     name = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (AssertionError, RuntimeError) as error:
-        raise ValueError(
-            f"`device` must be one that torch has here, as cpu or cuda:0 may be, got {name!r}: "
-            f"{str(error).splitlines()[0][:120]}"
-        ) from error
+    device = device_of(name)
     if name == "cuda" and "LOCAL_RANK" in os.environ:
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     threads = 1 if options.threads is None and device.type == "cpu" else options.threads

@@ -70,7 +70,10 @@ def _engine(options: argparse.Namespace) -> Engine:
         from weightdecay.sweeps.onray import OnRay
 
         return OnRay(options.address, options.workers, options.device)
-    _check_device(options.device)
+    if options.device not in (None, "cpu"):  # a CPU is everywhere: torch need not come for it
+        from weightdecay.cli.devices import device_of
+
+        device_of(options.device)
     if options.on == "here":
         from weightdecay.sweeps.here import Here
 
@@ -80,26 +83,6 @@ def _engine(options: argparse.Namespace) -> Engine:
     from weightdecay.sweeps.local import Local
 
     return Local(options.workers, options.device)
-
-
-def _check_device(name: str | None) -> None:
-    """Refuse a device that every cell would fail on. A CPU is everywhere: torch is not asked."""
-    if name in (None, "cpu"):
-        return
-    import torch
-
-    try:
-        device = torch.device(name)
-        if device.type == "cuda":  # counting them takes none of their memory
-            there = (device.index or 0) < torch.cuda.device_count()
-        else:
-            there = torch.empty(0, device=device).device.type == device.type
-    except (AssertionError, NotImplementedError, RuntimeError):
-        there = False
-    if not there:
-        raise ValueError(
-            f"`device` must be one that torch has here, as cpu or cuda:0 may be, got {name!r}."
-        )
 
 
 class _Screen:

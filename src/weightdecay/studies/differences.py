@@ -37,7 +37,7 @@ def compared(
     one: Landscape,
     rival: Landscape,
 ) -> Ruling:
-    """Rule on the difference of two best errors; a rival that may be better beyond its grid is."""
+    """Rule on the difference of two best errors, unless the rival's may lie beyond its grid."""
     edges = [edge for edge in rival.edges if edge != "lowest decay" or rival.best.decay > 0]
     return rulings.unless_beyond(rule(claim, difference(one, rival), what), titled(rival), edges)
 

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from weightdecay.records import Notice, Progress, RunConfig
+from weightdecay.sweeps.claims import Claims
 from weightdecay.sweeps.engine import Died, Ended, Engine, Failed, Finished, Job, Message
+from weightdecay.sweeps.lines import Failure
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.planning import Pack, halves, packs
 from weightdecay.sweeps.standing import Standing, Tally, Underway
-from weightdecay.sweeps.store import Claims, Failure, Store, Writer
+from weightdecay.sweeps.store import Store, Writer
 
 #: Deaths of its worker, without having come further, after which a pack is halved, or a cell given
 #: up. Workers are killed for other reasons than what they train, so it takes more than one.

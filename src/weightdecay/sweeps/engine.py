@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from weightdecay.records import Event, Notice, Progress, Record, Run, RunConfig, Timing
-from weightdecay.sweeps.store import Cost
+from weightdecay.sweeps.lines import Cost
 
 
 @dataclass(frozen=True)

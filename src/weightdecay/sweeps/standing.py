@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from weightdecay.records import RunConfig
-from weightdecay.sweeps.store import Failure, Ledger, Store
+from weightdecay.sweeps.lines import Failure
+from weightdecay.sweeps.store import Ledger, Store
 
 # What a cell's cost depends on, beside its epochs.
 _alike = itemgetter("task", "model", "batch", "data", "precision")

@@ -17,41 +17,25 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from weightdecay import files
-from weightdecay.records import SEMANTICS, Record, Run, RunConfig
+from weightdecay.records import SEMANTICS, Run, RunConfig
+from weightdecay.sweeps.claims import Claims, taken
+from weightdecay.sweeps.lines import (
+    Cost,
+    Failure,
+    Line,
+    as_result,
+    as_text,
+    glanced,
+    parsed,
+    run_of,
+)
 
 _NAMES = re.compile(r"\d{6,}\.jsonl")
-# How a result of ours begins and ends.
-_RUN = re.compile(rb'\{"result": \{"run": "([0-9a-f]{20})", ')
-_END = re.compile(rb"(?:\[|, )(true|false)\]\}\}\}\n$")
-_COLUMNS = [f.name for f in fields(Record) if f.name != "run"]
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a cell could not be trained."""
-
-    run: str
-    reason: str
-    trace: str = ""
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The seconds a worker spent on epochs of a cell; those of a pack are divided by its lanes.
-
-    What was trained before a resumption, by another worker, is not among these epochs.
-    """
-
-    run: str
-    seconds: float
-    epochs: int
-    lanes: int
-    environment: str
 
 
 @dataclass
@@ -124,7 +108,7 @@ class Store:
         grown = [path for path, size in self._sizes() if size != self._offsets.get(path, 0)]
         for path in sorted(grown):
             for kind, value in self._lines(path, brief=brief):
-                if kind == "result" and not brief and not _counts(value):
+                if kind == "result" and not brief and run_of(value) is None:
                     if value.get("semantics") == SEMANTICS:
                         said = f"A result in {path.name} does not fit its name, and is left out."
                         self.ledger.damage.append(said)
@@ -135,7 +119,7 @@ class Store:
                     self.ledger.damage.append(f"A line of {path.name} is of no use, and left out.")
         return self.ledger
 
-    def wrote(self, path: Path, size: int, lines: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+    def wrote(self, path: Path, size: int, lines: Iterable[Line]) -> None:
         """Take in lines of one's own, which need not be read again."""
         for kind, value in lines:
             self.ledger.note(path.name, kind, value)
@@ -148,7 +132,7 @@ class Store:
         for path in reader._logs():
             for kind, value in reader._lines(path):
                 if kind == "result" and value.get("run") not in found:
-                    run = _run(value)
+                    run = run_of(value)
                     if run is not None:
                         found[value["run"]] = run
         return [found[name] for name in sorted(found)]
@@ -159,7 +143,7 @@ class Store:
         These are what two sweeps are compared by, byte for byte.
         """
         for run in self.runs():
-            yield _line("result", _as_result(run))
+            yield as_text("result", as_result(run))
 
     def _logs(self) -> list[Path]:
         return sorted(path for path, _ in self._sizes())
@@ -172,7 +156,7 @@ class Store:
                 if _NAMES.fullmatch(entry.name) and entry.is_file():
                     yield folder / entry.name, entry.stat().st_size
 
-    def _lines(self, path: Path, *, brief: bool = False) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _lines(self, path: Path, *, brief: bool = False) -> Iterator[Line]:
         """Yield the whole lines that were added to a file; of results, if `brief`, what counts."""
         offset = self._offsets.get(path, 0)
         torn = False
@@ -183,7 +167,7 @@ class Store:
                 if torn:
                     break
                 self._offsets[path] = self._offsets.get(path, 0) + len(line)
-                found = (_brief(line) if brief else None) or _parsed(line)
+                found = (glanced(line) if brief else None) or parsed(line)
                 if found is None:
                     where = f"{path.name}, line {number}" + (" of the new ones" if offset else "")
                     self.ledger.damage.append(f"{where}, cannot be read, and is left out.")
@@ -219,7 +203,7 @@ class Store:
             yield writer
 
     @contextmanager
-    def claiming(self) -> Iterator["Claims"]:
+    def claiming(self) -> Iterator[Claims]:
         """Give what cells are claimed with; all claims end with it."""
         folder = self.folder / "claims"
         folder.mkdir(parents=True, exist_ok=True)
@@ -228,7 +212,7 @@ class Store:
 
     def running(self, cells: Iterable[str]) -> list[str]:
         """Return those cells that somebody is training now."""
-        return [run for run in cells if not _is_free(self.folder / "claims" / _file_of(run), run)]
+        return taken(self.folder / "claims", cells)
 
     def forget_checkpoints(self, runs: Iterable[str]) -> None:
         """Remove the checkpoints of cells that are recorded."""
@@ -241,7 +225,7 @@ class Store:
         done = self.refresh().diverged
         runs = [run for run in other.runs() if run.config.identity not in done]
         costs = other.refresh().costs
-        lines = [("result", _as_result(run)) for run in runs]
+        lines = [("result", as_result(run)) for run in runs]
         names = [run.config.identity for run in runs if run.config.identity in costs]
         timings = [Cost(run, *costs[run], 1, f"merged from {other.folder.name}") for run in names]
         with self.writing(workers=0) as writer:
@@ -262,19 +246,19 @@ class Writer:
 
     def results(self, runs: Iterable[tuple[Run, Cost]]) -> None:
         """Record finished cells, together."""
-        lines: list[tuple[str, dict[str, Any]]] = []
+        lines: list[Line] = []
         for run, cost in runs:
-            lines += [("result", _as_result(run)), ("timing", asdict(cost))]
+            lines += [("result", as_result(run)), ("timing", asdict(cost))]
         self.write(lines)
 
     def failure(self, failure: Failure) -> None:
         """Record that a cell could not be trained."""
         self.write([("failure", asdict(failure))])
 
-    def write(self, lines: Iterable[tuple[str, dict[str, Any]]]) -> None:
+    def write(self, lines: Iterable[Line]) -> None:
         """Append lines; what could be written in part only is taken back."""
         lines = list(lines)
-        text = b"".join(_line(kind, value).encode() + b"\n" for kind, value in lines)
+        text = b"".join(as_text(kind, value).encode() + b"\n" for kind, value in lines)
         try:
             rest = memoryview(text)
             while rest:
@@ -293,98 +277,6 @@ class Writer:
             )
 
 
-class Claims:
-    """Cells that this process trains and no other does: locked bytes of a few files."""
-
-    def __init__(self, folder: Path, held: ExitStack) -> None:
-        self._folder, self._held = folder, held
-        self._files: dict[str, IO[bytes]] = {}
-
-    def take(self, run: str) -> bool:
-        """Claim a cell, unless somebody else has it."""
-        return files.lock_byte(self._file(run), _byte(run), held=True)
-
-    def free(self, run: str) -> None:
-        """Let a cell go."""
-        files.lock_byte(self._file(run), _byte(run), held=False)
-
-    def _file(self, run: str) -> IO[bytes]:
-        """Return the file that has a cell's byte: the system looks through all locks of a file."""
-        name = _file_of(run)
-        if name not in self._files:
-            self._files[name] = self._held.enter_context(
-                (self._folder / name).open("ab+", buffering=0)
-            )
-        return self._files[name]
-
-
-def _file_of(run: str) -> str:
-    return run[-2:]
-
-
-def _is_free(path: Path, run: str) -> bool:
-    """Whether nobody has a cell; asking takes nothing, and needs no right to write."""
-    try:
-        with path.open("rb", buffering=0) as file:
-            return files.is_byte_free(file, _byte(run))
-    except FileNotFoundError:
-        return True
-
-
-def _parsed(line: bytes) -> tuple[str, dict[str, Any]] | None:
-    """Return a line's kind and what it says; None where it cannot be read."""
-    try:
-        [(kind, value)] = json.loads(line).items()
-        whole = isinstance(value["run"], str) if kind != "writer" else value["workers"] >= 0
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        return None
-    return (kind, value) if whole else None
-
-
-def _brief(line: bytes) -> tuple[str, dict[str, Any]] | None:
-    """Return of a result the name, and whether it diverged: a line of ours has them at its ends."""
-    run, end = _RUN.match(line), _END.search(line, max(0, len(line) - 32))
-    if run is None or end is None:
-        return None
-    return "result", {"run": run[1].decode(), "records": {"diverged": [end[1] == b"true"]}}
-
-
-def _byte(run: str) -> int:
-    return int(run[:15], 16)  # below 2^63, where files end
-
-
 def _is_locked(path: Path) -> bool:
     with path.open("rb") as file:
         return not files.lock(file, wait=False, shared=True)
-
-
-def _line(kind: str, value: Mapping[str, Any]) -> str:
-    return json.dumps({kind: value})
-
-
-def _as_result(run: Run) -> dict[str, Any]:
-    """Return a run as plain values: its epochs in columns, which are shorter than rows."""
-    columns = {name: [getattr(record, name) for record in run.records] for name in _COLUMNS}
-    config = run.config
-    head = {"run": config.identity, "semantics": SEMANTICS, "config": config.as_dict()}
-    return {**head, "records": columns}
-
-
-def _counts(value: Mapping[str, Any]) -> bool:
-    """Whether a result is one that `runs` returns."""
-    return _run(value) is not None
-
-
-def _run(value: Mapping[str, Any]) -> Run | None:
-    """Return the run of a result; None of one that other semantics, or other hands, have made."""
-    try:
-        config = RunConfig.from_dict(value["config"])
-        columns = value["records"]
-        if value["semantics"] != SEMANTICS or config.identity != value["run"]:
-            return None
-        rows = zip(*(columns[name] for name in _COLUMNS), strict=True)
-        named = (dict(zip(_COLUMNS, row, strict=True)) for row in rows)
-        records = tuple(Record(run=value["run"], **row) for row in named)
-        return Run(config, records) if records else None
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
