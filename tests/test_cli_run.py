@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from weightdecay.cli import main, progress
+from weightdecay.cli.reading import option
 from weightdecay.records import Record, RunConfig
 from weightdecay.runs import pack
 from weightdecay.runs.shelf import Shelf
@@ -119,9 +120,9 @@ def test_every_option_is_heard(clouds: Any) -> None:
     said = {
         "model": "other", "algorithm": "sgd,momentum=0.5", "lr": 0.25, "l2": 0.001,
         "schedule": "drops,at=1", "epochs": 2, "batch": 4, "data": 40, "validation": "test",
-        "seed": 7, "precision": "bfloat16",
+        "seed": 7, "precision": "bfloat16", "evaluate_every": 2,
     }  # fmt: skip
-    typed = [word for name, value in said.items() for word in (f"--{name}", str(value))]
+    typed = [word for name, value in said.items() for word in (option(name), str(value))]
     assert main(["run", "--task", "clouds:task", *typed, "--folder", "elsewhere/deep"]) == 0
     [head, *_] = lines(the_run("elsewhere/deep") / "records.jsonl")
     nothing = {"weight_decay": None, "normalized_decay": None}

@@ -24,6 +24,7 @@ OTHER: dict[str, Any] = {
     "validation": "test",
     "seed": 1,
     "precision": "bfloat16",
+    "evaluate_every": 0,
 }
 
 

@@ -191,6 +191,53 @@ def test_timings_and_progress_come_beside_the_records(monkeypatch: pytest.Monkey
     assert progress[-1].update == progress[-1].updates == 27
 
 
+@pytest.mark.parametrize("evaluate_every", [0, 2, 3])
+def test_to_evaluate_less_often_leaves_fewer_records_and_the_same(evaluate_every: int) -> None:
+    shapes = ("cosine", "restarts,first=1,factor=2", "drops,at=2")
+    often = [
+        config(epochs=7, schedule=shape, seed=n, normalized_decay=None, weight_decay=0.01)
+        for n, shape in enumerate(shapes)
+    ]
+    seldom = [replace(lane, evaluate_every=evaluate_every) for lane in often]
+    all_of_them, some = trained(often), trained(seldom)
+    for lane, other in zip(often, seldom, strict=True):
+        assert some[other.identity] == [
+            replace(record, run=other.identity)
+            for record in all_of_them[lane.identity]
+            if record.cycle_ended
+            or record.epoch == 7
+            or (evaluate_every and record.epoch % evaluate_every == 0)
+        ]
+
+
+def test_a_run_that_diverges_between_evaluations_says_so_at_once() -> None:
+    wild, calm = (config(algorithm="sgd", l2=0.0, lr=lr, epochs=5) for lr in (1e30, 0.01))
+    often = trained([wild, calm])
+    lanes = [replace(lane, evaluate_every=0) for lane in (wild, calm)]
+    seldom = trained(lanes)
+    for lane, whole in zip(lanes, often.values(), strict=True):
+        assert seldom[lane.identity] == [replace(whole[-1], run=lane.identity)]
+    assert seldom[lanes[0].identity][0].diverged
+
+
+def test_a_run_of_few_records_goes_on_from_where_it_was(tmp_path: Path) -> None:
+    lanes = [config(epochs=6, evaluate_every=0, seed=seed) for seed in (1, 2)]
+    events = train(lanes, folder=tmp_path, device="cpu")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("weightdecay.runs.pack.PROGRESS_EVERY", -1.0)
+        while not (isinstance(event := next(events), Progress) and event.epoch == 4):
+            pass
+        events.close()  # type: ignore[attr-defined]
+    assert trained(lanes, folder=tmp_path) == trained(lanes)
+    assert trained(lanes, folder=tmp_path) == trained(lanes)  # which is done by now
+
+
+def test_timings_tell_of_all_epochs_until_a_record() -> None:
+    lane = config(epochs=5, evaluate_every=2)
+    timings = [event for event in train(lane, device="cpu") if isinstance(event, Timing)]
+    assert [(timing.epoch, timing.epochs) for timing in timings] == [(2, 2), (4, 2), (5, 1)]
+
+
 def test_an_epoch_is_every_example_once_in_an_order_of_its_own() -> None:
     lanes = Separate([config(seed=0), config(seed=1)], split_toy(), CPU)
     orders = torch.stack([lanes._epoch_order(epoch).flatten(1) for epoch in (0, 1)])

@@ -2,7 +2,7 @@
 
     RunConfig   everything that changes a run's result; its hash is the run's identity
     Record      what an epoch of a run came to
-    Run         a configuration with the records of all its epochs
+    Run         a configuration with all its records
     Timing      how long that took: apart, so that results can be compared byte for byte
     Progress    how far a run has come since its last record, for the person who waits
     Notice      something that person should read
@@ -30,7 +30,7 @@ DECAYS = ("weight_decay", "normalized_decay", "l2")
 SCHEDULES = ("constant", "cosine", "restarts", "drops")
 PRECISIONS = ("float32", "bfloat16")
 #: What configurations must have in common to be trained side by side, as lanes.
-SHARED = ("task", "model", "epochs", "batch", "data", "validation", "precision")
+SHARED = ("task", "model", "epochs", "batch", "data", "validation", "precision", "evaluate_every")
 
 Option: TypeAlias = bool | int | float | str | tuple[float, ...]
 
@@ -81,7 +81,8 @@ class RunConfig:
     weight_decay, the others decouple it. Lengths in `schedule` are epochs. `data` is the number of
     examples trained on, None all of them; `validation` the number held out to choose on, None a
     tenth of them, "test" none: then choices are made on the test set, as in the paper. An epoch has
-    as many whole batches as the data fill.
+    as many whole batches as the data fill. A run is evaluated, and leaves a record, after
+    every `evaluate_every` epochs, when a cycle ends, and at its own end; 0 leaves the first out.
     """
 
     task: str
@@ -98,6 +99,7 @@ class RunConfig:
     validation: int | str | None = None
     seed: int = 0
     precision: str = "float32"
+    evaluate_every: int = 1
 
     def __post_init__(self) -> None:
         settle = partial(object.__setattr__, self)
@@ -118,7 +120,8 @@ class RunConfig:
             checks.one_of("validation", self.validation, ("test",))
         elif self.validation is not None:
             settle("validation", checks.whole("validation", self.validation, at_least=1))
-        settle("seed", checks.whole("seed", self.seed, at_least=0))
+        for name in ("seed", "evaluate_every"):
+            settle(name, checks.whole(name, getattr(self, name), at_least=0))
         if self.seed >= 2**32:
             raise ValueError(f"`seed` must be below 2^32, got {self.seed}.")
         self._check_decay()
@@ -146,7 +149,10 @@ class RunConfig:
     @cached_property
     def identity(self) -> str:
         """Twenty letters and digits that stand for this configuration and no other."""
-        text = json.dumps({"semantics": SEMANTICS, **self.as_dict()}, sort_keys=True)
+        values = self.as_dict()
+        if self.evaluate_every == 1:  # as runs were named before there was a choice
+            del values["evaluate_every"]
+        text = json.dumps({"semantics": SEMANTICS, **values}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
     def as_dict(self) -> dict[str, Any]:
@@ -191,7 +197,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Run:
-    """A run that has ended: its configuration, and a record an epoch until the last it had."""
+    """A run that has ended: its configuration, and its records until the last that it had."""
 
     config: RunConfig
     records: tuple[Record, ...]
@@ -209,10 +215,11 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """What an epoch took, in seconds; how many lanes shared them, and with what they were made."""
+    """What epochs took, until one that left a record, in seconds; how many lanes shared them."""
 
     run: str
     epoch: int
+    epochs: int
     training: float
     evaluation: float
     lanes: int

@@ -62,6 +62,13 @@ def add(commands: Commands) -> None:
     how.add_argument(
         "--precision", default="float32", help=f"{' or '.join(PRECISIONS)} (default float32)"
     )
+    how.add_argument(
+        "--evaluate-every",
+        type=whole,
+        default=1,
+        metavar="N",
+        help="epochs from one record to the next; 0: only when a cycle ends (default 1)",
+    )
     where = parser.add_argument_group("where, and what else")
     where.add_argument("--device", help="as torch names it (default a GPU, where there is one)")
     where.add_argument(

@@ -53,7 +53,7 @@ class Pack:
             self._lanes.load(states)
             for kept, state in zip(self._records, states, strict=True):
                 kept += [Record(**values) for values in state["records"]]
-        self._seconds, self._piece = 0.0, 1
+        self._seconds, self._epochs, self._piece = 0.0, 0, 1
         self._saved_at = self._shown_at = time.monotonic()
 
     def run(self) -> Iterator[Event]:
@@ -142,6 +142,31 @@ class Pack:
         )
 
     def _end_epoch(self) -> Iterator[Event]:
+        self._epochs += 1
+        due = self._due_records()
+        if due:
+            yield from self._recorded(due)
+            self._seconds, self._epochs = 0.0, 0
+        self._lanes.begin_epoch()
+
+    def _due_records(self) -> list[int]:
+        """Return the lanes that this epoch leaves a record of, those that diverged among them."""
+        epoch, config = self._lanes.updates // self._lanes.per_epoch, self._configs[0]
+        if epoch == config.epochs or (config.evaluate_every and epoch % config.evaluate_every == 0):
+            return list(range(len(self._configs)))
+        return sorted({*self._cycles_ended(), *self._not_finite()})
+
+    def _not_finite(self) -> list[int]:
+        """Return the lanes whose loss or weights are no longer numbers."""
+        lanes = self._lanes
+        losses = [loss for loss, _ in lanes.gathered()[: len(self._configs)]]
+        return [
+            lane
+            for lane, loss in enumerate(losses)
+            if finite(loss) is None or finite(lanes.weight_norm(lane)) is None
+        ]
+
+    def _recorded(self, due: list[int]) -> Iterator[Event]:
         lanes, begun = self._lanes, time.monotonic()
         assert lanes.task.choices is not None
         tested = lanes.evaluate(lanes.task.test)
@@ -150,9 +175,8 @@ class Pack:
         )
         evaluation = time.monotonic() - begun
         gathered = lanes.gathered()
-        lanes.begin_epoch()
-        for lane, config in enumerate(self._configs):
-            loss, error = gathered[lane]
+        for lane in due:
+            config, (loss, error) = self._configs[lane], gathered[lane]
             norm = lanes.weight_norm(lane)
             lr, decay = lanes.rates(lane)
             record = Record(
@@ -178,12 +202,12 @@ class Pack:
             yield Timing(
                 run=config.identity,
                 epoch=record.epoch,
+                epochs=self._epochs,
                 training=self._seconds,
                 evaluation=evaluation,
                 lanes=len(self._configs),
                 environment=_environment(lanes.device),
             )
-        self._seconds = 0.0
 
     def _cycles_ended(self) -> dict[int, int]:
         """Return the lanes whose last update was their cycle's last, and the cycle's number.

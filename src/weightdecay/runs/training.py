@@ -36,9 +36,9 @@ def train(
 ) -> Iterator[Event]:
     """Train configurations that share task, model, batch and budget side by side, as lanes.
 
-    Yields a Record and a Timing an epoch and lane, Progress now and then, and Notices. With a
-    `folder`, checkpoints and each cycle's solution are kept in it, and a run found there is taken
-    up where it was. `task` is for one that has no name to load it by.
+    Yields a Record and a Timing a lane, and epoch that is evaluated, Progress now and then, and
+    Notices. With a `folder`, checkpoints and each cycle's solution are kept in it, and a run found
+    there is taken up where it was. `task` is for one that has no name to load it by.
 
     `cells` of a sweep are recorded by whoever listens: they leave no solutions and, once they have
     ended, no checkpoint. On a CPU one alone trains as it would in company, so that its bits do not
@@ -156,7 +156,7 @@ def _first_sound(paths: list[Path], notices: list[Notice]) -> LaneState | None:
 
 def _ended(config: RunConfig, state: LaneState | None) -> bool:
     records = [] if state is None else state["records"]
-    return len(records) == config.epochs or any(record["diverged"] for record in records)
+    return bool(records) and (records[-1]["epoch"] == config.epochs or records[-1]["diverged"])
 
 
 def _updates(state: LaneState | None) -> int:

@@ -117,7 +117,7 @@ def _told(job: Job, events: Iterator[Event]) -> Iterator[Message]:
             case Timing():
                 before = costs[event.run]
                 spent = before.seconds + (event.training + event.evaluation) / event.lanes
-                made = before.epochs + 1
+                made = before.epochs + event.epochs
                 costs[event.run] = Cost(event.run, spent, made, event.lanes, event.environment)
             case _:
                 yield from finished()

@@ -28,7 +28,7 @@ LARGEST = 100_000
 _KNOWN = tuple(field.name for field in fields(RunConfig))
 _REQUIRED = tuple(field.name for field in fields(RunConfig) if field.default is MISSING)
 _REAL = ("lr", *DECAYS)
-_WHOLE = ("epochs", "batch", "data", "validation", "seed")
+_WHOLE = ("epochs", "batch", "data", "validation", "seed", "evaluate_every")
 _TABLES = ("grid", "run")
 
 
