@@ -16,6 +16,9 @@ from weightdecay.sweeps.engine import Died, Ended, Failed, Job, Message
 
 #: Lanes a job: beyond these they are hardly faster, and more is lost with one.
 LANES = {"cpu": 96, "cuda": 16}
+#: Memory that a worker frees it keeps for its next update, where the system would clear new pages
+#: each time: a tenth of a small network's training. glibc reads this; others do not.
+MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**32)}
 _TAIL = 2000
 
 
@@ -80,7 +83,7 @@ class _Process:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             start_new_session=True,  # what Ctrl-C or SIGTERM tells our group, we tell it
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env={**MEMORY, **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
         self._job = job.number
         self._gone = False

@@ -239,7 +239,7 @@ def _check_reachable(address: str) -> None:
 def _environment() -> dict[str, str]:
     """Return what a worker needs to find a task that only has a name, and its data."""
     paths = [str(Path(path).absolute()) for path in sys.path]
-    found = {"PYTHONPATH": os.pathsep.join([*paths, "${PYTHONPATH}"])}
+    found = {**local.MEMORY, "PYTHONPATH": os.pathsep.join([*paths, "${PYTHONPATH}"])}
     ours = {name: value for name, value in os.environ.items() if name.startswith("WEIGHTDECAY_")}
     return found | ours
 
