@@ -1,17 +1,20 @@
 """Landscapes of which the truth is known: what a sweep of a hidden coupling exponent would leave.
 
-`python -m tests.landscapes` measures how often the 95 % interval covers the truth, and prints the
-table of docs/exponents.md.
+`python -m tests.landscapes` measures how often the 95 % interval covers the truth, and prints a
+table of it; with `--page docs/exponents.md` it writes the table of that page.
 """
 
+import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from weightdecay import files
 from weightdecay.records import Record, Run, RunConfig
 from weightdecay.results import Landscape, coupling, landscapes
 from weightdecay.table import table
@@ -225,30 +228,58 @@ def _covered(intervals: Iterable[tuple[float, float, float]], s: float) -> float
 
 #: The settings of the table: grid, factor, seeds; s is 0, ½ and 1 in each.
 SETTINGS = ((7, 2.0, 3), (8, 2.0, 4), (9, 2.0, 5), (7, 4.0, 3), (9, 4.0, 5))
+EXPONENTS = (0.0, 0.5, 1.0)
+TITLES = ("grid", "factor", "seeds", "s", "values", "profile", "check", "bias", "±", "sd")
+BEGIN = (
+    "<!-- coverage: `python -m tests.landscapes --page docs/exponents.md` writes what follows -->"
+)
+END = "<!-- /coverage -->"
+
+
+def settled(size: int, factor: float, seeds: int, s: float) -> tuple[str, ...]:
+    """Return what a row of the table is of."""
+    return f"{size}×{size}", f"{factor:g}", str(seeds), f"{s:g}"
+
+
+def told(seen: Coverage) -> tuple[str, ...]:
+    """Return what a row of the table says."""
+    return (
+        f"{seen.values}/{seen.simulations}",
+        f"{seen.profile:.1%}",
+        f"{seen.check:.1%}",
+        f"{seen.bias:+.3f}".replace("-", "−"),
+        f"{seen.width:.3f}",
+        f"{seen.spread:.3f}",
+    )
+
+
+def inserted(text: str, rows: Sequence[Sequence[str]]) -> str:
+    """Return a page with the table between its marks."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"The page must have the marks {BEGIN} and {END}, and has not.")
+    head, *body = rows
+    lines = "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body))
+    return f"{before}{BEGIN}\n\n{lines}\n\n{END}{after}"
 
 
 def main() -> None:
-    """Print the coverage table."""
-    titles = ("grid", "factor", "seeds", "s", "values", "profile", "check", "bias", "±", "sd")
-    rows = [titles]
+    """Print the coverage table, or write it into a page."""
+    parser = argparse.ArgumentParser(description="How often intervals cover the truth.")
+    parser.add_argument("--page", type=Path, help="write the table here, between its marks")
+    page: Path | None = parser.parse_args().page
+    rows: list[tuple[str, ...]] = [TITLES]
     for size, factor, seeds in SETTINGS:
-        for s in (0.0, 0.5, 1.0):
+        for s in EXPONENTS:
             seen = coverage(Truth(s=s, rates=size, decays=size, factor=factor), seeds)
-            rows.append(
-                (
-                    f"{size}×{size}",
-                    f"{factor:g}",
-                    str(seeds),
-                    f"{s:g}",
-                    f"{seen.values}/{seen.simulations}",
-                    f"{seen.profile:.1%}",
-                    f"{seen.check:.1%}",
-                    f"{seen.bias:+.3f}",
-                    f"{seen.width:.3f}",
-                    f"{seen.spread:.3f}",
-                )
-            )
-    sys.stdout.write(table(rows) + "\n")
+            rows.append((*settled(size, factor, seeds, s), *told(seen)))
+    if page is None:
+        sys.stdout.write(table(rows) + "\n")
+        return
+    text = inserted(page.read_text("utf-8"), rows)
+    with files.written(page) as file:
+        file.write(text.encode())
 
 
 if __name__ == "__main__":

@@ -160,6 +160,7 @@ def test_a_grid_of_no_powers_has_no_base() -> None:
         (Measured(0.4, -math.inf, 0.4, "at most"), "s ≤ 0.40"),
         (Measured(None, why="one seed has no error"), "s unknown: one seed has no error"),
         (Measured(math.nan), "s unknown"),
+        (Measured(0.5, 0.4, 0.6, why="One is left out."), "s = 0.50 [0.40, 0.60]: One is left out"),
     ],
 )
 def test_an_exponent_is_said_with_its_interval_its_bound_or_its_reason(

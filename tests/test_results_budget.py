@@ -13,6 +13,9 @@ from tests.landscapes import QUADRATIC, Truth, exact, landscape_of, measured, no
 from weightdecay.decay import NORMALIZED, TIMESCALE, BudgetExponents
 from weightdecay.records import Run
 from weightdecay.results import Landscape, budget_exponents, landscapes
+from weightdecay.results.budget import optimum
+from weightdecay.results.estimate import student
+from weightdecay.results.exponent import bounded
 
 BUDGET: dict[str, Any] = {"epochs": 16, "data": 4000, "batch": 100}
 WIDE = replace(QUADRATIC, s=0.3, rates=7, decays=11, level=0.01)
@@ -105,6 +108,64 @@ def test_where_no_landscape_can_say_there_is_a_reason() -> None:
     found = budget_exponents(one_seed)["epochs"]
     assert found.value is None
     assert "too few" in found.why
+
+
+def of_one_seed(epochs: int) -> Landscape:
+    """Return a landscape that cannot say where its best decay is."""
+    return landscape_of(WIDE, exact(WIDE.errors(), 1), **BUDGET | {"epochs": epochs})
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [((), ""), ((32,), "Of 3 landscapes 1 is"), ((32, 64), "Of 4 landscapes 2 are")],
+)
+def test_a_value_says_how_many_landscapes_it_was_had_without(
+    missing: tuple[int, ...], said: str
+) -> None:
+    whole = [landscape(NORMALIZED, epochs=epochs) for epochs in (4, 16)]
+    alone = budget_exponents(whole)["epochs"]
+    found = budget_exponents([*whole, *map(of_one_seed, missing)])["epochs"]
+    assert (found.value, found.low, found.high) == (alone.value, alone.low, alone.high)
+    reason = " left out: A landscape has too few rates, decays or seeds."
+    assert found.why == (said + reason if said else "")
+
+
+def test_so_does_a_bound() -> None:
+    rule = BudgetExponents(epochs=1, data=0, batch=0)
+    at_edge = [landscape(rule), landscape(rule, epochs=16 * 2**8)]
+    found = budget_exponents([*at_edge, of_one_seed(32)])["epochs"]
+    assert found.bound == "at least"
+    assert "lowest of the grid" in found.why
+    assert "Of 3 landscapes 1 is left out: A landscape has too few" in found.why
+
+
+@pytest.mark.parametrize(("freedom", "quantile"), [(1.0, 12.706), (2.0, 4.303), (np.inf, 1.960)])
+def test_a_bound_is_as_cautious_as_its_seeds_are_few(freedom: float, quantile: float) -> None:
+    """The second of two points is an edge, so that the first has all the noise."""
+    found = bounded(
+        np.array([0.0, 1.0]),
+        np.array([0.0, 1.0]),
+        np.array([0.01, 0.0]),
+        np.array([0, 1]),
+        freedom=np.array([freedom, np.inf]),
+        sign=1,
+        why="The best decay is the highest of the grid.",
+    )
+    assert found.bound == "at least"
+    assert found.value == pytest.approx(1 - quantile * 0.1, abs=1e-3)
+
+
+def test_the_freedom_of_a_landscapes_surface_is_the_bounds() -> None:
+    rule = BudgetExponents(epochs=1, data=0, batch=0)
+    splits = measured(WIDE.errors(), 2, np.random.default_rng(0), spread=0.002)
+    noisy_one = landscape_of(WIDE, splits, **BUDGET)
+    found = budget_exponents([noisy_one, landscape(rule, epochs=16 * 2**8)])["epochs"]
+    best, edge = optimum(noisy_one), math.log2(min(noisy_one.decays))
+    middle = (best.log_decay - edge) / 8
+    assert best.freedom < 20
+    assert found.value == pytest.approx(
+        middle - student(best.freedom) * math.sqrt(best.variance) / 8
+    )
 
 
 def test_the_interval_covers_the_truth() -> None:

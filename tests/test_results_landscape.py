@@ -91,6 +91,32 @@ def test_choices_are_made_on_the_validation_split_unless_the_papers_way_is_asked
         landscapes(runs, choose_on="training")
 
 
+@pytest.mark.parametrize(
+    ("of", "choose_on", "best", "error"),
+    [
+        ("error", "validation", 0.01, 0.5),
+        ("error_top5", "validation", 0.02, 0.3),
+        ("error", "test", 0.02, 0.4),
+        ("error_top5", "test", 0.01, 0.2),
+    ],
+)
+def test_a_landscape_is_of_top_1_or_of_top_5_errors(
+    of: str, choose_on: str, best: float, error: float
+) -> None:
+    errors: list[dict[str, Any]] = [
+        {"validation_error": 0.2, "test_error": 0.5},
+        {"validation_error": 0.3, "test_error": 0.4},
+    ]
+    errors[0] |= {"validation_error_top5": 0.1, "test_error_top5": 0.2}
+    errors[1] |= {"validation_error_top5": 0.0, "test_error_top5": 0.3}
+    runs = [ended(config(lr=lr), **own) for lr, own in zip((0.01, 0.02), errors, strict=True)]
+    [landscape] = landscapes(runs, choose_on=choose_on, of=of)
+    assert (landscape.of, landscape.best.lr, landscape.best.mean) == (of, best, error)
+    assert landscapes(runs) == landscapes(runs, of="error")
+    with pytest.raises(ValueError, match="`of` must be one of 'error', 'error_top5', got 'loss'"):
+        landscapes(runs, of="loss")
+
+
 def test_errors_are_those_of_the_last_epoch() -> None:
     one = config()
     records = (record(one, epoch=1, test_error=0.1), record(one, epoch=2, test_error=0.6))

@@ -137,6 +137,22 @@ def test_intervals_cover_the_true_excess_of_what_was_chosen(seeds: int) -> None:
     assert (np.mean(covered, axis=0) <= 0.99).all()
 
 
+def test_the_noise_of_a_setting_far_from_the_best_is_in_its_interval() -> None:
+    """Nine rates are alike and quiet; at the tenth errors are double, and ten times as noisy."""
+    errors, spread = np.full((10, 1), 0.3), np.full((10, 1, 1), 0.002)
+    errors[-1], spread[-1] = 0.6, 0.02
+    random = np.random.default_rng(0)
+    kept = of(errors)
+    covered = []
+    for _ in range(200):
+        chosen, tested = (
+            errors[..., None] + spread * random.normal(size=(10, 1, 3)) for _ in range(2)
+        )
+        seen = sensitivity(reseen(kept, (chosen, tested)))
+        covered.append(seen.low <= 0.03 <= seen.high)
+    assert np.mean(covered) >= 0.90
+
+
 @pytest.mark.parametrize("measure", [sensitivity, interaction_share, lambda one: regret(one).mean])
 def test_one_seed_estimates_nothing(measure) -> None:  # type: ignore[no-untyped-def]
     seen: Estimate = measure(noisy(SEPARATE, 1, np.random.default_rng(0)))
@@ -157,8 +173,21 @@ def test_what_diverged_is_chosen_last() -> None:
     errors = np.array([[0.1, 0.1], [0.3, 0.2]])
     landscape = of(errors)
     cells = {
-        place: replace(cell, diverged=(0,)) if place[0] == landscape.lrs[0] else cell
+        place: replace(cell, diverged=cell.seeds) if place[0] == landscape.lrs[0] else cell
         for place, cell in landscape.cells.items()
     }
     # The rate at which all diverged counts with the error it ended with, and is not the best.
     assert sensitivity(replace(landscape, cells=cells)).value == pytest.approx((0.1 - 0.2) / 2)
+
+
+def test_a_seed_that_diverged_has_no_part_in_what_is_chosen_for_it() -> None:
+    """Seed 0 diverged at the first rate, which the others find the best: its error there counts."""
+    errors = np.repeat(np.array([[[0.1]], [[0.3]]]), 3, axis=2)
+    tested = errors.copy()
+    tested[0, 0, 0] = 0.9
+    landscape = landscape_of(Truth(rates=2, decays=1), (errors, tested))
+    first = landscape.lrs[0], landscape.decays[0]
+    cells = {**landscape.cells, first: replace(landscape.cells[first], diverged=(0,))}
+    # Seed 0's excess is over the first rate, the others' over the second: seed 0 chose for them.
+    excess = [(0.9 + 0.3) / 2 - 0.9, (0.1 + 0.3) / 2 - 0.3, (0.1 + 0.3) / 2 - 0.3]
+    assert sensitivity(replace(landscape, cells=cells)).value == pytest.approx(np.mean(excess))

@@ -179,22 +179,22 @@ def shared_base(values: Iterable[float]) -> float | None:
 
 
 def interval(exponent: Measured, *, symbol: str = "s", reason: bool = True) -> str:
-    """Return an exponent in words: s = 0.93 [0.81, 1.05], s ≥ 0.4 with the reason, or the reason.
+    """Return an exponent in words: s = 0.93 [0.81, 1.05], s ≥ 0.4 or s unknown, with the reason.
 
     An interval that could not be had is left out; one end that is open is said as infinite. Where
     there is no room for a `reason`, it is left out too.
     """
-    why = exponent.why.strip().rstrip(".") if reason else ""
     if exponent.value is None or math.isnan(exponent.value):
-        return f"{symbol} unknown: {why}" if why else f"{symbol} unknown"
-    if exponent.bound is not None:
+        said = f"{symbol} unknown"
+    elif exponent.bound is not None:
         sign = _SIGNS[checks.one_of("bound", exponent.bound, _SIGNS)]
         said = f"{symbol} {sign} {number(exponent.value)}"
-        return f"{said}: {why}" if why else said
-    said = f"{symbol} = {number(exponent.value)}"
-    if math.isnan(exponent.low) or math.isnan(exponent.high):
-        return said
-    return f"{said} [{number(exponent.low)}, {number(exponent.high)}]"
+    else:
+        said = f"{symbol} = {number(exponent.value)}"
+        if not (math.isnan(exponent.low) or math.isnan(exponent.high)):
+            said += f" [{number(exponent.low)}, {number(exponent.high)}]"
+    why = exponent.why.strip().rstrip(".") if reason else ""
+    return f"{said}: {why}" if why else said
 
 
 _SIGNS = {"at least": "≥", "at most": "≤"}

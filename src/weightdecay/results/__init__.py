@@ -1,7 +1,13 @@
 """Records, wherever they come from, into numbers: landscapes, exponents, ties, curves."""
 
 from weightdecay.results.budget import budget_exponents
-from weightdecay.results.comparison import against_no_decay, difference, equal_loss
+from weightdecay.results.comparison import (
+    against_no_decay,
+    chosen_by_others,
+    contrast,
+    difference,
+    equal_loss,
+)
 from weightdecay.results.coupling import Coupling, Exponent, Line, Point, coupling
 from weightdecay.results.curves import Curve, against_training_loss, anytime, curve
 from weightdecay.results.estimate import Estimate
@@ -22,6 +28,8 @@ __all__ = [
     "against_training_loss",
     "anytime",
     "budget_exponents",
+    "chosen_by_others",
+    "contrast",
     "coupling",
     "curve",
     "difference",

@@ -43,7 +43,8 @@ class Optimum:
 def budget_exponents(landscapes: Sequence[Landscape]) -> dict[str, Exponent]:
     """Measure the exponents of "epochs", "data" and "batch", those of them that vary alone.
 
-    Where a landscape's best decay is at the grid's edge there is a bound instead of a value.
+    Where a landscape's best decay is at the grid's edge there is a bound instead of a value. A
+    landscape whose best decay cannot be located takes no part, and `why` says so.
     """
     found = [(landscape, optimum(landscape)) for landscape in landscapes]
     exponents = {}
@@ -72,7 +73,7 @@ def optimum(landscape: Landscape) -> Optimum:
         stated = -math.log2(landscape.updates) / 2
     edge, why = ridge.best_at_edge(measured)
     if edge:
-        said = ridge.windows(measured.scores(), measured.diverged, measured.decays)
+        said = ridge.windows(measured.scores(), measured.lost(), measured.decays)
         outermost = measured.best[0] in (0, len(measured.lrs) - 1)
         if outermost or not ridge.rises(measured, said):
             return _nowhere(f"{why} The best learning rate is not certain either.")
@@ -114,11 +115,13 @@ def _slope(groups: list[list[tuple[float, Optimum]]], sign: int) -> Exponent:
     """Return sign · slope through groups that share it, each of its own level."""
     points = [(index, *point) for index, group in enumerate(groups) for point in group]
     missing = [best.why for _, _, best in points if not math.isfinite(best.log_decay)]
+    left_out = _left_out(missing, len(points))
     points = [point for point in points if math.isfinite(point[2].log_decay)]
     index = np.array([group for group, _, _ in points], dtype=np.intp)
     x = np.array([place for _, place, _ in points])
     y = np.array([best.log_decay for _, _, best in points])
     variance = np.array([best.variance for _, _, best in points])
+    free = np.array([best.freedom for _, _, best in points])
     edge = np.array([best.edge for _, _, best in points])
     if len(index) == 0 or not any(np.ptp(x[index == group]) > 0 for group in set(index)):
         return unknown(missing[0] if missing else "Nothing varies.")
@@ -126,7 +129,8 @@ def _slope(groups: list[list[tuple[float, Optimum]]], sign: int) -> Exponent:
         why = next(best.why for _, _, best in points if best.edge)
         for group in set(index):
             x[index == group] -= x[index == group].mean()
-        return bounded(x, y, variance, edge, sign=sign, why=why)
+        why = f"{why} {left_out}".rstrip()
+        return bounded(x, y, variance, edge, freedom=free, sign=sign, why=why)
     weight = 1 / variance
     for group in set(index):
         inside = index == group
@@ -138,6 +142,14 @@ def _slope(groups: list[list[tuple[float, Optimum]]], sign: int) -> Exponent:
     freedom = len(x) - len(set(index)) - 1
     scatter = max(1.0, float((weight * (y - value * x) ** 2).sum()) / (freedom + 2))
     shares = weight * x**2 / spread
-    least = 1 / float((shares**2 / np.array([best.freedom for _, _, best in points])).sum())
+    least = 1 / float((shares**2 / free).sum())
     half = student(least) * math.sqrt(scatter / spread)
-    return Exponent(sign * value, sign * value - half, sign * value + half)
+    return Exponent(sign * value, sign * value - half, sign * value + half, why=left_out)
+
+
+def _left_out(missing: list[str], among: int) -> str:
+    """Say how many landscapes have no part in an exponent, and why the first has none."""
+    if not missing:
+        return ""
+    are = "is" if len(missing) == 1 else "are"
+    return f"Of {among} landscapes {len(missing)} {are} left out: {missing[0]}"

@@ -1,22 +1,37 @@
 """What verdicts need: one landscape's best setting against another's, judged by fresh seeds.
 
 The best setting is chosen by the validation errors of all seeds but one and judged by that one's
-test error; every seed is the fresh one in turn. What two landscapes have in common by seed (data,
-initial weights) is taken out where they share seeds.
+test error, as it ended where that run diverged; every seed is the fresh one in turn. What
+landscapes have in common by seed (data, initial weights) is taken out where they share seeds.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
 
 from weightdecay.results.estimate import UNKNOWN, Array, Estimate, summed, within
-from weightdecay.results.grid import Grid, grid
+from weightdecay.results.grid import Grid, grid, lost_last
 from weightdecay.results.landscape import Landscape
-from weightdecay.results.noise import basin, effects, mean
+from weightdecay.results.noise import Flags, basin, effects, mean
 
 _LEAST = 3  # settings of each side that a line through them needs
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A landscape's part in a combination of best errors.
+
+    `judged` is each seed's test error of the setting that the others chose; `effects` how much the
+    seeds' errors lie above each other's, and `noise` the variance that is left, with its freedom,
+    over the basin and the settings that were chosen.
+    """
+
+    sign: int
+    judged: dict[int, float]
+    effects: dict[int, float]
+    noise: tuple[float, float]
 
 
 def difference(one: Landscape, other: Landscape) -> Estimate:
@@ -25,28 +40,29 @@ def difference(one: Landscape, other: Landscape) -> Estimate:
     Its variance is the cells' pooled noise plus that of the seeds' effects, which as few numbers
     say as there are seeds: the interval's freedom is Satterthwaite's of the two.
     """
-    sides = [grid(one), grid(other)]
-    judged = [_judged(side) for side in sides]
-    shared = sorted(judged[0].keys() & judged[1].keys())
-    if len(shared) >= 2:
-        judged = [{seed: side[seed] for seed in shared} for side in judged]
-    if any(len(side) < 2 for side in judged):
-        return UNKNOWN
-    value = fmean(judged[0].values()) - fmean(judged[1].values())
-    noises = [
-        (variance / len(seen), freedom)
-        for (variance, freedom), seen in zip((s.noise() for s in sides), judged, strict=True)
-    ]
-    common = [_seed_effects(side) for side in sides]
-    if len(shared) >= 2:
-        apart = [common[0][seed] - common[1][seed] for seed in shared]
-        noises.append(_variance_of_mean(apart))
-    else:
-        noises += [
-            _variance_of_mean([own[seed] for seed in seen])
-            for own, seen in zip(common, judged, strict=True)
-        ]
-    return within(value, *summed(*noises))
+    return _combined([(1, one), (-1, other)])
+
+
+def contrast(first: tuple[Landscape, Landscape], second: tuple[Landscape, Landscape]) -> Estimate:
+    """Estimate the first difference less the second: what a change gains here more than there.
+
+    What a seed does to all four, or to both of a pair, drops out where all four share seeds; where
+    they do not, each counts as measured apart.
+    """
+    (one, other), (another, last) = first, second
+    return _combined([(1, one), (-1, other), (-1, another), (1, last)])
+
+
+def chosen_by_others(landscape: Landscape) -> dict[int, tuple[float, float]]:
+    """Return the learning rate and decay that all other seeds choose for each seed: a fresh one.
+
+    A setting that the seed has not run is not chosen for it; one seed alone has no others.
+    """
+    side = grid(landscape)
+    return {
+        seed: (float(side.lrs[rate]), float(side.decays[decay]))
+        for seed, (rate, decay) in _choices(side).items()
+    }
 
 
 def against_no_decay(landscape: Landscape) -> Estimate:
@@ -68,6 +84,7 @@ def equal_loss(one: Landscape, other: Landscape) -> Estimate:
     seeds, each of which counts where the others find the setting near the best. How far settings
     lie from the lines is the noise.
     """
+    _check_of([one, other])
     sides = [_points(grid(landscape)) for landscape in (one, other)]
     if any(not len(side) for side in sides):
         return UNKNOWN
@@ -86,23 +103,59 @@ def equal_loss(one: Landscape, other: Landscape) -> Estimate:
     return within(float(found[0]), variance, freedom)
 
 
-def _judged(grid: Grid) -> dict[int, float]:
-    """Return each seed's test error of the setting that the others choose."""
-    judged = {}
-    for index, scores in grid.folds() if len(grid.seeds) > 1 else []:
+def _combined(signed: Sequence[tuple[int, Landscape]]) -> Estimate:
+    """Estimate a sum of best test errors, each with its sign, seed by seed where all share two."""
+    _check_of([landscape for _, landscape in signed])
+    sides = [_side(sign, grid(landscape)) for sign, landscape in signed]
+    shared = set.intersection(*(set(side.judged) for side in sides))
+    seeds = [sorted(shared if len(shared) >= 2 else side.judged) for side in sides]
+    if any(len(own) < 2 for own in seeds):
+        return UNKNOWN
+    own = list(zip(sides, seeds, strict=True))
+    value = sum(side.sign * fmean(side.judged[seed] for seed in of) for side, of in own)
+    noises = [(side.noise[0] / len(of), side.noise[1]) for side, of in own]
+    if len(shared) >= 2:
+        together = [sum(s.sign * s.effects[seed] for s in sides) for seed in sorted(shared)]
+        noises.append(_variance_of_mean(together))
+    else:
+        noises += [_variance_of_mean([side.effects[seed] for seed in of]) for side, of in own]
+    return within(value, *summed(*noises))
+
+
+def _side(sign: int, grid: Grid) -> _Side:
+    choices = _choices(grid)
+    chosen: Flags = np.zeros(grid.tested.shape[:2], dtype=np.bool_)
+    for place in choices.values():
+        chosen[place] = True
+    judged = {
+        seed: float(grid.tested[*place, grid.seeds.index(seed)]) for seed, place in choices.items()
+    }
+    _, of_seed = effects(grid.tested[grid.near(chosen)])
+    own = dict(zip(grid.seeds, map(float, of_seed), strict=True))
+    return _Side(sign, judged, own, grid.noise(chosen))
+
+
+def _choices(grid: Grid) -> dict[int, tuple[int, int]]:
+    """Return the place of the setting that all other seeds choose for each seed."""
+    choices = {}
+    for index, scores, lost in grid.folds() if len(grid.seeds) > 1 else []:
         # A setting that the fresh seed has not run yet cannot be judged by it.
         open_to = np.isfinite(scores) & np.isfinite(grid.tested[:, :, index])
         if open_to.any():
-            ranked = np.where(open_to, scores + grid.diverged, np.inf)
-            place = np.unravel_index(int(np.argmin(ranked)), ranked.shape)
-            judged[grid.seeds[index]] = float(grid.tested[:, :, index][place])
-    return judged
+            ranked = np.where(open_to, lost_last(scores, lost), np.inf)
+            rate, decay = np.unravel_index(int(np.argmin(ranked)), ranked.shape)
+            choices[grid.seeds[index]] = int(rate), int(decay)
+    return choices
 
 
-def _seed_effects(grid: Grid) -> dict[int, float]:
-    """Return how much each seed's errors lie above the others', over the basin."""
-    _, of_seed = effects(grid.tested[basin(grid.scores())])
-    return dict(zip(grid.seeds, map(float, of_seed), strict=True))
+def _check_of(landscapes: Sequence[Landscape]) -> None:
+    """Refuse to compare one kind of error with another."""
+    kinds = sorted({landscape.of for landscape in landscapes})
+    if len(kinds) > 1:
+        raise ValueError(
+            f"Landscapes that are compared must be of one error, got {' and '.join(kinds)}. Make "
+            "them with the same `of`."
+        )
 
 
 def _variance_of_mean(values: list[float]) -> tuple[float, float]:
@@ -113,8 +166,8 @@ def _variance_of_mean(values: list[float]) -> tuple[float, float]:
 def _points(grid: Grid) -> Array:
     """Return log2 training loss and test error of each setting near the best, over fresh seeds."""
     losses, errors = (np.full(grid.tested.shape, np.nan) for _ in range(2))
-    for index, scores in grid.folds() if len(grid.seeds) > 1 else []:
-        near = basin(np.where(grid.diverged, np.nan, scores)) & (grid.losses[:, :, index] > 0)
+    for index, scores, lost in grid.folds() if len(grid.seeds) > 1 else []:
+        near = basin(np.where(lost, np.nan, scores)) & (grid.losses[:, :, index] > 0)
         losses[near, index] = np.log2(grid.losses[near, index])
         errors[near, index] = grid.tested[near, index]
     points = np.stack([mean(losses).ravel(), mean(errors).ravel()], 1)

@@ -86,7 +86,7 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
         )
     edge, why = ridge.best_at_edge(measured)
     if edge:
-        bound = _bound(measured, log_decays, points, why)
+        bound = _bound(measured, log_decays, columns, points, why)
         return Coupling(bound, bound, points, None, convention)
     exponent, fit = _profile(measured, columns, points)
     drawn = None
@@ -131,24 +131,34 @@ def _check(grid: Grid, log_decays: Array) -> Exponent:
     return Exponent(value, *spread_out(value, surface.exponent_of(fitted.draws), widened))
 
 
-def _bound(grid: Grid, log_decays: Array, points: tuple[Point, ...], why: str) -> Exponent:
+def _bound(
+    grid: Grid,
+    log_decays: Array,
+    columns: ridge.Columns | None,
+    points: tuple[Point, ...],
+    why: str,
+) -> Exponent:
     """Bound s by the line through what is known and, where that is an edge, the edge."""
-    said = ridge.windows(grid.scores(), grid.diverged, grid.decays)
+    said = ridge.windows(grid.scores(), grid.lost(), grid.decays)
     if not ridge.rises(grid, said):
         return unknown(why + " Towards its middle, errors do not rise by more than noise.")
     inside = {point.lr: point for point in points}
-    x, y, variance, edge = [], [], [], []
+    # As in `_profile`: a column's freedom is that of its seeds.
+    free = {} if columns is None else dict(zip(columns.lrs, columns.seeds - 1, strict=True))
+    x, y, variance, freedom, edge = [], [], [], [], []
     for i in np.flatnonzero(said.basin):
         point = inside.get(float(grid.lrs[i]))
         if said.edge[i]:
             y.append(float(log_decays[i, said.at[i]]))
             variance.append(0.0)
+            freedom.append(math.inf)
         elif point is not None:
             y.append(math.log2(point.decay))
             variance.append(point.standard_error**2)
+            freedom.append(float(free[point.lr]))
         else:
             continue
         x.append(math.log2(grid.lrs[i]))
         edge.append(int(said.edge[i]))
     known = np.array(x), np.array(y), np.array(variance)
-    return bounded(*known, np.array(edge), sign=-1, why=why)
+    return bounded(*known, np.array(edge), freedom=np.array(freedom), sign=-1, why=why)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from weightdecay.results.estimate import Array, student
+from weightdecay.results.estimate import Array, student, summed
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,8 @@ class Exponent:
     """An exponent with its 95 % interval; or a bound on it; or why there is neither.
 
     Where `bound` is "at least" or "at most", `value` is that bound, and the interval ends there.
-    Where `value` is None nothing can be said, and `why` says why; it also explains a bound.
+    Where `value` is None nothing can be said, and `why` says why; it also explains a bound, and
+    says what a value had to do without.
     """
 
     value: float | None
@@ -70,11 +71,19 @@ def spread_out(value: float, draws: Array, widened: float) -> tuple[float, float
 
 
 def bounded(
-    x: Array, y: Array, variance: Array, edge: npt.NDArray[np.int64], *, sign: int, why: str
+    x: Array,
+    y: Array,
+    variance: Array,
+    edge: npt.NDArray[np.int64],
+    *,
+    freedom: Array,
+    sign: int,
+    why: str,
 ) -> Exponent:
     """Bound sign · slope, where some y are only known to lie beyond an edge of the grid.
 
     `edge` is −1 where y is at most what is given, 1 where it is at least that, 0 where it is known.
+    An edge is where it is: it has no variance. `freedom` is that of each variance.
     """
     lean = x - x.mean()
     moved = {int(way) for way in np.sign(sign * lean * edge) if way}
@@ -82,8 +91,9 @@ def bounded(
         return unknown(why)
     share = lean / (lean**2).sum()
     value = sign * float(share @ y)
-    known = edge == 0
-    half = student(math.inf) * math.sqrt(float(share[known] ** 2 @ variance[known]))
+    # Few seeds say each variance: Student's t, of Satterthwaite's freedom for their sum.
+    noise, least = summed(*zip(share**2 * variance, freedom, strict=True))
+    half = student(least) * math.sqrt(noise)
     if moved == {1}:
         return Exponent(value - half, value - half, math.inf, "at least", why)
     return Exponent(value + half, -math.inf, value + half, "at most", why)

@@ -110,8 +110,8 @@ def best_at_edge(grid: Grid) -> tuple[int, str]:
     rate, decay = grid.best
     measured = np.flatnonzero(np.isfinite(scores[rate]))
     edge = {int(measured[0]): -1, int(measured[-1]): 1}.get(decay, 0)
-    edge = edge or int(windows(scores, grid.diverged, grid.decays).edge[rate])
-    if not edge or grid.diverged.all():
+    edge = edge or int(windows(scores, grid.lost(), grid.decays).edge[rate])
+    if not edge or grid.lost().all():
         return 0, ""
     end = "lowest" if edge < 0 else "highest"
     why = f"The best decay is the {end} of the grid: what is best may lie beyond. Widen it there."
@@ -133,10 +133,15 @@ def rises(grid: Grid, said: Windows) -> bool:
 
 
 def fresh(grid: Grid) -> Flags:
-    """Return which rates × decays × seeds to fit: each seed in the windows that others chose."""
+    """Return which rates × decays × seeds to fit: each seed in the windows that others chose.
+
+    A run that diverged lies on no quadratic: where a window has one of the seed's own, the seed
+    takes no part in that column.
+    """
     cells = np.zeros(grid.tested.shape, dtype=np.bool_)
-    for seed, scores in grid.folds():
-        cells[:, :, seed] = windows(scores, grid.diverged, grid.decays).cells
+    for seed, scores, lost in grid.folds():
+        cells[:, :, seed] = windows(scores, lost, grid.decays).cells
+    cells &= ~(cells & grid.diverged).any(1, keepdims=True)
     cells &= np.isfinite(grid.tested)
     cells &= cells.sum(1, keepdims=True) >= 3
     return cells

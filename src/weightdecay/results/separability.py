@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weightdecay.results.estimate import UNKNOWN, Array, Estimate, within
-from weightdecay.results.grid import Grid, grid
+from weightdecay.results.grid import Grid, grid, lost_last
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import Flags, basin, mean, noise
 
@@ -54,7 +54,7 @@ def regret(landscape: Landscape) -> Regret:
         best = {_lowest(scores): -1.0}
         means.append((seed, _weighed(scores, [end.place for end in ends], best)))
         worsts.append((seed, _weighed(scores, [_worst(scores, ends).place], best)))
-    scores = _usable(measured, measured.scores())
+    scores = lost_last(measured.scores(), measured.lost())
     worst = _worst(scores, _ends(measured, scores))
     return Regret(_judged(measured, means), _judged(measured, worsts), worst.first, worst.start)
 
@@ -90,7 +90,7 @@ def interaction_share(landscape: Landscape) -> Estimate:
             centred = [errors[known] - errors[known].mean() for errors in (own, others)]
             total.append(float(centred[0] @ centred[1]))
             left.append(float(_additive(known, centred[0]) @ centred[1]))
-    where = _rectangle(measured.scores())
+    where = _rectangle(lost_last(measured.scores(), measured.lost()))
     variance, freedom = noise(measured.tested, where)
     if not total or not sum(total) > 0 or not freedom >= 1:
         return UNKNOWN
@@ -108,13 +108,8 @@ def interaction_share(landscape: Landscape) -> Estimate:
 def _folds(grid: Grid) -> list[tuple[int, Array]]:
     if len(grid.seeds) < 2:
         return []
-    folds = [(seed, _usable(grid, scores)) for seed, scores in grid.folds()]
+    folds = [(seed, lost_last(scores, lost)) for seed, scores, lost in grid.folds()]
     return [(seed, scores) for seed, scores in folds if np.isfinite(scores).any()]
-
-
-def _usable(grid: Grid, scores: Array) -> Array:
-    """Return scores in which a cell that diverged comes after every one that did not."""
-    return scores + grid.diverged
 
 
 def _filled(scores: Array) -> Array:
@@ -155,7 +150,10 @@ def _weighed(scores: Array, places: list[Place], less: dict[Place, float]) -> Ar
 
 
 def _judged(grid: Grid, folds: list[tuple[int, Array]]) -> Estimate:
-    """Return the mean over fresh seeds of so weighted test errors; one that lacks some is out."""
+    """Return the mean over fresh seeds of so weighted test errors; one that lacks some is out.
+
+    Its noise is that of the basin and of every cell that has a weight: these may lie far outside.
+    """
     values, squares = [], []
     for seed, weights in folds:
         errors = grid.tested[:, :, seed][weights != 0]
@@ -164,7 +162,7 @@ def _judged(grid: Grid, folds: list[tuple[int, Array]]) -> Estimate:
             squares.append(float((weights**2).sum()))
     if not values:
         return UNKNOWN
-    variance, freedom = grid.noise()
+    variance, freedom = grid.noise(*(weights != 0 for _, weights in folds))
     return within(
         math.fsum(values) / len(values), variance * sum(squares) / len(values) ** 2, freedom
     )
