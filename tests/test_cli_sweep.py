@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.test_sweeps import Scripted, finished
 from tests.toys import config
 from weightdecay.cli import main, progress, sweeping
+from weightdecay.cli.best import typed
 from weightdecay.cli.run import command_of
+from weightdecay.notation import number
 from weightdecay.records import Notice, Progress, Run
 from weightdecay.runs import pack
 from weightdecay.sweeps import Store, SweepEvent, Working, read_study
@@ -119,12 +123,26 @@ def test_a_sweep_ends_with_its_standing_and_the_best_settings(capsys: Output) ->
         }
         said = re.split("  +", row)
         assert said[0] == name
-        chosen = float(said[1]), float(said[2].removeprefix("λ_norm "))
+        chosen = number(said[1]), number(said[2].removeprefix("λ_norm "))
         assert errors[chosen] == min(errors.values())
         tested = [run.last.test_error for run in settings[chosen]]
         assert said[3] == f"{errors[chosen]:.2%}"
         assert said[4].startswith(f"{sum(tested) / 2:.2%} ± ")
         assert said[5] == "2"
+
+
+@given(st.integers(-40, 4), st.sampled_from(["1", "0.1", "0.001"]))
+def test_a_setting_is_printed_as_a_study_has_it(power: int, factor: str) -> None:
+    """Typed back it is the same, to the bit."""
+    assert number(typed(number(f"{factor}*2^{power}"))) == number(f"{factor}*2^{power}")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(2**-6, "2^-6"), (0.0, "0"), (1.0, "1"), (0.05, "0.05"), (0.001 * 2**-9, "0.001*2^-9")],
+)
+def test_a_power_of_two_is_printed_as_one(value: float, text: str) -> None:
+    assert typed(value) == text
 
 
 def test_a_best_setting_at_an_edge_is_said_to_be(capsys: Output) -> None:
@@ -148,9 +166,9 @@ def test_a_narrowed_sweep_tells_of_its_own_cells(capsys: Output) -> None:
 
 def test_a_finished_sweep_says_the_same_again_and_trains_nothing(capsys: Output) -> None:
     assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
-    before, said = results("s"), capsys.readouterr()
+    before, said = results("s"), capsys.readouterr().out
     assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
-    assert capsys.readouterr() == said
+    assert capsys.readouterr().out == said
     assert results("s") == before
 
 
@@ -201,7 +219,7 @@ def test_failed_cells_are_trained_again_when_retried(capsys: Output) -> None:
     assert main(["retry", "s", *HERE]) == 0
     assert capsys.readouterr().out.startswith("24 planned · 0 running · 24 done · 0 failed")
     assert main(["retry", "s", *HERE]) == 0
-    assert capsys.readouterr().out == "No cell has failed.\n"
+    assert capsys.readouterr().out == "Every cell is done: none has failed, and none is left.\n"
     assert main(["sweep", "moody.toml", "--out", "whole", *HERE]) == 0
     assert results("s") == results("whole")
 
@@ -212,26 +230,34 @@ def test_watch_ends_when_the_sweep_is_through(
     cells = {one.identity: one for one in read_study("half.toml")}
     Store("s").ask_for(cells)
     looks: list[float] = []
+    said: list[str] = []
 
     def sleep(seconds: float) -> None:
         looks.append(seconds)
+        said.append(capsys.readouterr().err)
         assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
         capsys.readouterr()
 
     monkeypatch.setattr("weightdecay.cli.sweep.time.sleep", sleep)
     assert main(["watch", "s", "--every", "0.5"]) == 0
     assert looks == [0.5]
+    assert said == ["0 of 12 done · 0 running · time left unknown\n"]  # at once, to a log too
     assert capsys.readouterr().out == "12 planned · 0 running · 12 done · 0 failed · 0 waiting\n"
 
 
-def test_status_says_that_nothing_runs(capsys: Output) -> None:
+def test_status_says_that_nothing_runs_and_what_goes_on(capsys: Output) -> None:
     Store("s").ask_for({one.identity: one for one in read_study("half.toml")})
     assert main(["status", "s"]) == 0
     standing, idle = capsys.readouterr().out.splitlines()
     assert standing.startswith(
         "12 planned · 0 running · 0 done · 0 failed · 12 waiting · time left"
     )
-    assert idle == "Nothing is running: the command that began it goes on with it."
+    assert idle == (
+        "Nothing is running: the command that began it goes on with it, and so does "
+        "`weightdecay retry s`."
+    )
+    assert main(["retry", "s", *HERE]) == 0
+    assert capsys.readouterr().out.startswith("12 planned · 0 running · 12 done")
 
 
 def test_merged_halves_are_the_whole(capsys: Output) -> None:
@@ -288,6 +314,22 @@ WRONG = {
         ["sweep", "half.toml", "--out", "s", "--device", "gpu"],
         "--device must be one that torch has here, as cpu or cuda:0 may be, got 'gpu': ",
     ),
+    "no model": (
+        ["sweep", "model.toml", "--out", "s"],
+        "`model` must be one of mlp, which mnist1d has, got 'mpl'. Did you mean mlp?",
+    ),
+    "no task": (
+        ["sweep", "task.toml", "--out", "s"],
+        "got 'mnist'. Did you mean mnist1d? Or write MODULE:FUNCTION, for a task of your own.",
+    ),
+    "status of many": (
+        ["status", "many"],
+        "many must be the folder of a sweep, and has no plan.jsonl. Name a sweep that is in it:",
+    ),
+    "export of many": (
+        ["export", "many", "t.csv"],
+        "has no log. Name a sweep that is in it: many/one, many/two.",
+    ),
     "status of nothing": (["status", "none"], "none must be the folder of a sweep, and has no"),
     "watch of nothing": (["watch", "none"], "none must be the folder of a sweep, and has no"),
     "watch too often": (["watch", "none", "--every", "0"], "--every must be finite and above 0"),
@@ -302,6 +344,11 @@ def test_a_mistake_is_said_in_one_line_and_nothing_is_made(
     words: list[str], text: str, capsys: Output
 ) -> None:
     Path("bad.toml").write_text(TOY.replace("epochs = 2", "epochs = 0"))
+    task = TOY.replace("tests.toys:toy", "mnist1d")
+    Path("model.toml").write_text(task.replace('"linear"', '["mlp,width=8", "mpl"]'))
+    Path("task.toml").write_text(task.replace("mnist1d", "mnist"))
+    for name in ("one", "two"):
+        Store(f"many/{name}").ask_for({one.identity: one for one in read_study("half.toml")})
     before = sorted(Path().rglob("*"))
     assert main(words) == 2
     said = capsys.readouterr()
@@ -528,6 +575,7 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(monkeypatch: pytest.Mon
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said.splitlines() == [
+        "0 of 4 done · 0 running · time left unknown",
         "Stopping: what is being trained is saved. Once more stops at once.",
         "Stopped: the same command goes on with it.",
     ]
@@ -535,7 +583,7 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(monkeypatch: pytest.Mon
     assert saved == {one.identity for one in read_study("hasty.toml")}
     assert results("s") == []
     again = subprocess.run([COMMAND, *command], capture_output=True, text=True, check=True)
-    assert again.stderr.startswith("Taken up at update ")
+    assert again.stderr.splitlines()[1].startswith("Taken up at update ")
     assert main(["sweep", "hasty.toml", "--out", "whole", *HERE]) == 0
     assert results("s") == results("whole")
 

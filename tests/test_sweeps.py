@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given, settings
@@ -19,15 +19,17 @@ from hypothesis import strategies as st
 
 from tests import killing
 from tests.toys import config
-from weightdecay import records
+from weightdecay import files, records
 from weightdecay.records import Notice, Progress, Record, Run, RunConfig
 from weightdecay.sweeps import CellFailed, Standing, Store, SweepEvent, sweep
 from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Message
 from weightdecay.sweeps.here import Here
 from weightdecay.sweeps.lines import Cost
 from weightdecay.sweeps.local import Local
+from weightdecay.sweeps.names import MODELS
 from weightdecay.sweeps.planning import packs
 from weightdecay.sweeps.standing import of_folder
+from weightdecay.tasks import catalogue
 
 
 def cell(seed: int = 0, **changes: Any) -> RunConfig:
@@ -145,7 +147,9 @@ def test_merging_takes_over_what_is_missing_and_no_more(tmp_path: Path) -> None:
     swept(CELLS[:4], one)
     swept(CELLS[2:], other)
     assert Store(one).merge(Store(other)) == 2
+    logs = sorted(one.glob("log/*"))
     assert Store(one).merge(Store(other)) == 0
+    assert sorted(one.glob("log/*")) == logs  # what brings nothing leaves nothing
     assert done(one) == names(CELLS)
     assert len(lines_of(one, "result")) == len(CELLS)
     assert of_folder(one)[0].planned == len(CELLS)
@@ -403,6 +407,18 @@ def test_a_folder_that_cannot_be_written_is_an_error_before_anything_is_trained(
     assert not engine.jobs
 
 
+def test_a_folder_without_the_right_to_write_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> NoReturn:
+        raise PermissionError(errno.EACCES, "Permission denied", f".{path.name}.unfinished")
+
+    monkeypatch.setattr(files, "written", refused)  # root may write everywhere
+    said = rf"must be kept in a folder that you may write to, and {tmp_path} is none\. Name another"
+    with pytest.raises(PermissionError, match=said):
+        sweep(CELLS, folder=tmp_path, engine=Scripted())
+
+
 def test_a_folder_deleted_under_a_sweep_is_an_error(tmp_path: Path) -> None:
     def script(job: Job) -> list[Message]:
         (tmp_path / "log" / "000001.jsonl").unlink()
@@ -503,6 +519,41 @@ def test_time_left_counts_the_epochs_that_were_paid_for_and_those_under_way(
     events.close()  # type: ignore[attr-defined]
     assert isinstance(last, Standing)
     assert last.seconds_left == 50.0
+
+
+def test_time_left_is_never_less_than_what_a_pack_under_way_still_takes(tmp_path: Path) -> None:
+    """Of two that take ten seconds each, one is nearly through and the other has just begun."""
+    of_progress: dict[str, Any] = {"updates": 100, "epoch": 1, "epochs": 10, "loss": 1.0}
+    of_progress |= {"error": 1.0, "multiplier": 1.0, "speed": 10.0, "lanes": 1}
+    cells = [cell(seed, epochs=10) for seed in range(2)]
+
+    def script(job: Job) -> list[Message]:
+        return [Progress(update=90 if job.cells[0] == cells[0] else 10, **of_progress)]
+
+    events = sweep(cells, folder=tmp_path, engine=Scripted(script, workers=8, lanes=1))
+    told = (event for event in events if isinstance(event, Standing))
+    left = next(standing.seconds_left for standing in told if standing.seconds_left is not None)
+    events.close()  # type: ignore[attr-defined]
+    assert left == pytest.approx(9.0)
+
+
+def test_a_pack_that_waits_keeps_one_worker_busy(tmp_path: Path) -> None:
+    cells = [cell(seed, epochs=10) for seed in range(4)]
+    swept(cells[:2], tmp_path)  # half a second an epoch
+    first = next(sweep(cells, folder=tmp_path, engine=Scripted(workers=8, lanes=2)))
+    assert isinstance(first, Standing)
+    assert first.seconds_left == pytest.approx(5.0)  # two packs of a cell, not eight
+
+
+def test_the_names_known_to_a_planner_are_those_of_the_catalogue() -> None:
+    assert {name: tuple(entry.models) for name, entry in catalogue._ENTRIES.items()} == MODELS
+
+
+def test_a_wrong_name_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    with pytest.raises(ValueError, match="`model` must be one of convnet, mlp, which fashion-"):
+        sweep([cell(task="fashion-mnist", model="resnet")], folder=folder, engine=Scripted())
+    assert not folder.exists()
 
 
 def test_a_result_that_does_not_fit_its_name_is_said_and_trained_again(tmp_path: Path) -> None:

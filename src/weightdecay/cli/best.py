@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
+from weightdecay.look import shared_base
+from weightdecay.notation import number
 from weightdecay.records import DECAYS, Run, RunConfig
 from weightdecay.results import Landscape, landscapes
 from weightdecay.table import shown, table
@@ -39,12 +41,21 @@ def _numbers(landscape: Landscape) -> tuple[str, ...]:
     if not math.isnan(best.standard_error):
         error += f" ± {best.standard_error:.2%}"
     return (
-        shown(best.lr),
-        f"{_SHORT[landscape.way]} {shown(best.decay)}",
+        typed(best.lr),
+        f"{_SHORT[landscape.way]} {typed(best.decay)}",
         "–" if landscape.chosen_on == "test" else f"{best.score:.2%}",
         "diverged" if best.diverged else error,
         str(len(best.seeds)),
     )
+
+
+def typed(value: float) -> str:
+    """Return a number as a study has it: 2^-6, 0.05, and 0.001*2^-9 where digits would be many."""
+    digits, base = shown(value), shared_base([value])
+    if base is None or not 0 < value < 1 or (base != 1 and float(digits) == value):
+        return digits
+    power = f"{base:g}*2^{round(math.log2(value / base))}".removeprefix("1*")
+    return power if number(power) == value else digits
 
 
 def _edges(landscape: Landscape) -> list[str]:

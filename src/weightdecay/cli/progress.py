@@ -19,14 +19,15 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")
 class Bars:
     """Lines that are drawn over themselves, and are gone at the end; in a log, the first of them.
 
-    Each is a text, with a bar before it where it is known which share of the work is done.
+    Each is a text, with a bar before it where it is known which share of the work is done. The
+    first are drawn at once, in a log too: whoever reads it knows that something runs.
     """
 
     def __init__(self) -> None:
         self._redraws = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._drawn: list[str] = []
         self._width = 0
-        self._at = -REDRAWN_EVERY if self._redraws else time.monotonic()
+        self._at = -math.inf
 
     def draw_all(self, lines: Sequence[tuple[float | None, str]]) -> None:
         """Show lines, each a share and a text."""
@@ -70,7 +71,12 @@ class Bars:
 
 
 class Bar(Bars):
-    """One such line."""
+    """One such line. Work that is soon done leaves none in a log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        if not self._redraws:
+            self._at = time.monotonic()
 
     def draw(self, share: float | None, text: str) -> None:
         """Show which share of the work is done, where that is known, beside a text."""

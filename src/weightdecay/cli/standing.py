@@ -43,7 +43,10 @@ def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[
     counted, failures, damage = of_folder(folder)
     told = [line(counted), *damage]
     if counted.left and not counted.running:
-        told.append("Nothing is running: the command that began it goes on with it.")
+        told.append(
+            "Nothing is running: the command that began it goes on with it, and so does "
+            f"`weightdecay retry {folder}`."
+        )
     reasons: dict[str, list[Mapping[str, Any]]] = {}
     for config, failure in failures:
         reasons.setdefault(failure.reason, []).append(config)

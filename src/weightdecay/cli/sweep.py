@@ -25,7 +25,7 @@ def add(commands: Commands) -> None:
     add_engine(sweep)
     sweep.set_defaults(command=_sweep)
 
-    retry = _of_folder(commands, "retry", "train again what failed", _retry)
+    retry = _of_folder(commands, "retry", "train what failed again, and what is left", _retry)
     add_engine(retry)
     status = _of_folder(commands, "status", "say how a sweep stands", _status)
     status.add_argument("--failures", action="store_true", help="name every cell that failed")
@@ -78,10 +78,9 @@ def _retry(options: argparse.Namespace) -> int:
 
     store = Store(options.folder)
     plan = store.plan()
-    failures = store.refresh().failures
-    failed = [run for run in plan if run in failures]
-    if not failed:
-        print("No cell has failed.")
+    done = store.refresh().diverged
+    if all(run in done for run in plan):
+        print("Every cell is done: none has failed, and none is left.")
         return 0
     return follow([RunConfig.from_dict(values) for values in plan.values()], options, retry=True)
 
@@ -139,5 +138,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _check_sweep(folder: Path) -> None:
+    from weightdecay.sweeps.store import no_sweep
+
     if not (folder / "log").is_dir():
-        raise FileNotFoundError(f"{folder} must be the folder of a sweep, and has no log.")
+        raise no_sweep(folder, lacks="log")

@@ -19,6 +19,7 @@ from weightdecay.sweeps.claims import Claims
 from weightdecay.sweeps.engine import Died, Ended, Engine, Failed, Finished, Job, Message
 from weightdecay.sweeps.lines import Failure
 from weightdecay.sweeps.local import Local
+from weightdecay.sweeps.names import check_names
 from weightdecay.sweeps.planning import Pack, halves, packs
 from weightdecay.sweeps.standing import Standing, Tally, Underway
 from weightdecay.sweeps.store import Store, Writer
@@ -74,6 +75,7 @@ def sweep(
     cells = {config.identity: config for config in configs}
     if not cells:
         raise ValueError("`configs` must hold at least one configuration, got none.")
+    check_names(cells.values())
     store = Store(folder)
     store.ask_for(cells)
     return _sweep(store, cells, engine or Local(), retry=retry)
@@ -106,7 +108,8 @@ class _Going:
         epochs = self.pack[0].epochs
         share = self.progress.update / self.progress.updates
         cost = self.progress.updates / self.progress.speed / epochs
-        return Underway(self.pack[0], share * epochs * len(self.pack), cost)
+        behind = share * epochs * len(self.pack)
+        return Underway(self.pack[0], behind, cost, self.progress.seconds_left)
 
 
 class _Coordinator:
@@ -289,6 +292,7 @@ class _Coordinator:
             self._store.ledger,
             running=sum(len(going.pack) for going in packs),
             workers=self._engine.workers,
+            packs=len(packs) + len(self._left) + len(self._elsewhere),
             forgiven=self._forgiven,
             going=[said for going in packs if (said := going.underway()) is not None],
         )

@@ -47,6 +47,7 @@ class Underway:
     config: RunConfig
     epochs: float
     seconds_an_epoch: float
+    seconds_left: float
 
 
 class Tally:
@@ -69,13 +70,15 @@ class Tally:
         *,
         running: int,
         workers: int,
+        packs: int | None = None,
         going: Sequence[Underway] = (),
         forgiven: Collection[str] = (),
     ) -> Standing:
         """Count what is new in the ledger, which must be the same one every time.
 
         Packs that are going on say what of their epochs is behind them, and, before anything is
-        done, what an epoch costs. Failures that are tried again are forgiven.
+        done, what an epoch costs. Failures that are tried again are forgiven. No more workers are
+        busy than there are `packs`, those that wait among them; or cells, where that is not known.
         """
         for run in islice(ledger.diverged, self._results, None):
             if run in self._costs:
@@ -91,6 +94,8 @@ class Tally:
                 self._spent[kind] = before[0] + seconds, before[1] + epochs
         self._results, self._timings = len(ledger.diverged), len(ledger.costs)
         failed = [run for run in ledger.failures if run in self._costs and run not in forgiven]
+        left = len(self._costs) - self._done - len(failed)
+        busy = min(workers, left if packs is None else packs)
         return Standing(
             planned=len(self._costs),
             running=running,
@@ -98,13 +103,16 @@ class Tally:
             diverged=self._diverged,
             failed=len(failed),
             workers=workers,
-            seconds_left=self._seconds_left(failed, workers, going),
+            seconds_left=self._seconds_left(failed, max(1, busy), going),
         )
 
     def _seconds_left(
-        self, failed: Sequence[str], workers: int, going: Sequence[Underway]
+        self, failed: Sequence[str], busy: int, going: Sequence[Underway]
     ) -> float | None:
-        """Estimate what is left, by what alike cells have cost an epoch, or all of them."""
+        """Estimate what is left, by what alike cells have cost an epoch, or all of them.
+
+        It cannot be over before the last of the packs that are going on.
+        """
         left = self._left.copy()
         left.subtract(_summed(self._costs[run] for run in failed))
         left = +left
@@ -119,7 +127,7 @@ class Tally:
         mean = all_seconds / all_epochs
         total = sum(epochs * costs.get(kind, mean) for kind, epochs in left.items())
         total -= sum(pack.epochs * costs.get(_cost(pack.config)[0], mean) for pack in going)
-        return max(0.0, total / max(1, workers))
+        return max(0.0, total / busy, *(pack.seconds_left for pack in going))
 
 
 def standing(cells: Cells, ledger: Ledger, running: Sequence[str], workers: int) -> Standing:

@@ -79,17 +79,20 @@ class Store:
         lines = (
             json.dumps({"run": run, "config": config.as_dict()}) for run, config in cells.items()
         )
-        with files.written(self.folder / "plan.jsonl") as file:
-            file.writelines(line.encode() + b"\n" for line in lines)
+        try:
+            with files.written(self.folder / "plan.jsonl") as file:
+                file.writelines(line.encode() + b"\n" for line in lines)
+        except PermissionError as error:  # of a temporary file, which nobody has heard of
+            raise PermissionError(
+                f"A sweep must be kept in a folder that you may write to, and {self.folder} is "
+                "none. Name another, or have its rights changed."
+            ) from error
 
     def plan(self) -> dict[str, dict[str, Any]]:
         """Return the configurations of the cells asked for, as plain values."""
         path = self.folder / "plan.jsonl"
         if not path.is_file():
-            raise FileNotFoundError(
-                f"{self.folder} must be the folder of a sweep, and has no plan.jsonl. "
-                "`weightdecay sweep STUDY --out FOLDER` makes one."
-            )
+            raise no_sweep(self.folder, lacks=path.name)
         try:
             lines = [json.loads(line) for line in path.read_bytes().splitlines()]
             return {line["run"]: line["config"] for line in lines}
@@ -228,8 +231,9 @@ class Store:
         lines = [("result", as_result(run)) for run in runs]
         names = [run.config.identity for run in runs if run.config.identity in costs]
         timings = [Cost(run, *costs[run], 1, f"merged from {other.folder.name}") for run in names]
-        with self.writing(workers=0) as writer:
-            writer.write([*lines, *(("timing", asdict(cost)) for cost in timings)])
+        if lines:
+            with self.writing(workers=0) as writer:
+                writer.write([*lines, *(("timing", asdict(cost)) for cost in timings)])
         known = self.plan() if (self.folder / "plan.jsonl").is_file() else {}
         theirs = other.plan() if (other.folder / "plan.jsonl").is_file() else {}
         plain = {**known, **theirs}
@@ -275,6 +279,15 @@ class Writer:
                 f"{self._path} must stay while the sweep runs, and was deleted: what is recorded "
                 "from now on would be lost."
             )
+
+
+def no_sweep(folder: Path, *, lacks: str) -> FileNotFoundError:
+    """Return the error of a folder that is no sweep's; it names those in it that are."""
+    inside = sorted(str(path.parent) for path in folder.glob("*/plan.jsonl"))
+    cure = "`weightdecay sweep STUDY --out FOLDER` makes one."
+    if inside:
+        cure = f"Name a sweep that is in it: {', '.join(inside)}."
+    return FileNotFoundError(f"{folder} must be the folder of a sweep, and has no {lacks}. {cure}")
 
 
 def _is_locked(path: Path) -> bool:
