@@ -1,8 +1,9 @@
 """The benchmarks' tables and plots, from their committed rows.
 
-    python benchmarks/report.py            # rewrites the tables in README.md, and the plots
+    python benchmarks/report.py            # rewrites the tables of both READMEs, and the plots
 
-The plot needs matplotlib: pip install -e '.[figures]'
+A table stands between its marks, <!-- name --> and <!-- /name -->. The plots need matplotlib:
+pip install -e '.[figures]'
 """
 
 import json
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-README = HERE / "README.md"
+README, FRONT = HERE / "README.md", HERE.parent / "README.md"
 CONTENDERS = (
     "weightdecay",
     "torch fused",
@@ -27,6 +28,20 @@ def rows(name: str) -> list[dict[str, Any]]:
     """Return the measurements of a file, without its first line."""
     lines = (HERE / "results" / name).read_text(encoding="utf-8").splitlines()
     return [row for line in lines if {"contender", "way"} & (row := json.loads(line)).keys()]
+
+
+def step_table(found: list[dict[str, Any]]) -> str:
+    """Return AdamW against torch's fused one as a Markdown table: with the host, and without."""
+    pair = ("weightdecay", "torch fused")
+    head = ["parameters in tensors", "floor", *pair, "", f"in a CUDA graph: {pair[0]}", pair[1]]
+    lines = [head, ["---"] * len(head)]
+    for size in dict.fromkeys(row["set"] for row in found):
+        chosen = [row for row in found if (row["set"], row["algorithm"]) == (size, "adamw")]
+        of = {row["contender"]: row for row in chosen}
+        walls = [f"{of[name]['wall_ms']:.3g}" for name in pair]
+        graphs = [f"{of[name]['graph_ms']:.3g}" for name in pair]
+        lines.append([size, f"{of[pair[0]]['floor_ms']:.3g}", *walls, "", *graphs])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def table(found: list[dict[str, Any]]) -> str:
@@ -63,11 +78,36 @@ def lanes_table(found: list[dict[str, Any]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def sweeps_table(found: list[dict[str, Any]]) -> str:
-    """Return configurations an hour as a Markdown table: a row a way, compared a core."""
+def front_lanes_table(found: list[dict[str, Any]]) -> str:
+    """Return the speeds of a loop, of one lane and of the fastest number of lanes, rounded."""
+    head = ["", "plain loop, `torch.optim.AdamW`", "1 lane", "more lanes"]
+    lines = [head, ["---"] * len(head)]
+    for model, title in _MODELS.items():
+        of = [row for row in found if row["model"] == model]
+        most = max(of, key=lambda row: row["speed"])
+        [loop, one] = [row for row in of if row["lanes"] == 1]
+        speeds = [_rounded(row["speed"]) for row in (loop, one, most)]
+        lines.append([title, *speeds[:2], f"{speeds[2]} as {most['lanes']}"])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+_MODELS = {
+    "convnet": "conv net, CIFAR-10's shape",
+    "shakeshake26,width=64": "Shake-Shake 26 2x64d",
+    "mlp": "MNIST-1D network, CPU",
+}
+
+
+def _rounded(value: float) -> str:
+    """Return a number to three digits."""
+    return f"{float(f'{value:.3g}'):,.0f}"
+
+
+def sweeps_table(found: list[dict[str, Any]], unit: str) -> str:
+    """Return configurations an hour as a Markdown table: a row a way, compared a core or GPU."""
     a_core = {row["way"]: row["an_hour"] / row["cores"] for row in found}
     rivals = [name for name in ("plain loop", "Ray Tune") if name in a_core]
-    head = ["", "cells", "seconds", "cores", "an hour", "an hour and core"]
+    head = ["", "cells", "seconds", f"{unit}s", "an hour", f"an hour and {unit}"]
     head += [f"× {name}" for name in rivals]
     lines = [head, ["---"] * len(head)]
     for row in found:
@@ -76,6 +116,20 @@ def sweeps_table(found: list[dict[str, Any]]) -> str:
         line += [f"{row['an_hour']:,.0f}", f"{speed:,.0f}"]
         lines.append([*line, *(f"{speed / a_core[name]:.1f}" for name in rivals)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def kills(log: str) -> str:
+    """Return what a log of kills comes to."""
+    sweeps = re.findall(r"(\d+) kills \(.*\) in .*: (.*)", log)
+    total = sum(int(count) for count, _ in sweeps)
+    same = sum(result == "the same results" for _, result in sweeps)
+    every = "every one" if same == len(sweeps) else f"{same}"
+    told = (
+        f"After {total:,} kills {every} of {len(sweeps)} sweeps ended with the results of a sweep "
+        "that nobody disturbed, byte for byte."
+    )
+    spent = " A thousand was the aim; the machine's time was spent before."
+    return told + spent * (total < 1000)
 
 
 def _cell(row: dict[str, Any] | None) -> str:
@@ -129,17 +183,46 @@ def curve(path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def filled(text: str, name: str, made: str) -> str:
+    """Return a page with something new between the marks of a name."""
+    begin, end = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
+    before, begun, rest = text.partition(begin)
+    _, ended, after = rest.partition(end)
+    if not begun or not ended:
+        raise ValueError(
+            f"A page must have the marks <!-- {name} --> and <!-- /{name} -->, and has not: put "
+            "them on lines of their own, around where it is to stand."
+        )
+    return f"{before}{begin}{made}{end}{after}"
+
+
+def tables() -> dict[Path, dict[str, str]]:
+    """Return what stands between the marks of each page, by their names."""
+    own = {"kills": kills((HERE / "results" / "kills.txt").read_text(encoding="utf-8"))}
+    for device, unit in (("h200", "GPU"), ("cpu", "core")):
+        own[device] = table(rows(f"step-{device}.jsonl"))
+        own[f"lanes-{device}"] = lanes_table(rows(f"lanes-{device}.jsonl"))
+        own[f"sweeps-{device}"] = sweeps_table(rows(f"sweeps-{device}.jsonl"), unit)
+    lanes = rows("lanes-h200.jsonl") + rows("lanes-cpu.jsonl")
+    front = {"step": step_table(rows("step-h200.jsonl")), "lanes": front_lanes_table(lanes)}
+    return {README: own, FRONT: front}
+
+
+def texts() -> dict[Path, str]:
+    """Return what each page must say."""
+    pages = {}
+    for path, parts in tables().items():
+        text = path.read_text(encoding="utf-8")
+        for name, made in parts.items():
+            text = filled(text, name, made)
+        pages[path] = text
+    return pages
+
+
 def main() -> None:
-    """Write the tables between their marks, and the plot."""
-    text = README.read_text(encoding="utf-8")
-    tables = {device: table(rows(f"step-{device}.jsonl")) for device in ("h200", "cpu")}
-    for device in ("h200", "cpu"):
-        tables[f"lanes-{device}"] = lanes_table(rows(f"lanes-{device}.jsonl"))
-    tables["sweeps-cpu"] = sweeps_table(rows("sweeps-cpu.jsonl"))
-    for name, made in tables.items():
-        mark = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
-        text = re.sub(mark, lambda m, made=made: m[1] + made + m[2], text, flags=re.DOTALL)
-    README.write_text(text, encoding="utf-8")
+    """Write the pages, and draw the plots."""
+    for path, text in texts().items():
+        path.write_text(text, encoding="utf-8")
     plot(rows("step-h200.jsonl"), HERE / "step.png")
     curve(HERE / "cifar10.png")
 

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 import weightdecay
+from benchmarks import report
 from weightdecay.cli import main
 from weightdecay.sweeps import read_study
 
-TEXT = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", TEXT, flags=re.DOTALL)
 PYTHON = [block for language, block in BLOCKS if language == "python"]
 CONSOLE = [block for language, block in BLOCKS if language == "console"]
@@ -33,20 +34,63 @@ def test_a_command_prints_what_stands_under_it(
     assert capsys.readouterr().out == shown
 
 
-def test_the_python_lines_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In order, in one namespace, with a model as large as the one that `explain` shows."""
-    names: dict[str, Any] = {"torch": torch, "explain": weightdecay.explain}
-    names["model"] = torch.nn.Linear(11_653_977, 1)
-    monkeypatch.setattr(torch, "save", lambda *_: None)
-    printed: list[str] = []
-    names["print"] = lambda value: printed.append(str(value))
-    for block in PYTHON:
-        code, _, shown = block.removeprefix(">>> ").partition("\n")
-        if block.startswith(">>> "):
-            exec(code, names)
-            assert printed.pop() == shown.rstrip("\n")
-        else:
-            exec(block, names)
+@pytest.mark.parametrize("block", PYTHON)
+def test_the_python_lines_run_after_the_first_of_them(
+    block: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(PYTHON[0], names)
+    *typed, shown = re.split(r"^>>> (.*)\n", block, flags=re.MULTILINE)
+    exec("\n".join(typed) or block, names)
+    assert not typed or capsys.readouterr().out == shown
+
+
+@pytest.mark.parametrize("page", report.texts(), ids=lambda page: page.parent.name)
+def test_tables_of_measurements_are_those_of_the_committed_rows(page: Path) -> None:
+    told = report.texts()[page]
+    assert page.read_text("utf-8") == told, "`python benchmarks/report.py` brings it up to date"
+
+
+def test_every_mark_of_a_table_is_filled() -> None:
+    """A pair of marks that the report does not know would keep what was typed there."""
+    for page, parts in report.tables().items():
+        marks = re.findall(r"<!-- /(.+) -->", page.read_text("utf-8"))
+        assert sorted(mark for mark in marks if mark != "reproduction") == sorted(parts)
+
+
+def test_a_page_without_a_mark_is_refused() -> None:
+    assert report.filled("a\n<!-- b -->\nc\n<!-- /b -->\nd", "b", "e").split() == [
+        *("a", "<!--", "b", "-->", "e", "<!--", "/b", "-->", "d"),
+    ]
+    for text in ("", "<!-- b -->\n", "\n<!-- /b -->"):
+        with pytest.raises(ValueError, match=r"must have the marks <!-- b --> and <!-- /b -->"):
+            report.filled(text, "b", "e")
+
+
+LOG = """\
+# a comment about 7 kills
+ 1    25 kills (worker 2, coordinator 12, both 11) in  117 s: the same results
+ 0   {} kills (worker 9, coordinator 10, both 6) in  133 s: {}
+{} kills in 2 sweeps of 36 cells.
+"""
+
+
+@pytest.mark.parametrize(
+    ("kills", "result", "begins", "ends"),
+    [
+        (25, "the same results", "After 50 kills every one of 2 sweeps ended", "spent before."),
+        (975, "the same results", "After 1,000 kills every one of 2 sweeps ended", "for byte."),
+        (25, "OTHER RESULTS", "After 50 kills 1 of 2 sweeps ended", "spent before."),
+    ],
+)
+def test_a_log_of_kills_is_counted(kills: int, result: str, begins: str, ends: str) -> None:
+    said = report.kills(LOG.format(kills, result, kills + 25))
+    assert said.startswith(begins)
+    assert said.endswith(ends)
 
 
 def test_the_task_of_the_docs_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
