@@ -5,20 +5,23 @@ import json
 import math
 import random
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from tests.landscapes import ended, record
+from tests.landscapes import ended
 from weightdecay.records import Run, RunConfig
 from weightdecay.studies import STUDIES, book, scale
-from weightdecay.studies.findings import Findings, command, draw, find, tell, thinned
+from weightdecay.studies.findings import Findings, command, draw, find, tell
+from weightdecay.studies.rulings import BETWEEN, MARGIN
+from weightdecay.studies.scales import values
 from weightdecay.sweeps.export import export
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE, README = ROOT / "results", ROOT / "docs" / "reproduction.md", ROOT / "README.md"
-AT = scale("mnist1d", "small")
+AT, TEXT = scale("mnist1d", "small"), scale("text", "small")
 
 
 def run_of(cell: RunConfig) -> Run:
@@ -84,8 +87,9 @@ def test_a_study_is_judged_by_its_own_runs(figure_2: list[Run]) -> None:
         for run in figure_2
     ]
     assert judged(figure_2 + strangers) == judged(figure_2)
-    assert judged(figure_2).runs == len(figure_2)
-    assert judged(strangers).rulings == ()
+    assert judged(figure_2).runs == {run.config.identity for run in figure_2}
+    assert not judged(strangers).runs
+    assert {ruling.outcome for ruling in judged(strangers).rulings} == {"not decided"}
 
 
 def test_the_order_of_runs_does_not_matter(figure_2: list[Run]) -> None:
@@ -112,11 +116,172 @@ def test_every_claim_is_listed_whatever_is_missing(name: str) -> None:
     assert {ruling.outcome for ruling in found.rulings} == {"not decided"}
 
 
+@pytest.fixture(scope="module")
+def curves() -> list[Findings]:
+    """What curves come to on both tasks: figures, and what the supplement repeats of them."""
+    repeated = ("figure-3", "figure-4", "supplement-4", "supplement-5", "supplement-6")
+    runs = [
+        run_of(cell)
+        for at in (AT, TEXT)
+        for name in ("figure-3", "figure-4")
+        for cell in STUDIES[name].cells(at)
+    ]
+    return [find(STUDIES[name], at, runs)[0] for at in (AT, TEXT) for name in repeated]
+
+
+def called(found: Sequence[Findings], name: str, task: str) -> Findings:
+    [one] = [one for one in found if (one.study.name, one.scale.task) == (name, task)]
+    return one
+
+
+@pytest.mark.parametrize(
+    ("repeated", "first"),
+    [
+        (("supplement-4", "mnist1d"), ("figure-3", "text")),
+        (("supplement-5", "mnist1d"), ("figure-4", "mnist1d")),
+        (("supplement-6", "text"), ("figure-4", "mnist1d")),
+        (("figure-3", "text"), ("figure-3", "text")),
+    ],
+)
+def test_of_figures_with_the_same_runs_the_first_is_the_original(
+    repeated: tuple[str, str], first: tuple[str, str], curves: list[Findings]
+) -> None:
+    assert book.original(called(curves, *repeated), curves) is called(curves, *first)
+
+
+def test_the_same_words_about_other_runs_are_no_repetition() -> None:
+    """One run decides nothing on either task, and says so in the same words."""
+    study = STUDIES["figure-3"]
+    ones = [find(study, at, [run_of(study.cells(at)[0])])[0] for at in (AT, TEXT)]
+    assert ones[0].rulings == ones[1].rulings
+    assert [book.original(one, ones) for one in ones] == ones
+
+
+def sections(page: str) -> dict[str, str]:
+    """Return what stands under each heading."""
+    return dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
+
+
+def test_a_repeated_figure_keeps_its_picture_and_refers_to_the_table(
+    curves: list[Findings],
+) -> None:
+    page = book.chapters(curves, "../results")
+    parts = sections(page)
+    with_table = [heading for heading, part in parts.items() if "\n| claim |" in part]
+    assert with_table == [
+        f"{figure}, {task}" for task in ("mnist1d", "text") for figure in ("Figure 3", "Figure 4")
+    ]
+    for ruling in called(curves, "supplement-4", "mnist1d").rulings:
+        row = f"| {ruling.claim} | **{ruling.outcome}** | {ruling.because} | {ruling.rule} |"
+        assert row in parts["Figure 3, text"]
+    told = parts["Supplement 4, mnist1d"]
+    assert "](../results/mnist1d-small/supplement-4/figure.png)" in told
+    assert f"    {command(STUDIES['supplement-4'], AT)}\n" in told
+    assert "are those of [Figure 3, text](#figure-3-text).\n" in told
+    assert "\n| " not in told
+
+
+def test_at_a_glance_each_claim_stands_once_with_its_outcome_on_each_task(
+    curves: list[Findings],
+) -> None:
+    first, *others = sections(book.chapters(curves, "")).items()
+    assert first[0] == "At a glance"
+    assert len(others) == len(curves)
+    rows = [line[2:-2].split(" | ") for line in first[1].splitlines() if line.startswith("| ")]
+    head, _, *cells = rows
+    assert head == ["figure", "claim", "mnist1d", "text"]
+    wanted = []
+    for name in ("figure-3", "figure-4"):
+        pair = [called(curves, name, task) for task in ("mnist1d", "text")]
+        for one, other in zip(*(found.rulings for found in pair), strict=True):
+            told = [
+                f"[{ruling.outcome}](#{name}-{task})"
+                for ruling, task in ((one, "mnist1d"), (other, "text"))
+            ]
+            wanted.append([name.replace("f", "F").replace("-", " "), one.claim, *told])
+    assert [[cell.strip("*") for cell in row] for row in cells] == wanted
+
+
+def test_what_was_not_judged_on_a_task_is_a_dash(curves: list[Findings]) -> None:
+    less = [one for one in curves if one is not called(curves, "figure-4", "text")]
+    less = [one for one in less if one is not called(curves, "supplement-5", "text")]
+    less = [one for one in less if one is not called(curves, "supplement-6", "mnist1d")]
+    rows = [line for line in book.at_a_glance(less).splitlines() if line.startswith("| Figure 4")]
+    assert rows
+    assert all(row.endswith(" | – |") for row in rows)
+
+
+def test_a_claim_whose_words_differ_by_task_has_those_of_each() -> None:
+    study = STUDIES["supplement-2"]
+    ones = [find(study, at, [run_of(study.cells(at)[0])])[0] for at in (AT, TEXT)]
+    times = " or ".join(f"{at.longest / at.epochs:g}" for at in (AT, TEXT))
+    assert f"| Standard Adam, {times} times as long, at best " in book.at_a_glance(ones)
+
+
+def test_links_within_the_page_lead_to_a_heading(curves: list[Findings]) -> None:
+    page = book.chapters(curves, "")
+    anchors = {
+        heading.lower().replace(",", "").replace(" ", "-")
+        for heading in re.findall(r"^## (.*)$", page, flags=re.MULTILINE)
+    }
+    links = re.findall(r"\]\(#([^)]+)\)", page)
+    assert links
+    assert set(links) <= anchors
+
+
+def test_the_readme_states_the_thresholds_that_the_rules_have(figure_2: list[Run]) -> None:
+    found = judged(figure_2)
+    said = " ".join(book.summary([found], "results").split())
+    rules = " ".join(ruling.rule for ruling in found.rulings)
+    assert f"within ±{BETWEEN:g}" in rules
+    assert f"upright if all of the interval lies within ±{BETWEEN:g}" in said
+    assert f"within {100 * MARGIN:g} percentage point" in said
+
+
+@pytest.mark.parametrize("name", sorted(STUDIES.keys() - {"supplement-1"}))
+def test_of_a_study_those_panels_are_drawn_that_there_are(name: str, tmp_path: Path) -> None:
+    cells = STUDIES[name].cells(TEXT)
+    runs = [run_of(cell) for cell in cells if cell.algorithm == cells[0].algorithm]
+    found, seen = find(STUDIES[name], TEXT, runs)
+    assert draw(found, seen, tmp_path, formats=("svg",)) == [tmp_path / "figure.svg"]
+    assert draw(*find(STUDIES[name], TEXT, []), tmp_path / "none") == []
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_report_without_a_picture_says_why(tmp_path: Path) -> None:
+    """The picture is of standard Adam, and only AdamW, which it is compared with, was trained."""
+    study = STUDIES["supplement-2"]
+    cells = study.cells(TEXT)
+    runs = [run_of(cell) for cell in cells if cell.algorithm == "adamw"]
+    found, seen = find(study, TEXT, runs)
+    assert not draw(found, seen, tmp_path)
+    page = tell(found, tmp_path, drawn=False).read_text("utf-8")
+    assert f"of its {len(cells)} runs {len(runs)} came to their end" in page
+    assert "<svg" not in page
+    assert html.escape(found.rulings[0].claim) in page
+
+
+def test_a_report_of_one_seed_says_what_that_cannot_decide(
+    figure_2: list[Run], tmp_path: Path
+) -> None:
+    at = replace(AT, name="paper", seeds=[0])
+    found, seen = find(STUDIES["figure-2"], at, figure_2)
+    assert "; seed 0 alone; " in found.small_print
+    draw(found, seen, tmp_path, formats=("svg",))
+    page = tell(found, tmp_path).read_text("utf-8")
+    assert "<code>--scale paper</code> has one seed" in page
+    more = len(values(scale("mnist1d", "medium").seeds))
+    assert f"<code>--scale medium</code> has {more} seeds" in page
+    draw(*find(STUDIES["figure-2"], AT, figure_2), tmp_path, formats=("svg",))
+    assert "one seed" not in tell(judged(figure_2), tmp_path).read_text("utf-8")
+
+
 def test_the_small_print_says_how_much_there_was(figure_2: list[Run]) -> None:
+    last = values(AT.seeds)[-1]
     assert judged(figure_2).small_print == (
         f"{len(figure_2)} runs of mlp on mnist1d (2000 examples); 48 epochs (1 of those that are "
-        "compared in pairs); seeds 0 to 2; settings chosen by validation error, test error of the "
-        "last epoch shown. "
+        f"compared in pairs); seeds 0 to {last:g}; settings chosen by validation error, test error "
+        "of the last epoch shown. "
         "weightdecay reproduce figure-2 --task mnist1d --scale small"
     )
 
@@ -144,8 +309,8 @@ def test_a_study_that_lacks_a_run_is_left_out(figure_2: list[Run], tmp_path: Pat
         book.texts(tmp_path, README.read_text("utf-8"))
 
 
-def test_only_what_stands_between_the_marks_is_replaced(committed: tuple[str, str]) -> None:
-    text = committed[1]
+def test_only_what_stands_between_the_marks_is_replaced() -> None:
+    text = README.read_text("utf-8")
     again = book.inserted(text, "Nothing.\n")
     [begin, end] = re.findall(r"<!-- /?reproduction.*-->", text)
     assert again == f"{text.split(begin)[0]}{begin}\n\nNothing.\n\n{end}{text.split(end)[1]}"
@@ -159,11 +324,3 @@ def test_a_readme_without_marks_is_refused(text: str) -> None:
 
 def test_a_bar_in_a_cell_does_not_end_it() -> None:
     assert book._markdown([["a|b", "c"], ["d", "e"]]) == "| a\\|b | c |\n| --- | --- |\n| d | e |\n"
-
-
-def test_curves_keep_their_epochs_and_the_rest_the_last() -> None:
-    for name, kept in (("figure-4", 3), ("figure-1", 1)):
-        cell = STUDIES[name].cells(AT)[0]
-        run = Run(cell, tuple(record(cell, epoch=epoch) for epoch in (1, 2, 3)))
-        [left] = thinned([run], AT, STUDIES.values())
-        assert left.records == run.records[-kept:]

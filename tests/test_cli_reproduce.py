@@ -1,6 +1,8 @@
 """`weightdecay reproduce`, as a person types it: on a task of milliseconds."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +14,7 @@ import pytest
 from tests.toys import config
 from weightdecay.cli import main, sweeping
 from weightdecay.records import Event, Progress, RunConfig, Timing
-from weightdecay.studies import STUDIES, Scale, estimate, findings, scales
+from weightdecay.studies import STUDIES, Scale, estimate, findings, scale, scales, study
 from weightdecay.studies.scales import FAMILIES
 from weightdecay.sweeps import Store
 
@@ -34,7 +36,14 @@ TINY = Scale(
     normalized=[0, "2^-4..2^-3"],
     third=(0.001, [0, "2^-9..2^-8"], "2^-4..2^-2"),
     standard=("2^-8..2^-7", "2^-9..2^-8"),
-    picked={"adam": (2**-8, 2**-9), "adamw": (2**-8, 2**-4), "sgdw": (2**-6, 2**-4)},
+    curve_seeds=[0, 1],
+    fourth={
+        "adam": ([2**-8], [2**-9]),
+        "adamw": ([2**-8], [2**-4]),
+        "sgdw": ([2**-6], [2**-4]),
+        "adamwr": ([2**-8], [2**-4]),
+        "sgdwr": ([2**-6], [2**-4]),
+    },
 )
 HERE = ["--task", TASK, "--on", "here", "--device", "cpu"]
 OUT = Path("reproduction") / TINY.folder
@@ -89,7 +98,7 @@ def test_the_estimate_comes_before_training(
     monkeypatch.setattr(estimate, "seconds", seconds)
     assert reproduce("figure-4") == 0
     said = capsys.readouterr().out
-    assert said.startswith("40 of 40 runs to train.\nEstimated time: 40:40\n40 planned")
+    assert said.startswith("10 of 10 runs to train.\nEstimated time: 10:10\n10 planned")
     assert found == [0]
 
 
@@ -142,17 +151,98 @@ def test_interrupted_and_repeated_it_goes_on(
     assert (OUT / "figure-2" / "report.html").exists()
 
 
-def test_runs_that_fail_leave_nothing_to_draw_and_a_status(
+def outcomes(figure: str) -> list[str]:
+    rows = json.loads((OUT / figure / "rulings.json").read_text("utf-8"))
+    return [row["outcome"] for row in rows]
+
+
+def test_runs_that_fail_leave_rulings_and_a_status_and_the_next_figure_is_drawn(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     broken = replace(TINY, common={**TINY.common, "model": "nosuch"})
     monkeypatch.setitem(scales._SCALES, (TASK, "small"), broken)
     monkeypatch.setattr(estimate, "seconds", lambda *_, **__: None)
-    assert reproduce("figure-4") == 1
+    assert reproduce("figure-4", "supplement-1") == 1
     told = capsys.readouterr()
     assert "Estimated time: not known before the first are done" in told.out
-    assert "nothing to draw" in told.out
+    assert "There is nothing to draw: of its 10 runs none came to its end.\n" in told.out
+    assert f"`weightdecay status {OUT} --failures` says what failed" in told.out
+    assert "NOT DECIDED  AdamWR reaches AdamW's result much earlier" in told.out
+    assert set(outcomes("figure-4")) == {"not decided"}
+    assert (OUT / "figure-4" / "report.html").exists()
+    assert not (OUT / "figure-4" / "figure.png").exists()
+    assert (OUT / "supplement-1" / "figure.png").exists()
     assert "nosuch" in told.err
+
+
+def test_a_figure_all_of_whose_own_runs_failed_is_judged_by_the_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setitem(scales._SCALES, (TASK, "small"), replace(TINY, long_model="nosuch"))
+    monkeypatch.setattr(estimate, "seconds", lambda *_, **__: None)
+    assert reproduce("supplement-2") == 1
+    cells = STUDIES["supplement-2"].cells(TINY)
+    ended = sum(cell.algorithm == "adamw" for cell in cells)
+    assert f"of its {len(cells)} runs {ended} came to their end" in capsys.readouterr().out
+    assert outcomes("supplement-2") == ["not decided"]
+
+
+def test_a_figure_is_drawn_of_those_panels_that_there_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setitem(study.PAIRS, "adagrad", ("torch.optim:Nosuch", "torch.optim:Nosuch"))
+    monkeypatch.setattr(estimate, "seconds", lambda *_, **__: None)
+    assert reproduce("conjecture") == 1
+    said = capsys.readouterr().out
+    assert "nothing to draw" not in said
+    assert f"The picture is {OUT / 'conjecture' / 'figure.png'}" in said
+    assert len(outcomes("conjecture")) == 2
+
+
+def test_with_one_seed_it_is_said_first_that_little_can_be_decided(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setattr(estimate, "seconds", lambda *_, **__: 1.0)
+    monkeypatch.setattr(findings, "draw", partial(findings.draw, formats=("svg",)))
+    assert reproduce("figure-4") == 0
+    assert "one seed" not in capsys.readouterr().out
+    monkeypatch.setitem(scales._SCALES, (TASK, "small"), replace(TINY, seeds=[0], curve_seeds=[0]))
+    assert reproduce("supplement-1") == 0
+    assert "one seed" not in capsys.readouterr().out
+    note = (
+        "`--scale small` has one seed, and one seed has no interval: every claim that is judged by "
+        "one stays not decided;"
+    )
+    assert reproduce("figure-4", "supplement-5") == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"{note} no scale of {TASK} has more.\n")
+    assert said.count("one seed has") == 1
+    monkeypatch.setitem(scales._SCALES, (TASK, "medium"), replace(TINY, name="medium"))
+    assert reproduce("figure-4") == 0
+    assert capsys.readouterr().out.startswith(f"{note} `--scale medium` has 2 seeds.\n")
+
+
+def test_the_help_says_what_each_figure_is_and_how_many_runs_it_has(capsys: Output) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["reproduce", "--help"])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    for name, one in STUDIES.items():
+        runs = [str(len(one.cells(scale(task, "small")))) for task in ("mnist1d", "text")]
+        [line] = [line for line in said.splitlines() if line.startswith(f"{name} ")]
+        assert line.split(maxsplit=3) == [name, *runs, one.title]
+    for default in ("mnist1d", "small", "reproduction", "local"):
+        assert f"(default {default})" in said
+
+
+def test_the_help_comes_without_torch_and_matplotlib() -> None:
+    code = (
+        "import sys\nfrom weightdecay.cli import main\n"
+        "try:\n    main(['reproduce', '-h'])\n"
+        "finally:\n    print(sorted({'torch', 'matplotlib'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.endswith("\n[]\n")
 
 
 @pytest.mark.parametrize(
@@ -191,6 +281,7 @@ def timing(config: RunConfig, lanes: int) -> Timing:
     return Timing(
         run=config.identity,
         epoch=1,
+        epochs=1,
         training=1.5 * lanes,
         evaluation=0.5 * lanes,
         lanes=lanes,

@@ -11,27 +11,29 @@ import pytest
 
 from tests.landscapes import QUADRATIC, landscape_of, measured, record
 from weightdecay.records import Run, RunConfig
-from weightdecay.results import Estimate, Landscape, landscapes
+from weightdecay.results import Landscape, landscapes
 from weightdecay.results.budget import optimum
-from weightdecay.results.estimate import UNKNOWN
 from weightdecay.studies import STUDIES, Evidence, scale
+from weightdecay.studies.curve_figures import rule_restarts
 from weightdecay.studies.differences import (
-    apart,
     first_half,
     normalized_apart,
     paired,
-    reached,
     same_steps,
 )
 from weightdecay.studies.rulings import HELD, NOT_DECIDED, NOT_HELD, Ruling
+from weightdecay.studies.scales import values
 
 AT = scale("mnist1d", "small")
 
 
-def run_of(config: RunConfig, errors: Sequence[float], ends: Sequence[int] = ()) -> Run:
-    """Return a run with these test errors, an epoch each."""
+def run_of(
+    config: RunConfig, errors: Sequence[float], ends: Sequence[int] = (), *, chosen: bool = True
+) -> Run:
+    """Return a run with these test errors, an epoch each, and whether to choose it."""
+    own = {"validation_error": 0.1 if chosen else 0.9}
     records = [
-        record(config, epoch=epoch, test_error=error, cycle_ended=epoch in ends)
+        record(config, epoch=epoch, test_error=error, cycle_ended=epoch in ends, **own)
         for epoch, error in enumerate(errors, start=1)
     ]
     return Run(config, tuple(records))
@@ -47,12 +49,6 @@ def test_a_paired_difference_has_student_s_interval() -> None:
 @pytest.mark.parametrize("differences", [[], [0.1]])
 def test_fewer_than_two_seeds_say_nothing(differences: list[float]) -> None:
     assert math.isnan(paired(differences).low)
-
-
-def test_what_was_measured_apart_differs_within_both_intervals() -> None:
-    found = apart(Estimate(3, 0, 6), Estimate(1, -3, 5))
-    assert found == Estimate(2, -3, 7)
-    assert math.isnan(apart(found, UNKNOWN).low)
 
 
 def twins(sgd: float | None, adam: float | None) -> Ruling:
@@ -96,68 +92,109 @@ def test_runs_that_are_no_twins_are_not_compared() -> None:
 
 
 def halves(adam: Sequence[float], adamw: Sequence[float], *, seeds: int = 3) -> Ruling:
-    """Rule on the curves of the best settings, of eight epochs; another setting has other ones."""
+    """Rule on the curves of the best settings, of twelve epochs; another has other ones."""
     base: dict[str, Any] = {"task": "mnist1d", "model": "mlp", "lr": 0.001}
-    base |= {"batch": 64, "epochs": 8}
+    base |= {"batch": 64, "epochs": 12}
     runs = []
     for algorithm, way, errors in (("adam", "l2", adam), ("adamw", "weight_decay", adamw)):
-        for decay, chosen, worse in ((0.01, 0.1, 0.0), (0.1, 0.9, 0.3)):
+        for decay, best, worse in ((0.01, True, 0.0), (0.1, False, 0.3)):
             for seed in range(seeds):
                 config = RunConfig(**base | {"algorithm": algorithm, "seed": seed, way: decay})
-                own = [
-                    record(config, epoch=epoch, test_error=error + worse, validation_error=chosen)
-                    for epoch, error in enumerate(errors, start=1)
-                ]
-                runs.append(Run(config, tuple(own)))
-    return first_half("They coincide", Evidence(AT, runs), *landscapes(runs))
+                runs.append(run_of(config, [error + worse for error in errors], chosen=best))
+    return first_half("They coincide", Evidence(replace(AT, long=12), runs), *landscapes(runs))
 
 
 def test_only_the_first_half_says_whether_curves_coincide() -> None:
-    first, second = [0.5, 0.45, 0.4, 0.35], [0.3, 0.3, 0.2, 0.2]
+    first, second = [0.5, 0.5, 0.45, 0.45, 0.4, 0.4], [0.3, 0.3, 0.3, 0.2, 0.2, 0.2]
     better = [error - 0.05 for error in first], [error - 0.05 for error in second]
     assert halves(first + second, first + better[1]).outcome == HELD
     assert halves(first + second, better[0] + second).outcome == NOT_HELD
     assert halves(first + second, first + second, seeds=1).outcome == NOT_DECIDED
 
 
-def test_half_of_training_is_not_half_of_what_a_run_that_diverged_has_left() -> None:
-    assert halves([0.5] * 8, [0.5, 0.5, 0.9, 0.9]).outcome == NOT_HELD
+def test_a_gap_in_a_part_is_not_made_up_for_by_another() -> None:
+    apart = [0.45, 0.45, 0.5, 0.5, 0.55, 0.55]
+    ruling = halves([0.5] * 12, apart + [0.5] * 6)
+    assert ruling.outcome == NOT_HELD
+    assert "epochs 3 to 4: AdamW's mean test error minus Adam's: 0.0 points" in ruling.because
+
+
+def test_a_run_that_diverged_in_the_first_half_holds_its_last_error() -> None:
+    assert halves([0.5] * 12, [0.5, 0.9]).outcome == NOT_HELD
+
+
+def test_curves_are_compared_by_seeds_that_did_not_choose_them() -> None:
+    """Each seed finds another setting the best, and is not judged by that one."""
+    base: dict[str, Any] = {"task": "mnist1d", "model": "mlp", "lr": 0.001, "batch": 64}
+    runs = []
+    for algorithm, way in (("adam", "l2"), ("adamw", "weight_decay")):
+        for number, decay in enumerate((0.001, 0.01, 0.1)):
+            for seed in range(3):
+                stated = {"algorithm": algorithm, "seed": seed, way: decay}
+                cell = RunConfig(**base | stated | {"epochs": 12})
+                runs.append(run_of(cell, [0.2 if seed == number else 0.5] * 12))
+    seen = Evidence(replace(AT, long=12), runs)
+    for landscape in landscapes(runs):
+        chosen = {
+            replace(cell, chosen=tuple(0.1 if n == seed else 0.3 for seed in cell.seeds))
+            for n, cell in enumerate(landscape.cells.values())
+        }
+        own = replace(landscape, cells={(cell.lr, cell.decay): cell for cell in chosen})
+        fresh = seen.fresh(own)
+        assert {run.last.test_error for run in fresh.values()} == {0.5}
+        assert [run.config.seed for run in fresh.values()] == list(fresh)
 
 
 ENDS = (12, 36, 84, 180)
 
 
 def restarts(
-    at_ends: dict[int, float], *, ends: Sequence[int] = ENDS, seeds: int = 4
-) -> tuple[Ruling, Ruling]:
+    at_ends: dict[int, float],
+    *,
+    ends: Sequence[int] = ENDS,
+    seeds: int = 4,
+    best: int = 1,
+) -> list[Ruling]:
     """Rule on restarts after which, at these epochs, errors differ so from the final ones without.
 
-    Elsewhere they are much worse.
+    Elsewhere, and with other settings than the best of three decays, they are much worse.
     """
-    cells = [cell for cell in STUDIES["figure-4"].cells(AT) if cell.seed < seeds]
-    plain: dict[str, list[Run]] = {"adamw": [], "sgdw": []}
-    again: dict[str, list[Run]] = {"adamw": [], "sgdw": []}
-    for cell in cells:
+    runs = []
+    for cell in STUDIES["figure-4"].cells(AT):
+        decay = cell.l2 if cell.normalized_decay is None else cell.normalized_decay
+        decays = values(AT.fourth["adamw"][1])
+        number = {value: n for n, value in enumerate(decays[:3])}.get(decay or 0)
+        if cell.algorithm == "adam" or cell.seed >= seeds or number is None:
+            continue
+        chosen = number == best and cell.lr in (2**-9, 2**-7)
         own, spread = 0.3 + 0.01 * cell.seed, 0.0005 * (-1) ** cell.seed
-        if cell.schedule != "cosine":
+        if not chosen:
+            runs.append(run_of(cell, [0.9] * AT.long, ends, chosen=False))
+        elif cell.schedule == "cosine":
+            runs.append(run_of(cell, [0.9] * (AT.long - 1) + [own]))
+        else:
             errors = [own + at_ends.get(epoch, 0.5) + spread for epoch in range(1, AT.long + 1)]
-            again[cell.algorithm].append(run_of(cell, errors, ends))
-        elif cell.algorithm in plain:
-            plain[cell.algorithm].append(run_of(cell, [0.9] * (AT.long - 1) + [own]))
-    early, last = reached(plain, again, AT)
-    return early, last
+            runs.append(run_of(cell, errors, ends))
+    return rule_restarts(Evidence(AT, runs))
 
 
 def test_restarts_are_early_by_the_first_end_that_is_as_good() -> None:
-    ruling, _ = restarts({12: 0.2, 36: 0.005, 84: -0.01, 180: -0.02})
+    ruling, first, _ = restarts({12: 0.2, 36: 0.005, 84: -0.01, 180: -0.02})
     assert ruling.outcome == HELD
     assert f"{180 / 36:.1f} times as early" in ruling.because
     assert "epoch 12: +20.0 points" in ruling.because
     assert "epoch 13" not in ruling.because  # a cycle's middle does not count
+    assert first.outcome == NOT_HELD
+    assert "15 times as early" in first.claim
+
+
+def test_the_first_restart_may_be_enough() -> None:
+    _, first, _ = restarts({12: 0.005, 36: 0.2, 84: 0.2, 180: -0.02})
+    assert first.outcome == HELD
 
 
 def test_restarts_that_are_as_good_at_the_last_end_alone_are_not_early() -> None:
-    ruling, _ = restarts({12: 0.2, 36: 0.1, 84: 0.05, 180: -0.02})
+    ruling, *_ = restarts({12: 0.2, 36: 0.1, 84: 0.05, 180: -0.02})
     assert ruling.outcome == NOT_HELD
     assert "1.0 times as early" in ruling.because
 
@@ -171,17 +208,20 @@ def test_a_cycle_that_ends_with_the_run_says_nothing_of_earliness() -> None:
     assert restarts({180: -0.1}, ends=(180,))[0].outcome == NOT_DECIDED
 
 
-def test_what_restarts_end_at_is_their_last_cycle_s_end() -> None:
-    """A run that is longer than its last whole cycle ends in the middle of one."""
-    better = dict.fromkeys(ENDS, -0.02)
-    assert restarts(better)[1].outcome == HELD
-    assert restarts({84: -0.02, 180: 0.4}, ends=ENDS[:3])[1].outcome == HELD
-    assert restarts({84: -0.02, 180: 0.4})[1].outcome == NOT_HELD
+def test_restarts_are_judged_by_what_they_end_at() -> None:
+    assert restarts(dict.fromkeys(ENDS, -0.02))[2].outcome == HELD
+    assert restarts({84: -0.02, 180: 0.4})[2].outcome == NOT_HELD
 
 
-def test_without_runs_nothing_is_said_ofrestarts() -> None:
-    rulings = reached({"adamw": [], "sgdw": []}, {"adamw": [], "sgdw": []}, AT)
-    assert [ruling.outcome for ruling in rulings] == [NOT_DECIDED] * 2
+def test_a_rival_that_may_be_better_beyond_its_grid_leaves_restarts_undecided() -> None:
+    found = restarts(dict.fromkeys(ENDS, -0.02), best=0)
+    assert [ruling.outcome for ruling in found] == [NOT_DECIDED] * 3
+    assert "AdamW's best is at its grid's edge (lowest decay)" in found[0].because
+
+
+def test_without_runs_nothing_is_said_of_restarts() -> None:
+    rulings = rule_restarts(Evidence(AT, []))
+    assert [ruling.outcome for ruling in rulings] == [NOT_DECIDED] * 3
 
 
 def shifted(doublings: float, *, seed: int, way: str = "normalized_decay") -> Landscape:
@@ -193,7 +233,7 @@ def shifted(doublings: float, *, seed: int, way: str = "normalized_decay") -> La
 
 def test_normalized_decays_are_as_many_doublings_apart_as_they_were_made() -> None:
     found = [normalized_apart(shifted(1, seed=2 * n), shifted(0, seed=2 * n + 1)) for n in range(8)]
-    assert fmean(one.value for one in found) == pytest.approx(1, abs=0.15)
+    assert fmean(one.value or 0 for one in found) == pytest.approx(1, abs=0.15)
     assert sum(one.low <= 1 <= one.high for one in found) >= 7
 
 
@@ -211,8 +251,10 @@ def test_normalized_decays_are_compared_whatever_the_budget() -> None:
     assert normalized_apart(longer, other).value == pytest.approx(
         normalized_apart(one, other).value
     )
-    assert math.isnan(normalized_apart(replace(one, updates=None), other).low)
+    assert "came to its end" in normalized_apart(replace(one, updates=None), other).why
 
 
 def test_a_best_decay_at_the_grid_s_edge_is_not_compared() -> None:
-    assert math.isnan(normalized_apart(shifted(-4, seed=1), shifted(0, seed=2)).low)
+    found = normalized_apart(shifted(-4, seed=1), shifted(0, seed=2))
+    assert found.value is None
+    assert "lowest of the grid" in found.why

@@ -19,6 +19,7 @@ from matplotlib.text import Text
 
 from weightdecay.figures import (
     Curves,
+    NothingToDrawError,
     Scatter,
     Settings,
     Trace,
@@ -435,6 +436,7 @@ def test_a_place_among_settings_is_that_of_their_logarithms() -> None:
         (lambda: heatmaps([], columns=1), "`panels` must hold a landscape to draw, got"),
         (lambda: heatmaps([("a", landscape(), None)], columns=0), "`columns` must be at least 1"),
         (lambda: curves([]), "`panels` must hold something to draw"),
+        (lambda: curves([Curves("a", [])]), "`panels` must hold something to draw"),
         (lambda: multipliers([], updates=1), "`schedules` must be between 1 and 5, got 0"),
         (lambda: save(Figure(), Path("a"), formats=("gif",)), "`formats` must be one of 'png', "),
         (
@@ -449,6 +451,15 @@ def test_a_place_among_settings_is_that_of_their_logarithms() -> None:
 def test_what_cannot_be_drawn_is_refused(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_figure_of_nothing_has_an_error_of_its_own_and_one_panel_is_enough() -> None:
+    with pytest.raises(NothingToDrawError):
+        heatmaps([], columns=1)
+    with pytest.raises(NothingToDrawError):
+        curves([Curves("a", [])])
+    full = Scatter("b", [("adamw", [(0.5, 0.1)])])
+    assert len(curves([Curves("a", []), full]).axes) == 2
 
 
 def test_drawing_needs_neither_pyplot_nor_torch() -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.landscapes import Truth, measured, runs_of
-from weightdecay.records import RunConfig, Spec
+from tests.landscapes import Truth, measured, record, runs_of
+from weightdecay.records import Run, RunConfig, Spec
 from weightdecay.schedules import WarmRestarts, cycles
 from weightdecay.studies import (
     STUDIES,
@@ -18,7 +18,6 @@ from weightdecay.studies import (
     scales,
     studies_at,
 )
-from weightdecay.studies.scales import values
 from weightdecay.studies.study import titled
 
 SCALES = list(scales._SCALES.values())
@@ -193,10 +192,11 @@ def test_the_supplement_repeats_figures_on_the_second_task() -> None:
     assert STUDIES["supplement-6"].cells(here) == STUDIES["figure-4"].cells(there)
 
 
-def test_single_curves_have_eight_seeds_where_landscapes_have_several() -> None:
-    seeds = [{c.seed for c in STUDIES["figure-4"].cells(at)} for at in SCALES]
-    several = [len(values(at.seeds)) > 1 for at in SCALES]
-    assert seeds == [set(range(8)) if more else {0} for more in several]
+def test_landscapes_are_evaluated_at_their_end_and_curves_all_along() -> None:
+    for at in SCALES:
+        for study in studies_at(at):
+            own = {c.evaluate_every for c in study.cells(at) if c.task == at.task}
+            assert own <= ({at.drawn} if study.curves else {0})
 
 
 def seen_of(*, seeds: int = 3, **truth: float) -> Evidence:
@@ -222,7 +222,7 @@ def test_a_landscape_at_fewer_rates_is_another() -> None:
     whole = seen.landscape("adamw", "weight_decay")
     assert coarse is not None
     assert whole is not None
-    assert coarse.lrs == tuple(2.0**power for power in (-10, -8, -6, -4))
+    assert coarse.lrs == tuple(2.0**power for power in (-10, -9, -8, -7, -6))
     assert len(whole.lrs) == 7
     assert seen.coupling(coarse) is not seen.coupling(whole)
 
@@ -231,6 +231,15 @@ def test_a_landscape_that_no_run_is_of_is_not_there() -> None:
     assert seen_of().landscape("sgdw", "weight_decay") is None
     assert seen_of().landscape("adamw", "normalized_decay") is None
     assert seen_of().pair("adam")[0] is None
+
+
+def test_imagenet32_is_shown_by_top_5_errors_as_in_the_paper() -> None:
+    at = scale("imagenet32", "paper")
+    cell = next(c for c in STUDIES["figure-2"].cells(at) if c.algorithm == "adamw")
+    run = Run(cell, (record(cell, epoch=cell.epochs, test_error=0.4, test_error_top5=0.2),))
+    landscape = Evidence(at, [run]).landscape("adamw", "weight_decay")
+    assert landscape is not None
+    assert landscape.best.mean == 0.2
 
 
 def test_panels_are_called_by_their_algorithm() -> None:

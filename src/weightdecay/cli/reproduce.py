@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weightdecay.cli.reading import Commands
 from weightdecay.cli.sweep import add_engine
@@ -14,20 +14,56 @@ if TYPE_CHECKING:
     from weightdecay.studies.findings import Findings
 
 
+_DESCRIPTION = """\
+Train what a figure of the paper needs, draw it, and say for each claim it
+stands for whether it held. Interrupted and repeated, it goes on where it was;
+figures share the runs that they have in common."""
+
+
+class _Help(argparse.Action):
+    """The help, which lists the figures: they are asked for what they are when it is."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(nargs=0, default=argparse.SUPPRESS, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        parser.epilog = _figures()
+        parser.print_help()
+        parser.exit()
+
+
+def _figures() -> str:
+    """Return what each figure is, and how many runs it has on two cores."""
+    from weightdecay.studies import STUDIES, scale
+    from weightdecay.table import table
+
+    tasks = ("mnist1d", "text")
+    rows: list[tuple[str, ...]] = [("figure", *tasks, "")]
+    for study in STUDIES.values():
+        runs = (str(len(study.cells(scale(task, "small")))) for task in tasks)
+        rows.append((study.name, *runs, study.title))
+    return f"figures, and how many runs each has at --scale small:\n{table(rows)}"
+
+
 def add(commands: Commands) -> None:
     """Add the commands."""
     parser = commands.add_parser(
         "reproduce",
         help="draw the paper's figures from runs of your own",
-        description="Train what a figure of the paper needs, draw it, and say for each claim it "
-        "stands for whether it held. Interrupted and repeated, it goes on where it was; figures "
-        "share the runs that they have in common.",
-        epilog="Figures: figure-1 to figure-4, supplement-1 to supplement-6, conjecture (AMSGrad "
-        "and AdaGrad), exponents (epochs, data, batch), or all.",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
     )
     parser.add_argument("figures", nargs="+", metavar="FIGURE", help="its name, or all")
-    parser.add_argument("--task", default="mnist1d", help="mnist1d, text, cifar10 or imagenet32")
-    parser.add_argument("--scale", default="small", help="small, medium or paper (default small)")
+    parser.add_argument("-h", "--help", action=_Help, help="show this help message and exit")
+    parser.add_argument(
+        "--task", default="mnist1d", help="mnist1d, text, cifar10 or imagenet32 (default mnist1d)"
+    )
+    parser.add_argument(
+        "--scale",
+        default="small",
+        help="small, medium or paper, which has one seed and decides little (default small)",
+    )
     parser.add_argument(
         "--out",
         type=Path,
@@ -54,6 +90,7 @@ def _reproduce(options: argparse.Namespace) -> int:
     import weightdecay.figures  # noqa: F401 - where nothing can be drawn, that is said at once
     from weightdecay.cli.sweeping import follow
     from weightdecay.studies import scale
+    from weightdecay.studies.findings import undecided
     from weightdecay.sweeps import Store
 
     at = scale(options.task, options.scale)
@@ -61,6 +98,8 @@ def _reproduce(options: argparse.Namespace) -> int:
     cells = list({cell.identity: cell for study in studies for cell in study.cells(at)}.values())
     options.folder = options.out / at.folder
     status = 0
+    for note in {undecided(study, at) for study in studies} - {""}:
+        print(note, flush=True)
     if cells:
         _estimate(cells, options)
         status = follow(cells, options, retry=False, tell_best=False)
@@ -104,14 +143,12 @@ def _tell(study: "Study", at: "Scale", runs: "Sequence[Run]", folder: Path) -> N
     from weightdecay.studies.findings import draw, find, tell
 
     found, seen = find(study, at, runs)
-    if study.cells(at) and not found.runs:
-        print(f"\n{study.title}: no run of it came to its end, and there is nothing to draw.")
-        return
-    draw(found, seen, folder)
-    _show(found, tell(found, folder))
+    drawn = bool(draw(found, seen, folder))
+    _show(found, tell(found, folder, drawn=drawn), drawn=drawn)
 
 
-def _show(found: "Findings", page: Path) -> None:
+def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
+    from weightdecay.studies.findings import undrawn
     from weightdecay.table import table
 
     print(f"\n{found.study.title}: {found.scale.task}, {found.scale.name}\n")
@@ -119,7 +156,12 @@ def _show(found: "Findings", page: Path) -> None:
         print(table([(*row[:2], *row[3:6]) for row in found.table]) + "\n")
     for ruling in found.rulings:
         print(f"{ruling.outcome.upper():12} {ruling.claim}\n{'':12} {ruling.because}")
-    print(f"\nThe picture is {page.with_name('figure.png')}; the report to open in a browser is")
+    if drawn:
+        told = f"The picture is {page.with_name('figure.png')}"
+    else:
+        cause = f"`weightdecay status {page.parents[1]} --failures` says what failed"
+        told = f"{undrawn(found)}\n{cause}"
+    print(f"\n{told}; the report to open in a browser is")
     print(page.resolve().as_uri())
 
 

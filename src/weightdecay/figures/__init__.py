@@ -10,11 +10,13 @@ except ImportError:
 from weightdecay.figures.charts import Curves, Scatter, Settings, Trace
 from weightdecay.figures.curves import curves
 from weightdecay.figures.heatmaps import heatmaps
+from weightdecay.figures.page import NothingToDrawError
 from weightdecay.figures.saving import save
 from weightdecay.figures.schedule import multipliers
 
 __all__ = [
     "Curves",
+    "NothingToDrawError",
     "Scatter",
     "Settings",
     "Trace",

@@ -8,7 +8,16 @@ from matplotlib.lines import Line2D
 
 from weightdecay import checks
 from weightdecay.figures.charts import Panel
-from weightdecay.figures.page import HEADING, MARGIN, WIDTH, fitting, height_of, page, styled
+from weightdecay.figures.page import (
+    HEADING,
+    MARGIN,
+    WIDTH,
+    NothingToDrawError,
+    fitting,
+    height_of,
+    page,
+    styled,
+)
 
 _BESIDE, _BELOW = 0.55, 0.42  # inches for the numbers and words beside a panel, and under it
 
@@ -23,14 +32,14 @@ def curves(
 ) -> Figure:
     """Draw `Curves`, `Settings` and `Scatter` panels in rows of `columns`, under one legend."""
     checks.whole("columns", columns, at_least=1)
-    if not panels:
-        raise ValueError(f"`panels` must hold something to draw, got {panels!r}.")
+    handles = _merged(handle for panel in panels for handle in panel.handles())
+    if not handles:
+        raise NothingToDrawError(f"`panels` must hold something to draw, got {panels!r}.")
     columns = min(columns, len(panels))
     rows = math.ceil(len(panels) / columns)
     wide = (WIDTH - 2 * MARGIN) / columns - _BESIDE - 0.1
     high = min(0.66 * wide, 3.4)
     heading = height_of("X", HEADING) + 0.06
-    handles = _merged(handle for panel in panels for handle in panel.handles())
     per_row = fitting(handles, width=WIDTH - 2 * MARGIN)
     legend = math.ceil(len(handles) / per_row) * 0.19 + 0.1
     row = heading + high + _BELOW

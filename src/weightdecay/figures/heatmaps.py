@@ -28,6 +28,7 @@ from weightdecay.figures.page import (
     MARGIN,
     TEXT,
     WIDTH,
+    NothingToDrawError,
     Page,
     fitting,
     height_of,
@@ -66,7 +67,7 @@ def heatmaps(
     """
     checks.whole("columns", columns, at_least=1)
     if not panels:
-        raise ValueError(f"`panels` must hold a landscape to draw, got {panels!r}.")
+        raise NothingToDrawError(f"`panels` must hold a landscape to draw, got {panels!r}.")
     for name, _, coupling in panels:
         if coupling is not None and coupling.convention != "paper":
             raise ValueError(

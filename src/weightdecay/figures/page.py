@@ -59,6 +59,10 @@ _SETTINGS = {
 }
 
 
+class NothingToDrawError(ValueError):
+    """What a figure would show is not there."""
+
+
 @contextmanager
 def styled() -> Iterator[None]:
     """Draw by our settings and no one else's, and put back what was there."""

@@ -1,15 +1,19 @@
 """Committed results into the numbers that README and docs print: none of them is typed by hand.
 
-results/<task>-<scale>/records.parquet       all runs; of most the last epoch alone
+results/<task>-<scale>/records.parquet       all runs; of landscapes the last epoch
 results/<task>-<scale>/<study>/figure.png    and rulings.json, made from them
 """
 
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from weightdecay import files
-from weightdecay.studies import studies_at
+from weightdecay.look import OUTCOMES
+from weightdecay.studies import STUDIES, studies_at
 from weightdecay.studies.findings import Findings, command, draw, find, write_rulings
+from weightdecay.studies.rulings import BETWEEN, MARGIN, NOT_DECIDED, Ruling
 from weightdecay.studies.scales import Scale, scale
 from weightdecay.studies.study import Evidence
 from weightdecay.sweeps.export import imported
@@ -40,17 +44,22 @@ def _scales(results: Path) -> list[Scale]:
     return [scale(task, name) for task, _, name in sorted(names)]
 
 
-def chapters(found: Iterable[Findings], results: str) -> str:
+def chapters(found: Sequence[Findings], results: str) -> str:
     """Return docs/reproduction.md: each claim beside what was measured, with the command."""
-    parts = [_PREFACE]
+    parts = [_PREFACE, at_a_glance(found)]
     for one in found:
         parts.append(f"## {_heading(one)}\n")
         parts.append(f"{one.study.title}.\n\n    {command(one.study, one.scale)}\n")
         place = f"{results}/{one.scale.folder}/{one.study.name}"
         parts.append(f"![{one.study.title}]({place}/figure.png)\n")
-        if one.rulings:
+        first = original(one, found)
+        if first is not one:
+            parts.append(
+                f"The runs and the rulings are those of {_link(_heading(first), first)}.\n"
+            )
+        elif one.rulings:
             parts.append(rulings_table(one))
-        if one.table:
+        if one.table and first is one:
             parts.append(_markdown(one.table))
         parts.append(f"{one.small_print}\n")
     return "\n".join(parts)
@@ -68,8 +77,69 @@ CIFAR-10 may.
 """
 
 
+def at_a_glance(found: Sequence[Findings]) -> str:
+    """Return a row a claim and a column a task: what became of it there, and where that is told."""
+    places = list(dict.fromkeys(_place(one.scale) for one in found))
+    rows = []
+    counts: dict[str, Counter[str]] = {place: Counter() for place in places}
+    for name in STUDIES:
+        there = [one for one in found if one.study.name == name]
+        if all(original(one, found) is not one for one in there):
+            continue
+        for judged in zip(*(one.rulings for one in there), strict=True):
+            cells = dict.fromkeys(places, "–")
+            for one, ruling in zip(there, judged, strict=True):
+                place = _place(one.scale)
+                bold = "" if ruling.outcome == NOT_DECIDED else "**"
+                cells[place] = f"{bold}{_link(ruling.outcome, one)}{bold}"
+                counts[place][ruling.outcome] += 1
+            rows.append((_figure(name), _claim(judged), *cells.values()))
+    tallies = (
+        f"on {place} " + ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES)
+        for place, count in counts.items()
+    )
+    table = _markdown([("figure", "claim", *places), *rows])
+    return f"## At a glance\n\n{_GLANCE}\n{table}\nIn all: {'; '.join(tallies)}.\n"
+
+
+_GLANCE = """\
+The paper saw its claims on images, and leaves it to others to verify them on other tasks: whether
+they are true there rests on these columns, side by side. A claim that two figures judge by the same
+runs stands here once.
+"""
+
+
+def original(one: Findings, found: Iterable[Findings]) -> Findings:
+    """Return the first figure of the paper that is judged by the same runs in the same words."""
+    same = [other for other in found if (other.runs, other.rulings) == (one.runs, one.rulings)]
+    return min(same, key=lambda other: [*STUDIES].index(other.study.name)) if one.runs else one
+
+
+def _claim(judged: Sequence[Ruling]) -> str:
+    """Return a claim as all tasks have it: where their words differ, one after the other."""
+    words = [ruling.claim.split(" ") for ruling in judged]
+    if len({len(claim) for claim in words}) > 1:
+        return " / ".join(dict.fromkeys(ruling.claim for ruling in judged))
+    return " ".join(" or ".join(dict.fromkeys(several)) for several in zip(*words, strict=True))
+
+
+def _figure(name: str) -> str:
+    return name.replace("-", " ").capitalize()
+
+
+def _place(at: Scale) -> str:
+    """Return what a task is called; the small scale is meant where none is said."""
+    return at.task if at.name == "small" else f"{at.task} {at.name}"
+
+
 def _heading(one: Findings) -> str:
-    return f"{one.study.name.replace('-', ' ').capitalize()}, {one.scale.task}"
+    return f"{_figure(one.study.name)}, {_place(one.scale)}"
+
+
+def _link(words: str, one: Findings) -> str:
+    """Return a link to a study's section, whose anchor is made as GitHub makes it."""
+    anchor = re.sub(r"[^\w -]", "", _heading(one).lower()).replace(" ", "-")
+    return f"[{words}](#{anchor})"
 
 
 def rulings_table(one: Findings) -> str:
@@ -93,7 +163,19 @@ def summary(found: Iterable[Findings], results: str) -> str:
     place = f"{results}/{main.scale.folder}/{main.study.name}/figure.png"
     head = ("claim of the paper", "here", "measured")
     rows = [(r.claim, f"**{r.outcome}**", r.because) for r in main.rulings]
-    return f"![{main.study.title}]({place})\n\n{_markdown([head, *rows])}\n{main.small_print}\n"
+    table = _markdown([head, *rows])
+    return f"![{main.study.title}]({place})\n\n{table}\n{main.small_print}\n\n{_RULES}"
+
+
+_POINTS = f"{100 * MARGIN:g} percentage point{'s' * (MARGIN != 0.01)}"
+_RULES = f"""\
+s is how the best decay moves with the learning rate, λ* ∝ α⁻ˢ: 0 means two separate knobs, 1 a
+diagonal ([how it is measured](docs/exponents.md)). The rules were written down beforehand, and are
+about 95 % intervals: a basin is upright if all of the interval lies within ±{BETWEEN:g},
+and diagonal if it lies above {BETWEEN:g}; a best *rivals* another, and nothing is *gained*, within
+{_POINTS}. Differences are judged by seeds that did not choose the settings, so they need not
+equal those of the panels.
+"""
 
 
 def inserted(text: str, summary: str) -> str:

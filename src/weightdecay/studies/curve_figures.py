@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from weightdecay.look import word
 from weightdecay.records import Run, RunConfig
 from weightdecay.results import (
+    Landscape,
     against_training_loss,
     anytime,
     curve,
@@ -16,7 +16,7 @@ from weightdecay.results.landscape import way_of
 from weightdecay.studies import rulings
 from weightdecay.studies.differences import compared, cycle_ends, first_half, reached
 from weightdecay.studies.rulings import Ruling
-from weightdecay.studies.scales import Axis, Scale, values
+from weightdecay.studies.scales import Scale
 from weightdecay.studies.study import Evidence, Study
 from weightdecay.sweeps import grid
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def long_axes(at: Scale) -> dict[str, Any]:
     """Return what long runs have in common."""
     own = {"model": at.model_of_long_runs, "task": at.task, "epochs": at.long, "seed": at.seeds}
-    return {**at.common, **own}
+    return {**at.common, **own, "evaluate_every": at.drawn}
 
 
 def settings_cells(at: Scale) -> list[RunConfig]:
@@ -111,69 +111,65 @@ FIGURE_3 = Study(
 )
 
 
-def _contestants(at: Scale) -> list[tuple[str, str]]:
-    """Return the algorithms of the anytime figure, with their schedules."""
-    restarts = f"restarts,factor=2,first={at.first_cycle}"
-    plain = [(name, "cosine") for name in ("adam", "adamw", "sgdw")]
-    return [*plain, ("adamw", restarts), ("sgdw", restarts)]
+def contestant(at: Scale, name: str) -> dict[str, str]:
+    """Return the algorithm and schedule of a curve: a name that ends in r restarts."""
+    algorithm, plain = name.removesuffix("r"), not name.endswith("r")
+    schedule = "cosine" if plain else f"restarts,factor=2,first={at.first_cycle}"
+    return {"algorithm": algorithm, "schedule": schedule}
 
 
-def _picked(at: Scale, algorithm: str) -> dict[str, float]:
-    lr, decay = at.picked[algorithm]
-    return {"lr": lr, ("l2" if algorithm == "adam" else "normalized_decay"): decay}
+def _way(name: str) -> str:
+    return "l2" if name == "adam" else "normalized_decay"
 
 
 def restart_cells(at: Scale) -> list[RunConfig]:
-    """Return single settings of Adam, AdamW and SGDW, and of those two with restarts."""
-    axes = {**long_axes(at), "seed": _more(at.seeds)}
+    """Return what each curve is chosen from: Adam, AdamW and SGDW, and those two with restarts."""
+    axes = {**long_axes(at), "seed": at.curve_seeds}
     return [
         cell
-        for algorithm, schedule in _contestants(at)
-        for cell in grid(algorithm=algorithm, schedule=schedule, **_picked(at, algorithm), **axes)
+        for name, (lrs, decays) in at.fourth.items()
+        for cell in grid(lr=lrs, **{_way(name): decays}, **contestant(at, name), **axes)
     ]
 
 
-def _more(seeds: Axis) -> Axis:
-    """Return seeds for single curves, which are cheap: eight where a landscape has several."""
-    return "0..7" if len(values(seeds)) > 1 else seeds
-
-
-def _runs_of(seen: Evidence, algorithm: str, schedule: str) -> list[Run]:
+def _contest(seen: Evidence) -> dict[str, Landscape]:
+    """Return those settings that each curve is chosen from and that there are runs of."""
     at = seen.scale
-    setting: dict[str, Any] = _picked(at, algorithm)
-    wanted = {"task": at.task, "algorithm": algorithm, "schedule": schedule, "epochs": at.long}
-    return seen.some(**wanted, **setting)
+    long: dict[str, Any] = {"epochs": at.long, "model": at.model_of_long_runs}
+    found = {
+        name: seen.landscape(way=_way(name), **contestant(at, name), **long) for name in at.fourth
+    }
+    return {name: landscape for name, landscape in found.items() if landscape is not None}
 
 
 def draw_restarts(seen: Evidence, small_print: str, *, loss: bool = False) -> "Figure":
     """Draw what one would have had at any time; with restarts that is the last cycle's end."""
     from weightdecay.figures import Curves, Trace, curves
 
-    at = seen.scale
-    error = "test_error_top5" if at.task == "imagenet32" else "test_error"
+    best = {
+        name: seen.runs_of(landscape, landscape.best.lr, landscape.best.decay)
+        for name, landscape in _contest(seen).items()
+    }
 
     def panel(title: str, of: str, *, percent: bool) -> Curves:
-        traces = []
-        for algorithm, schedule in _contestants(at):
-            if own := _runs_of(seen, algorithm, schedule):
-                ends = () if schedule == "cosine" else tuple(map(float, cycle_ends(own)))
-                traces.append(Trace(anytime(own, of), word(algorithm, schedule), ends))
+        traces = [Trace(anytime(runs, of), name, _marks(name, runs)) for name, runs in best.items()]
         upward = f"{title.lower()} (%)" if percent else title.lower()
         return Curves(title, traces, upward=upward, percent=percent, log_y=not percent)
 
-    title = "Top-5 test error" if error.endswith("top5") else "Test error"
-    panels = [panel(title, error, percent=True)]
+    title = "Top-5 test error" if seen.scale.error == "error_top5" else "Test error"
+    panels = [panel(title, f"test_{seen.scale.error}", percent=True)]
     if loss:
         panels.append(panel("Training loss", "train_loss", percent=False))
     return curves(panels, columns=1, small_print=small_print)
 
 
+def _marks(name: str, runs: Sequence[Run]) -> tuple[float, ...]:
+    return tuple(map(float, cycle_ends(runs))) if name.endswith("r") else ()
+
+
 def rule_restarts(seen: Evidence) -> list[Ruling]:
     """Rule on how early restarts reach what is reached without them, and on what they end at."""
-    restarts = _contestants(seen.scale)[-1][1]
-    plain = {name: _runs_of(seen, name, "cosine") for name in ("adamw", "sgdw")}
-    again = {name: _runs_of(seen, name, restarts) for name in ("adamw", "sgdw")}
-    return reached(plain, again, seen.scale)
+    return reached(_contest(seen), seen)
 
 
 FIGURE_4 = Study(

@@ -3,17 +3,17 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from statistics import fmean, median_high, variance
-from typing import Any
 
 from weightdecay.look import NAMES
 from weightdecay.records import Run, RunConfig
-from weightdecay.results import Estimate, Landscape, difference
+from weightdecay.results import Estimate, Exponent, Landscape, difference
 from weightdecay.results.budget import optimum
 from weightdecay.results.estimate import UNKNOWN, within
+from weightdecay.results.exponent import unknown
 from weightdecay.studies import rulings
 from weightdecay.studies.rulings import HELD, MARGIN, NOT_DECIDED, NOT_HELD, Ruling
-from weightdecay.studies.scales import Scale
 from weightdecay.studies.study import Evidence, titled
 
 #: Relative difference of training losses below which two runs took the same steps, and above which
@@ -38,15 +38,13 @@ def compared(
     rival: Landscape,
 ) -> Ruling:
     """Rule on the difference of two best errors, unless the rival's may lie beyond its grid."""
+    return unless_at_edge(rule(claim, difference(one, rival), what), rival)
+
+
+def unless_at_edge(ruling: Ruling, rival: Landscape) -> Ruling:
+    """Take back that a claim is held where the rival's best may lie beyond its grid."""
     edges = [edge for edge in rival.edges if edge != "lowest decay" or rival.best.decay > 0]
-    return rulings.unless_beyond(rule(claim, difference(one, rival), what), titled(rival), edges)
-
-
-def apart(one: Estimate, other: Estimate) -> Estimate:
-    """Estimate the difference of two numbers that were measured apart."""
-    value = one.value - other.value
-    width = math.hypot(one.high - one.value, other.high - other.value)
-    return Estimate(value, value - width, value + width)
+    return rulings.unless_beyond(ruling, titled(rival), edges)
 
 
 def same_steps(seen: Evidence) -> Ruling:
@@ -109,47 +107,70 @@ def gains_nothing(claim: str, gain: Estimate) -> Ruling:
 
 
 def first_half(claim: str, seen: Evidence, adam: Landscape, adamw: Landscape) -> Ruling:
-    """Rule on whether the best settings' curves coincide in the first half of training."""
-    halves = []
-    for landscape in (adam, adamw):
-        setting: dict[str, Any] = {"lr": landscape.best.lr, landscape.way: landscape.best.decay}
-        best = replace(landscape.config, **setting)
-        runs = [run for run in seen.runs if replace(run.config, seed=best.seed) == best]
-        halves.append({run.config.seed: _mean_of_half(run) for run in runs})
-    seeds = sorted(halves[0].keys() & halves[1].keys())
-    found = paired([halves[1][seed] - halves[0][seed] for seed in seeds])
-    return rulings.alike(
-        claim,
-        found,
-        "AdamW's mean test error over the first half minus Adam's",
+    """Rule on whether the best settings' curves coincide, part by part of training's first half."""
+    theirs, ours = seen.fresh(adam), seen.fresh(adamw)
+    seeds = sorted(theirs.keys() & ours.keys())
+    what = "AdamW's mean test error minus Adam's"
+    parts = []
+    for begin, end in _parts(seen.scale.long):
+        gaps = [
+            _mean_within(ours[seed], begin, end) - _mean_within(theirs[seed], begin, end)
+            for seed in seeds
+        ]
+        parts.append(rulings.alike(f"epochs {begin + 1} to {end}", paired(gaps), what))
+    return rulings.all_of(claim, parts)
+
+
+def _parts(epochs: int) -> list[tuple[int, int]]:
+    """Return thirds of the first half: long enough to be certain, too short for gaps to cancel."""
+    ends = [round(epochs * part / 6) for part in range(4)]
+    return [(begin, end) for begin, end in pairwise(ends) if begin < end]
+
+
+def _mean_within(run: Run, begin: int, end: int) -> float:
+    """Return the mean test error after `begin` epochs and until `end`; one that diverged holds."""
+    within_it = [record.test_error for record in run.records if begin < record.epoch <= end]
+    before = [record.test_error for record in run.records if record.epoch <= begin]
+    return fmean(within_it or before[-1:] or [math.nan])
+
+
+def reached(contest: Mapping[str, Landscape], seen: Evidence) -> list[Ruling]:
+    """Rule on restarts: how early they are as good, and whether they end better.
+
+    Each side has the setting that other seeds chose for it by their errors at the end.
+    """
+    at = seen.scale
+    first = f"At the first restart, {at.long / at.first_cycle:g} times as early, it is as good"
+    claims = (
+        "AdamWR reaches AdamW's result much earlier",
+        first,
+        "Restart variants generalize better in the end",
     )
-
-
-def _mean_of_half(run: Run) -> float:
-    """Return the mean test error of the epochs in the first half, or until the run diverged."""
-    half = [record.test_error for record in run.records if 2 * record.epoch <= run.config.epochs]
-    return fmean(half) if half else math.nan
-
-
-def reached(
-    plain: Mapping[str, list[Run]], restarted: Mapping[str, list[Run]], at: Scale
-) -> list[Ruling]:
-    """Rule on restarts: how early they are as good, and whether they end better."""
-    early = "AdamWR reaches AdamW's result much earlier"
-    last = "Restart variants generalize better in the end"
-    if not all((*plain.values(), *restarted.values())):
-        return [rulings.unseen(claim, "Not all runs are there.") for claim in (early, last)]
-    ends = cycle_ends(restarted["adamw"])
-    found = {end: _difference(restarted["adamw"], plain["adamw"], end) for end in ends}
+    if not {"adamw", "sgdw", "adamwr", "sgdwr"} <= contest.keys():
+        return [rulings.unseen(claim, "Not all runs are there.") for claim in claims]
+    fresh = {name: seen.fresh(landscape) for name, landscape in contest.items()}
+    ends = cycle_ends(list(fresh["adamwr"].values()))
+    error = f"test_{at.error}"
+    found = {end: _difference(fresh["adamwr"], fresh["adamw"], end, error) for end in ends}
+    if not found:
+        return [rulings.unseen(claim, "No cycle came to its end.") for claim in claims]
+    minus = f"AdamWR's error there minus AdamW's after {at.long} epochs"
     finals = [
-        rulings.better(
-            NAMES[f"{name}r"],
-            _difference(restarted[name], plain[name], ends[-1] if ends else at.long),
-            "its error at the last cycle's end minus the final one without restarts",
+        unless_at_edge(
+            rulings.better(
+                NAMES[f"{name}r"],
+                _difference(fresh[f"{name}r"], fresh[name], at.long, error),
+                "its error at the end minus that without restarts",
+            ),
+            contest[name],
         )
         for name in ("adamw", "sgdw")
     ]
-    return [_rule_early(early, found, at.long), rulings.all_of(last, finals)]
+    return [
+        unless_at_edge(_rule_early(claims[0], found, at.long), contest["adamw"]),
+        unless_at_edge(rulings.no_worse(first, found[ends[0]], minus), contest["adamw"]),
+        rulings.all_of(claims[2], finals),
+    ]
 
 
 def cycle_ends(runs: Sequence[Run]) -> list[int]:
@@ -178,29 +199,33 @@ def _rule_early(claim: str, found: Mapping[int, Estimate], epochs: int) -> Rulin
     )
 
 
-def _difference(restarted: list[Run], plain: list[Run], epoch: int) -> Estimate:
+def _difference(
+    restarted: Mapping[int, Run], plain: Mapping[int, Run], epoch: int, error: str
+) -> Estimate:
     """Estimate the error of runs at an epoch less that of others at their end, seed by seed.
 
     A run that diverged before has the error it ended with.
     """
-    ends = {run.config.seed: run.last.test_error for run in plain}
     return paired(
         [
-            [record.test_error for record in run.records if record.epoch <= epoch][-1]
-            - ends[run.config.seed]
-            for run in restarted
-            if run.config.seed in ends and run.records[0].epoch <= epoch
+            getattr([record for record in run.records if record.epoch <= epoch][-1], error)
+            - getattr(plain[seed].last, error)
+            for seed, run in restarted.items()
+            if seed in plain and run.records[0].epoch <= epoch
         ]
     )
 
 
-def normalized_apart(one: Landscape, other: Landscape) -> Estimate:
+def normalized_apart(one: Landscape, other: Landscape) -> Exponent:
     """Estimate how many doublings one's best normalized decay lies above the other's."""
     best = [optimum(landscape) for landscape in (one, other)]
-    unsure = any(math.isnan(found.log_decay) or found.edge for found in best)
-    if unsure or one.updates is None or other.updates is None:
-        return UNKNOWN
+    for found in best:
+        if found.why:
+            return unknown(found.why)
+    assert one.updates is not None
+    assert other.updates is not None
     shift = (math.log2(one.updates) - math.log2(other.updates)) / 2
     value = best[0].log_decay - best[1].log_decay + shift
     spread = sum(found.variance for found in best)
-    return within(value, spread, min(found.freedom for found in best))
+    apart = within(value, spread, min(found.freedom for found in best))
+    return Exponent(apart.value, apart.low, apart.high)

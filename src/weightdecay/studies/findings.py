@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -19,17 +20,20 @@ from weightdecay.results import (
 from weightdecay.site import Picture, Sheet, report
 from weightdecay.site import Ruling as Row
 from weightdecay.studies.rulings import Ruling, points_of, shares_of
-from weightdecay.studies.scales import Scale
+from weightdecay.studies.scales import Scale, scale, values
 from weightdecay.studies.study import Evidence, Study, restated
 
 
 @dataclass(frozen=True)
 class Findings:
-    """A study's rulings, and what its landscapes come to, a row each."""
+    """A study's rulings, and what its landscapes come to, a row each.
+
+    `runs` are the identities of those that it was judged by.
+    """
 
     study: Study
     scale: Scale
-    runs: int
+    runs: frozenset[str]
     rulings: tuple[Ruling, ...]
     table: tuple[tuple[str, ...], ...]
     small_print: str
@@ -45,13 +49,13 @@ def find(study: Study, at: Scale, runs: Iterable[Run]) -> tuple[Findings, Eviden
     there = {run.config.identity: run for run in runs}
     own = [there[cell.identity] for cell in study.cells(at) if cell.identity in there]
     seen = Evidence(at, own)
-    scapes = [scape for scape in landscapes(own) if _is_grid(scape)]
+    scapes = [scape for scape in landscapes(own, of=at.error) if _is_grid(scape)]
     table = [_HEAD, *(_row(seen, scape) for scape in scapes)]
     found = Findings(
         study=study,
         scale=at,
-        runs=len(own),
-        rulings=tuple(study.rule(seen)) if own else (),
+        runs=frozenset(run.config.identity for run in own),
+        rulings=tuple(study.rule(seen)),
         table=tuple(tuple(row) for row in table) if scapes else (),
         small_print=_small_print(study, at, own),
     )
@@ -115,12 +119,13 @@ def _small_print(study: Study, at: Scale, runs: Sequence[Run]) -> str:
     examples = sorted({run.config.data for run in runs if run.config.data is not None})
     data = f" ({', '.join(map(str, examples))} examples)" if examples else ""
     seeds = sorted({run.config.seed for run in runs})
+    sown = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]} alone"
     models = sorted({run.config.model for run in runs})
     way = sorted({"test" if r.config.validation == "test" else "validation" for r in runs})
     chosen = f"chosen by {' and '.join(way)} error" if _varied(runs) else "fixed beforehand"
     return (
         f"{len(runs)} runs of {' and '.join(models)} on {' and '.join(tasks)}{data}; {epochs} "
-        f"epochs{paired}; seeds {seeds[0]} to {seeds[-1]}; settings {chosen}, test error of the "
+        f"epochs{paired}; {sown}; settings {chosen}, test error of the "
         f"last epoch shown. {command(study, at)}"
     )
 
@@ -130,6 +135,20 @@ def _varied(runs: Sequence[Run]) -> bool:
     return any(len(scape.cells) > 1 for scape in landscapes(runs))
 
 
+def undecided(study: Study, at: Scale) -> str:
+    """Say that one seed decides little, and which scale has more; of more seeds, say nothing."""
+    if len({cell.seed for cell in study.cells(at)}) != 1:
+        return ""
+    cure = f"no scale of {at.task} has more."
+    with suppress(ValueError):
+        seeds = len(values(scale(at.task, "medium").seeds))
+        cure = f"`--scale medium` has {seeds} seeds."
+    return (
+        f"`--scale {at.name}` has one seed, and one seed has no interval: every claim that is "
+        f"judged by one stays not decided; {cure}"
+    )
+
+
 def draw(
     found: Findings,
     seen: Evidence,
@@ -137,10 +156,13 @@ def draw(
     *,
     formats: Sequence[str] = ("png", "svg", "pdf"),
 ) -> list[Path]:
-    """Draw the study's picture into a folder."""
-    from weightdecay.figures import save
+    """Draw what there is of the study's picture into a folder; of nothing, draw nothing."""
+    from weightdecay.figures import NothingToDrawError, save
 
-    figure = found.study.draw(seen, found.small_print)
+    try:
+        figure = found.study.draw(seen, found.small_print)
+    except NothingToDrawError:
+        return []
     return save(figure, folder / "figure", formats=formats)
 
 
@@ -167,30 +189,38 @@ Differences are judged by seeds that did not choose the settings, so that they n
 differences of the numbers in the picture.""".splitlines()
 
 
-def tell(found: Findings, folder: Path) -> Path:
-    """Write the rulings, and the report as a page, beside the picture that is there."""
+def undrawn(found: Findings) -> str:
+    """Say why there is nothing to draw."""
+    told = f"There is nothing to draw: of its {len(found.study.cells(found.scale))} runs "
+    if not found.runs:
+        return f"{told}none came to its end."
+    return f"{told}{len(found.runs)} came to their end, and the picture is of the others."
+
+
+def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
+    """Write the rulings, and the report as a page, beside the picture if that was `drawn`."""
     write_rulings(found, folder)
     name = found.study.name.replace("-", " ").capitalize()
-    svg = (folder / "figure.svg").read_text("utf-8")
-    picture = Picture(name, svg, _OF_CURVES if found.study.curves else _OF_LANDSCAPES)
+    pictures = []
+    if drawn:
+        svg = (folder / "figure.svg").read_text("utf-8")
+        caption = _OF_CURVES if found.study.curves else _OF_LANDSCAPES
+        pictures.append(Picture(name, svg, caption))
+    notes = [undecided(found.study, found.scale), "" if drawn else undrawn(found)]
     page = report(
         found.study.title,
         lead=f"{name} of Decoupled Weight Decay Regularization, on {found.scale.task}, at "
         f"{found.scale.name} scale.",
-        pictures=[picture],
+        pictures=pictures,
         rulings=[Row(r.claim, r.outcome, r.because, r.rule) for r in found.rulings],
         sheets=[Sheet("Landscapes", found.table)] if found.table else [],
-        small_print=[*_WORDS, f"Made by `{command(found.study, found.scale)}`."],
+        small_print=[
+            *filter(None, notes),
+            *_WORDS,
+            f"Made by `{command(found.study, found.scale)}`.",
+        ],
     )
     path = folder / "report.html"
     with files.written(path) as file:
         file.write(page.encode())
     return path
-
-
-def thinned(runs: Iterable[Run], at: Scale, studies: Iterable[Study]) -> list[Run]:
-    """Return runs to be kept: of those that no curve is drawn of, the last record alone."""
-    curved = {c.identity for study in studies if study.curves for c in study.cells(at)}
-    return [
-        run if run.config.identity in curved else Run(run.config, run.records[-1:]) for run in runs
-    ]

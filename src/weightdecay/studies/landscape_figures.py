@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from weightdecay.records import RunConfig
-from weightdecay.results import Landscape, against_no_decay, difference
+from weightdecay.results import Landscape, against_no_decay, contrast
 from weightdecay.studies import rulings
-from weightdecay.studies.differences import apart, compared, gains_nothing, same_steps
+from weightdecay.studies.differences import compared, gains_nothing, same_steps
 from weightdecay.studies.rulings import Ruling
 from weightdecay.studies.scales import Scale
 from weightdecay.studies.study import Evidence, Study, family_cells, titled
@@ -68,20 +68,26 @@ def _rule_first(seen: Evidence) -> list[Ruling]:
         if coupled is not None and decoupled is not None
     }
     better = "Decoupled decay is better than L2 under every schedule"
-    larger = "It gains more under better schedules: with cosine more than at a fixed rate"
+    larger = "It gains more under better schedules than at a fixed rate"
     best = "Cosine annealing is the best of the schedules"
     if len(whole) < 3:
         return [
             rulings.unseen(claim, "Not all landscapes are there.")
             for claim in (better, larger, best)
         ]
-    gains = {name: difference(own, other) for name, (other, own) in whole.items()}
     minus = "AdamW's best error minus Adam's"
     every = [
         compared(rulings.better, f"with {name}", minus, one=own, rival=other)
         for name, (other, own) in whole.items()
     ]
-    more = apart(gains["cosine"], gains["a fixed rate"])
+    more = [
+        rulings.better(
+            f"with {name}",
+            contrast(whole[name][::-1], whole["a fixed rate"][::-1]),
+            f"{minus}, less the same at a fixed rate",
+        )
+        for name in ("step-drop", "cosine")
+    ]
     _, cosine = whole["cosine"]
     others = [
         compared(
@@ -96,11 +102,7 @@ def _rule_first(seen: Evidence) -> list[Ruling]:
     ]
     return [
         rulings.all_of(better, every),
-        rulings.better(
-            larger,
-            more,
-            "AdamW's best error minus Adam's with cosine, minus the same at a fixed rate",
-        ),
+        rulings.all_of(larger, more),
         rulings.all_of(best, others),
     ]
 

@@ -23,9 +23,12 @@ class Scale:
     long        of learning curves         coarse     learning rates of such landscapes
     longest     of Adam at a fixed rate    standard   its learning rates and factors of L2
     third       a learning rate, factors of L2 and normalized decays of Figure 3
-    picked      the setting of each curve in Figure 4: learning rate, and decay
+    fourth      learning rates and decays that each curve of Figure 4 is chosen from, with its
+                seeds in `curve_seeds`
+    drawn       epochs from one point of a learning curve to the next
     second      the task that the supplement repeats figures on
     long_model  the network of long runs, where it is another
+    error       which error of a record is shown
     """
 
     task: str
@@ -44,9 +47,12 @@ class Scale:
     normalized: Axis
     third: tuple[float, Axis, Axis]
     standard: tuple[Axis, Axis]
-    picked: Mapping[str, tuple[float, float]]
+    curve_seeds: Axis
+    fourth: Mapping[str, tuple[Axis, Axis]]
+    drawn: int = 1
     second: str | None = None
     long_model: str | None = None
+    error: str = "error"
 
     @property
     def folder(self) -> str:
@@ -59,11 +65,13 @@ class Scale:
         return self.long_model or str(self.common["model"])
 
 
+# Of landscapes the last epoch counts alone.
+_AT_THE_END = {"evaluate_every": 0}
 _MNIST1D = Scale(
     task="mnist1d",
     name="small",
-    common={"model": "mlp", "batch": 64, "data": 2000, "validation": 1000},
-    seeds="0..2",
+    common={"model": "mlp", "batch": 64, "data": 2000, "validation": 1000, **_AT_THE_END},
+    seeds="0..4",
     epochs=48,
     lrs={
         "sgd": "2^-7..2^-1",
@@ -72,25 +80,29 @@ _MNIST1D = Scale(
         "adagrad": "2^-6..2^0",
     },
     l2={
-        "sgd": [0, "2^-12..2^-3"],
-        "adam": [0, "2^-13..2^-3"],
-        "amsgrad": [0, "2^-13..2^-3"],
-        "adagrad": [0, "2^-13..2^-3"],
+        "sgd": [0, "2^-11..2^-3"],
+        "adam": [0, "2^-12..2^-3"],
+        "amsgrad": [0, "2^-12..2^-3"],
+        "adagrad": [0, "2^-12..2^-3"],
     },
-    decays={family: [0, "2^-12..2^-4"] for family in FAMILIES},
+    decays={family: [0, "2^-11..2^-4"] for family in FAMILIES},
     long=180,
     first_cycle=12,
     longest=864,
     budgets=(12, 48, 192),
-    coarse={"sgd": ["2^-7", "2^-5", "2^-3", "2^-1"], "adam": ["2^-10", "2^-8", "2^-6", "2^-4"]},
-    normalized=[0, "2^-6..2^1"],
+    coarse={"sgd": "2^-8..2^-3", "adam": "2^-11..2^-6"},
+    normalized=[0, "2^-5..2^0"],
     third=(0.001, [0, "2^-13..2^-3"], "2^-6..2^0"),
-    standard=(["2^-10", "2^-8", "2^-6", "2^-4"], ["2^-13", "2^-10", "2^-7", "2^-4"]),
-    picked={
-        "adam": (0.001, 2**-4),
-        "adamw": (0.001, 2**-2),
-        "sgdw": (2**-3, 2**-3),
+    standard=(["2^-13", "2^-11", "2^-9", "2^-7"], ["2^-9", "2^-7", "2^-5", "2^-3"]),
+    curve_seeds="0..7",
+    fourth={
+        "adam": ("2^-11..2^-8", "2^-7..2^-4"),
+        "adamw": ("2^-11..2^-8", "2^-5..2^-1"),
+        "sgdw": ("2^-8..2^-5", "2^-5..2^-1"),
+        "adamwr": ("2^-11..2^-8", "2^-5..2^-1"),
+        "sgdwr": ("2^-8..2^-5", "2^-5..2^-1"),
     },
+    drawn=3,
     second="text",
 )
 _TEXT = Scale(
@@ -99,43 +111,53 @@ _TEXT = Scale(
     common={
         "model": "transformer,width=32,depth=2,dropout=0",
         "batch": 16,
-        "data": 1024,
+        "data": 128,
         "validation": 256,
+        **_AT_THE_END,
     },
-    seeds="0..1",
-    epochs=6,
+    seeds="0..2",
+    epochs=48,
     lrs={
-        "sgd": "2^-5..2^-2",
-        "adam": "2^-8..2^-4",
-        "amsgrad": "2^-8..2^-4",
-        "adagrad": "2^-6..2^-2",
+        "sgd": "2^-4..2^0",
+        "adam": "2^-7..2^-3",
+        "amsgrad": "2^-7..2^-3",
+        "adagrad": "2^-5..2^-1",
     },
     l2={
-        "sgd": [0, "2^-16", "2^-14", "2^-12", "2^-10", "2^-8"],
-        "adam": [0, "2^-18", "2^-16", "2^-14", "2^-12", "2^-10"],
-        "amsgrad": [0, "2^-18", "2^-16", "2^-14", "2^-12", "2^-10"],
-        "adagrad": [0, "2^-18", "2^-16", "2^-14", "2^-12", "2^-10"],
+        "sgd": [0, "2^-13..2^-7"],
+        "adam": [0, "2^-14..2^-8"],
+        "amsgrad": [0, "2^-14..2^-8"],
+        "adagrad": [0, "2^-14..2^-8"],
     },
-    decays={family: [0, "2^-14", "2^-12", "2^-10", "2^-8", "2^-6"] for family in FAMILIES},
-    long=30,
-    first_cycle=2,
-    longest=36,
-    budgets=(2, 6, 18),
-    coarse={"sgd": ["2^-4", "2^-3", "2^-2"], "adam": ["2^-7", "2^-6", "2^-5"]},
-    normalized=[0, "2^-8", "2^-6", "2^-4", "2^-2"],
-    third=(0.001, [0, "2^-20..2^-10"], "2^-9..2^-3"),
-    standard=(["2^-9", "2^-8", "2^-7", "2^-6"], ["2^-18", "2^-15", "2^-12", "2^-9"]),
-    picked={
-        "adam": (2**-6, 2**-14),
-        "adamw": (2**-5, 2**-2),
-        "sgdw": (2**-2, 2**-8),
+    decays={family: [0, "2^-11..2^-5"] for family in FAMILIES},
+    long=180,
+    first_cycle=12,
+    longest=288,
+    budgets=(24, 48, 96),
+    coarse={"sgd": "2^-3..2^0", "adam": "2^-7..2^-4"},
+    normalized=[0, "2^-6..2^0"],
+    third=(0.001, [0, "2^-15..2^-5"], "2^-8..2^-2"),
+    standard=(["2^-9", "2^-8", "2^-7", "2^-6"], ["2^-14", "2^-12", "2^-10", "2^-8"]),
+    curve_seeds="0..3",
+    fourth={
+        "adam": ("2^-7..2^-5", "2^-12..2^-10"),
+        "adamw": ("2^-7..2^-5", "2^-4..2^-1"),
+        "sgdw": ("2^-3..2^-1", "2^-5..2^-2"),
+        "adamwr": ("2^-7..2^-5", "2^-5..2^-2"),
+        "sgdwr": ("2^-3..2^-1", "2^-6..2^-3"),
     },
+    drawn=6,
     second="mnist1d",
 )
 _CIFAR10 = Scale(
     task="cifar10",
     name="paper",
-    common={"model": "shakeshake26,width=64", "batch": 128, "validation": "test"},
+    common={
+        "model": "shakeshake26,width=64",
+        "batch": 128,
+        "validation": "test",
+        **_AT_THE_END,
+    },
     seeds=[0],
     epochs=100,
     lrs={
@@ -157,7 +179,14 @@ _CIFAR10 = Scale(
         ["0.01*2^-6", "0.01*2^-4", "0.01*2^-2", "0.01"],
         ["0.001*2^-8", "0.001*2^-6", "0.001*2^-4", "0.001*2^-2"],
     ),
-    picked={"adam": (0.001, 0.000125), "adamw": (0.001, 0.025), "sgdw": (0.05, 0.025)},
+    curve_seeds=[0],
+    fourth={
+        "adam": ([0.001], [0.000125]),
+        "adamw": ([0.001], [0.025]),
+        "sgdw": ([0.05], [0.025]),
+        "adamwr": ([0.001], [0.025]),
+        "sgdwr": ([0.05], [0.025]),
+    },
     second="imagenet32",
     long_model="shakeshake26,width=96",
 )
@@ -170,12 +199,14 @@ _IMAGENET32 = replace(
     first_cycle=15,
     longest=225,
     second="cifar10",
+    error="error_top5",
 )
 _CIFAR10_MEDIUM = replace(
     _CIFAR10,
     name="medium",
-    common={"model": "shakeshake26,width=32", "batch": 128, "validation": 5000},
+    common={"model": "shakeshake26,width=32", "batch": 128, "validation": 5000, **_AT_THE_END},
     seeds="0..1",
+    curve_seeds="0..3",
     epochs=30,
     lrs={**_CIFAR10.lrs, "sgd": "2^-7..2^-1", "adam": "0.01*2^-6..2^0"},
     l2={family: [0, "0.001*2^-5..2^2"] for family in FAMILIES},
@@ -190,7 +221,7 @@ _CIFAR10_MEDIUM = replace(
 _CIFAR10_SMALL = replace(
     _CIFAR10_MEDIUM,
     name="small",
-    common={"model": "convnet", "batch": 128, "validation": 5000},
+    common={"model": "convnet", "batch": 128, "validation": 5000, **_AT_THE_END},
     epochs=8,
     long=45,
     first_cycle=3,
@@ -200,7 +231,7 @@ _CIFAR10_SMALL = replace(
 
 
 def _with_more_seeds(scale: Scale) -> Scale:
-    return replace(scale, name="medium", seeds="0..7")
+    return replace(scale, name="medium", seeds="0..7", curve_seeds="0..7")
 
 
 _SCALES = {

@@ -1,12 +1,12 @@
 """A study: which cells to train, what to draw of them, and what of the paper they decide."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from weightdecay.look import AXES, NAMES, SCHEDULES, word
 from weightdecay.records import COUPLED, Run, RunConfig, Spec
-from weightdecay.results import Coupling, Landscape, coupling, landscapes
+from weightdecay.results import Coupling, Landscape, chosen_by_others, coupling, landscapes
 from weightdecay.studies.rulings import Ruling
 from weightdecay.studies.scales import Scale, scale, values
 from weightdecay.sweeps import grid
@@ -66,7 +66,8 @@ class Evidence:
         for name in ("model", "algorithm", "schedule"):
             asked[name] = str(Spec.parse(name, asked[name]))
         runs = self.some(**asked)
-        found = landscapes(run for run in runs if getattr(run.config, way) is not None)
+        stated = [run for run in runs if getattr(run.config, way) is not None]
+        found = landscapes(stated, of=self.scale.error)
         return max(found, key=lambda one: len(one.cells), default=None)
 
     def pair(self, family: str, **wanted: Any) -> tuple[Landscape | None, Landscape | None]:
@@ -83,6 +84,21 @@ class Evidence:
         if key not in self._couplings:
             self._couplings[key] = coupling(landscape)
         return self._couplings[key]
+
+    def runs_of(self, landscape: Landscape, lr: float, decay: float) -> list[Run]:
+        """Return a setting's runs, a seed each."""
+        setting: dict[str, Any] = {"lr": lr, landscape.way: decay}
+        wanted = replace(landscape.config, **setting)
+        return [run for run in self.runs if replace(run.config, seed=wanted.seed) == wanted]
+
+    def fresh(self, landscape: Landscape) -> dict[int, Run]:
+        """Return each seed's run of the setting that the other seeds choose."""
+        return {
+            seed: run
+            for seed, setting in chosen_by_others(landscape).items()
+            for run in self.runs_of(landscape, *setting)
+            if run.config.seed == seed
+        }
 
     def at_coarse_rates(self, family: str) -> "Evidence":
         """Return those runs that have a learning rate of the family's coarse grid."""

@@ -1,5 +1,6 @@
 """The figures of the paper's supplement."""
 
+import math
 from typing import TYPE_CHECKING
 
 from weightdecay.records import RunConfig
@@ -54,7 +55,8 @@ SUPPLEMENT_1 = Study(
 
 def _standard(at: Scale) -> list[RunConfig]:
     lrs, l2 = at.standard
-    axes = {**long_axes(at), "epochs": at.longest, "schedule": "constant"}
+    last = {"epochs": at.longest, "schedule": "constant", "evaluate_every": 0}
+    axes = {**long_axes(at), **last}
     own = grid(algorithm="adam", lr=lrs, l2=l2, **axes)
     return [*own, *(cell for cell in family_cells(at, "adam") if cell.algorithm == "adamw")]
 
@@ -134,20 +136,20 @@ def _draw_normalization(seen: Evidence, small_print: str) -> "Figure":
 
 def _rule_normalization(seen: Evidence) -> list[Ruling]:
     rows = _budget_rows(seen)
-    own = [panel for panel in rows[1] if panel is not None]
+    raw, own = ([panel for panel in row if panel is not None] for row in rows[:2])
     longer, alike = (
         "Longer budgets want a smaller λ",
         "The best λ_norm is alike over budgets",
     )
     elsewhere = "The best λ_norm is alike over data sets, and for SGDW and AdamW"
-    if len(own) < 2:
+    if len(raw) < 2 or len(own) < 2:
         missing = "Not all landscapes are there."
         return [rulings.unseen(claim, missing) for claim in (longer, alike, elsewhere)]
-    exponent = budget_exponents(own)["epochs"]
+    falls, root = (budget_exponents(row)["epochs"] for row in (raw, own))
     what = "e in λ* ∝ epochs^−e"
     found = [
-        rulings.between(longer, exponent, what, above=0, below=float("inf")),
-        rulings.between(alike, exponent, what, above=0.25, below=0.75),
+        rulings.between(longer, falls, what, above=0, below=math.inf),
+        rulings.between(alike, root, what, above=0.25, below=0.75),
     ]
     middle = [row[len(row) // 2] for row in rows[1:]]
     if len(middle) < 3 or any(panel is None for panel in middle):
