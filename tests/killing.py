@@ -1,6 +1,7 @@
 """Sweeps whose processes are killed at random instants, again and again until they are through.
 
     python -m tests.killing --kills 1000 --at-once 2 --log kills.txt
+    python -m tests.killing --kills 50 --most 50 --within 20 --study study.toml
 
 Sweeps are begun one after the other until so many kills have been made. One that was killed often
 enough is left alone to finish; its results must be those of a sweep that nobody disturbed, byte for
@@ -22,13 +23,13 @@ from pathlib import Path
 
 from tests.toys import config
 from weightdecay.records import RunConfig
-from weightdecay.sweeps import Store, sweep
+from weightdecay.sweeps import Store, read_study, sweep
 from weightdecay.sweeps.local import Local
 
 #: Who is killed, and how often: a worker, the coordinator, or all of them.
 VICTIMS = {"worker": 6, "coordinator": 3, "both": 2}
-#: Kills of one sweep.
-MOST = 25
+#: Kills of one sweep, and the seconds within which the next comes.
+MOST, WITHIN = 25, 4.0
 
 
 def cells() -> list[RunConfig]:
@@ -47,9 +48,10 @@ def cells() -> list[RunConfig]:
     ]
 
 
-def start(folder: Path) -> "subprocess.Popen[bytes]":
+def start(folder: Path, study: Path | None = None) -> "subprocess.Popen[bytes]":
     """Begin the sweep, or go on with it, in a process of its own."""
-    return subprocess.Popen([sys.executable, "-m", "tests.killing", "--sweep", str(folder)])
+    own = [] if study is None else ["--study", str(study)]
+    return subprocess.Popen([sys.executable, "-m", "tests.killing", "--sweep", str(folder), *own])
 
 
 def children(parent: int) -> list[int]:
@@ -74,19 +76,26 @@ def kill(coordinator: "subprocess.Popen[bytes]", victim: str, chance: random.Ran
     return bool(chosen) or victim != "worker"
 
 
-def disturbed(folder: Path, kills: int, chance: random.Random) -> Counter[str]:
+def disturbed(
+    folder: Path,
+    kills: int,
+    chance: random.Random,
+    *,
+    within: float = WITHIN,
+    study: Path | None = None,
+) -> Counter[str]:
     """Sweep with at most so many kills, until it is through; return who was killed how often."""
     made: Counter[str] = Counter()
-    process = start(folder)
+    process = start(folder, study)
     while made.total() < kills:
         try:
-            status = process.wait(timeout=chance.uniform(0, 4))
+            status = process.wait(timeout=chance.uniform(0, within))
         except subprocess.TimeoutExpired:
             [victim] = chance.choices(list(VICTIMS), list(VICTIMS.values()))
             made[victim] += kill(process, victim, chance)
             if victim != "worker":
                 process.wait()
-                process = start(folder)
+                process = start(folder, study)
             continue
         assert status == 0
         return made
@@ -99,9 +108,9 @@ def results(folder: Path) -> list[str]:
     return list(Store(folder).results())
 
 
-def undisturbed(folder: Path) -> list[str]:
+def undisturbed(folder: Path, study: Path | None = None) -> list[str]:
     """Return what the sweep comes to when nobody disturbs it."""
-    assert start(folder).wait() == 0
+    assert start(folder, study).wait() == 0
     return results(folder)
 
 
@@ -110,10 +119,14 @@ def main() -> None:
     parser.add_argument("--sweep", type=Path)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--at-once", type=int, default=1)
+    parser.add_argument("--most", type=int, default=MOST, help="kills of one sweep")
+    parser.add_argument("--within", type=float, default=WITHIN, help="seconds to the next kill")
+    parser.add_argument("--study", type=Path, help="instead of 36 cells of a toy")
     parser.add_argument("--log", type=Path)
     options = parser.parse_args()
     if options.sweep:
-        for _ in sweep(cells(), folder=options.sweep, engine=Local(2, "cpu")):
+        asked = cells() if options.study is None else read_study(options.study)
+        for _ in sweep(asked, folder=options.sweep, engine=Local(2, "cpu")):
             pass
         return
     lines: list[str] = []
@@ -123,7 +136,13 @@ def main() -> None:
         while left:
             folder = Path(tempfile.mkdtemp(dir=place))
             begun = time.monotonic()
-            made = disturbed(folder, min(left, MOST), random.Random())
+            made = disturbed(
+                folder,
+                min(left, options.most),
+                random.Random(),
+                within=options.within,
+                study=options.study,
+            )
             left -= made.total()
             same = "the same results" if results(folder) == wanted else "OTHER RESULTS"
             told = ", ".join(f"{victim} {made[victim]}" for victim in VICTIMS)
@@ -134,7 +153,7 @@ def main() -> None:
                 options.log.write_text("\n".join(lines) + "\n")
 
     with tempfile.TemporaryDirectory() as place:
-        wanted = undisturbed(Path(place) / "whole")
+        wanted = undisturbed(Path(place) / "whole", options.study)
         share = -(-options.kills // options.at_once)
         threads = [
             threading.Thread(target=one_after_another, args=(Path(place), share, wanted, n))
