@@ -269,7 +269,7 @@ def trial(monkeypatch: pytest.MonkeyPatch, event: Callable[[RunConfig, int], Eve
 
     def train(configs: list[RunConfig], **_: object) -> Iterator[Event]:
         lanes.append(len(configs))
-        assert {one.epochs for one in configs} == {1}
+        assert {(one.epochs, one.evaluate_every) for one in configs} == {(2, 1)}
         return (event(one, len(configs)) for one in configs)
 
     monkeypatch.setattr("weightdecay.runs.train", train)
@@ -277,7 +277,7 @@ def trial(monkeypatch: pytest.MonkeyPatch, event: Callable[[RunConfig, int], Eve
 
 
 def timing(config: RunConfig, lanes: int) -> Timing:
-    """Return that a pack of so many lanes took two seconds a lane."""
+    """Return that a lane of so many took a second and a half, and half a second to evaluate."""
     return Timing(
         run=config.identity,
         epoch=1,
@@ -293,10 +293,19 @@ def test_an_estimate_is_the_epochs_there_are_times_what_one_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lanes = trial(monkeypatch, timing)
-    many = [config(seed=seed, epochs=5) for seed in range(40)]
+    many = [config(seed=seed, epochs=5) for seed in range(100)]
     few = [config(seed=seed, epochs=3, batch=15) for seed in range(2)]
-    assert estimate.seconds(many + few, workers=2, device="cpu") == (40 * 5 + 2 * 3) * 2 / 2
-    assert lanes == [14, 2]  # sixteen at most, from all over
+    assert estimate.seconds(many + few, workers=2, device="cpu") == (100 * 5 + 2 * 3) * 2 / 2
+    assert lanes == [50, 2]  # 64 at most, from all over
+
+
+@pytest.mark.parametrize(("evaluate_every", "evaluations"), [(0, 1), (1, 5), (2, 3), (9, 1)])
+def test_an_estimate_counts_what_is_evaluated(
+    evaluate_every: int, evaluations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial(monkeypatch, timing)
+    one = config(epochs=5, evaluate_every=evaluate_every)
+    assert estimate.seconds([one], workers=1, device="cpu") == 5 * 1.5 + evaluations * 0.5
 
 
 def test_a_long_trial_ends_when_its_speed_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +324,7 @@ def test_a_long_trial_ends_when_its_speed_is_known(monkeypatch: pytest.MonkeyPat
 
     trial(monkeypatch, progress)
     monkeypatch.setattr(estimate, "_PATIENCE", -1.0)
-    assert estimate.seconds([config(epochs=3)], workers=1, device="cpu") == 3 * 100 / 4.0
+    assert estimate.seconds([config(epochs=3)], workers=1, device="cpu") == 3 * 100 / 4.0 / 2
 
 
 def test_on_a_gpu_there_is_no_estimate() -> None:

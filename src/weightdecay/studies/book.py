@@ -72,7 +72,7 @@ a test sees that they agree. *Held*, *not held* and *not decided* are rules abou
 written down in [`studies/rulings.py`](../src/weightdecay/studies/rulings.py); the last column of a
 table has each. Settings are chosen by validation error; where best errors are compared, each is the
 test error of seeds that did not choose the setting. s is the coupling exponent: see
-[exponents](exponents.md). The tasks are small (two cores, minutes): what they do not decide,
+[exponents](exponents.md). The tasks are small, for two cores: what they do not decide,
 CIFAR-10 may.
 """
 

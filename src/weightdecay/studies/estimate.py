@@ -7,12 +7,13 @@ from dataclasses import replace
 from weightdecay.records import SHARED, Progress, RunConfig, Timing
 from weightdecay.sweeps.local import cores
 
-# Lanes of a trial: enough that lanes are worth it, few enough that it is short.
-_LANES = 16
+# Lanes of a trial: enough that they are as fast as more, few enough that it is short. Its epochs:
+# in the first, memory and code are new.
+_LANES, _EPOCHS = 64, 2
 # Seconds after which a trial need not come to its epoch's end: its speed is known.
 _PATIENCE = 10.0
 # What cells have in common whose epochs take alike.
-_KIND = tuple(name for name in SHARED if name != "epochs")
+_KIND = tuple(name for name in SHARED if name not in ("epochs", "evaluate_every"))
 
 
 def seconds(
@@ -20,7 +21,7 @@ def seconds(
 ) -> float | None:
     """Estimate the seconds that cells take, on a CPU; on a GPU compiling is most of a trial: None.
 
-    One epoch of a few cells of each kind is trained, on one core.
+    A few cells of each kind are trained for a short while, on one core.
     """
     import torch
 
@@ -32,35 +33,46 @@ def seconds(
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        total = sum(_epoch(kind) * sum(config.epochs for config in kind) for kind in kinds.values())
+        total = sum(map(_cost, kinds.values()))
     finally:
         torch.set_num_threads(before)
     return total / (workers or cores())
 
 
-def _epoch(kind: Sequence[RunConfig]) -> float:
-    """Measure the seconds that an epoch of such a cell takes, in company."""
+def _cost(kind: Sequence[RunConfig]) -> float:
+    """Estimate the seconds of cells whose epochs take alike."""
+    training, evaluation = _epoch(kind)
+    return sum(c.epochs * training + _evaluations(c) * evaluation for c in kind)
+
+
+def _evaluations(config: RunConfig) -> int:
+    """Return how often a cell is evaluated; cycles that end between are few."""
+    return -(-config.epochs // config.evaluate_every) if config.evaluate_every else 1
+
+
+def _epoch(kind: Sequence[RunConfig]) -> tuple[float, float]:
+    """Measure the seconds that such a cell trains in an epoch, and is evaluated, in company."""
     from weightdecay.runs import train
 
     begun = time.monotonic()
-    timings: list[Timing] = []
+    timing = None
     for event in train(_few(kind), device="cpu", cells=True):
         if isinstance(event, Timing):
-            timings.append(event)
+            timing = event
         elif isinstance(event, Progress) and time.monotonic() - begun > _PATIENCE:
-            return event.updates / event.speed
-    spent = sum(timing.training + timing.evaluation for timing in timings)
-    return spent / len(timings) / timings[0].lanes
+            return event.updates / event.speed / _EPOCHS, 0.0
+    assert timing is not None
+    return timing.training / timing.lanes, timing.evaluation / timing.lanes
 
 
 def _few(kind: Sequence[RunConfig]) -> list[RunConfig]:
-    """Return cells from all over, of one epoch; nothing in them depends on how many there are."""
-    plain = list(dict.fromkeys(map(_of_one_epoch, kind)))
+    """Return cells from all over, of few epochs; nothing in them depends on how many there are."""
+    plain = list(dict.fromkeys(map(_shortened, kind)))
     return plain[:: -(-len(plain) // _LANES)]
 
 
-def _of_one_epoch(config: RunConfig) -> RunConfig:
-    config = replace(config, epochs=1, schedule="constant")
+def _shortened(config: RunConfig) -> RunConfig:
+    config = replace(config, epochs=_EPOCHS, evaluate_every=1, schedule="constant")
     if config.normalized_decay is None:
         return config
     return replace(config, normalized_decay=None, weight_decay=0.0)
