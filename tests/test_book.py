@@ -29,7 +29,7 @@ def run_of(cell: RunConfig) -> Run:
     noise = random.Random(cell.identity).gauss(0, 0.004)
     rate = math.log2(cell.lr) + (4 if "sgd" in cell.algorithm else 7)
     if cell.l2 is not None:
-        off = math.log2(cell.l2 + 2**-20) + 8 + rate
+        off = math.log2(cell.l2) + 8 + rate if cell.l2 else 4
     else:
         off = math.log2((cell.weight_decay or 0) + 2**-20) + 8
     error = 0.3 + 0.04 * (cell.l2 is not None) + 0.006 * (off**2 + rate**2)

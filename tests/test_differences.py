@@ -17,6 +17,7 @@ from weightdecay.studies import STUDIES, Evidence, scale
 from weightdecay.studies.curve_figures import rule_restarts
 from weightdecay.studies.differences import (
     first_half,
+    gains_nothing,
     normalized_apart,
     paired,
     same_steps,
@@ -145,6 +146,33 @@ def test_curves_are_compared_by_seeds_that_did_not_choose_them() -> None:
         assert [run.config.seed for run in fresh.values()] == list(fresh)
 
 
+@pytest.mark.parametrize(
+    ("errors", "outcome"),
+    [
+        ([0.30, 0.305, 0.303, 0.32], HELD),  # at decays 0, 1, 2 and 3
+        ([0.30, 0.31, 0.25, 0.32], NOT_HELD),
+        ([0.30, 0.40, 0.35, 0.305], NOT_DECIDED),  # it may gain beyond the grid
+    ],
+)
+def test_l2_gains_what_its_best_has_less_than_no_decay(errors: list[float], outcome: str) -> None:
+    runs = []
+    for number, error in enumerate(errors):
+        for rate in (0.001, 0.01, 0.1):
+            for seed in range(4):
+                base: dict[str, Any] = {"task": "mnist1d", "model": "mlp", "batch": 64, "epochs": 1}
+                cell = RunConfig(**base, algorithm="adam", lr=rate, l2=number / 10, seed=seed)
+                mine = error + 0.02 * (rate != 0.01) + 0.0002 * (-1) ** (seed + number)
+                runs.append(Run(cell, (record(cell, test_error=mine, validation_error=mine),)))
+    [landscape] = landscapes(runs)
+    assert gains_nothing("It gains nothing", landscape).outcome == outcome
+    some = replace(
+        landscape,
+        decays=landscape.decays[1:],
+        cells={place: cell for place, cell in landscape.cells.items() if cell.decay > 0},
+    )
+    assert gains_nothing("It gains nothing", some).outcome == NOT_DECIDED
+
+
 ENDS = (12, 36, 84, 180)
 
 
@@ -211,6 +239,10 @@ def test_a_cycle_that_ends_with_the_run_says_nothing_of_earliness() -> None:
 def test_restarts_are_judged_by_what_they_end_at() -> None:
     assert restarts(dict.fromkeys(ENDS, -0.02))[2].outcome == HELD
     assert restarts({84: -0.02, 180: 0.4})[2].outcome == NOT_HELD
+
+
+def test_restarts_that_lose_at_their_grids_edge_are_not_decided() -> None:
+    assert restarts({12: 0.2, 36: 0.1, 84: 0.05, 180: 0.2}, best=0)[0].outcome == NOT_DECIDED
 
 
 def test_a_rival_that_may_be_better_beyond_its_grid_leaves_restarts_undecided() -> None:

@@ -19,10 +19,10 @@ from tests.landscapes import (
 )
 from weightdecay.results import (
     Landscape,
-    against_no_decay,
     difference,
     equal_loss,
     landscapes,
+    with_and_without,
 )
 
 BETTER = Truth(s=0.0, rates=6, decays=6, lowest=0.28)
@@ -118,11 +118,23 @@ def test_one_seed_says_no_difference() -> None:
 def test_decay_is_held_against_none_each_at_its_best_rate() -> None:
     errors = np.array([[0.30, 0.50, 0.50], [0.40, 0.60, 0.22], [0.50, 0.60, 0.60]])
     landscape = of(Truth(rates=3, decays=2, zero=True), exact(errors))
-    assert against_no_decay(landscape).value == pytest.approx(0.22 - 0.30)
+    assert difference(*with_and_without(landscape)).value == pytest.approx(0.22 - 0.30)
 
 
-def test_without_a_column_of_no_decay_nothing_is_held_against_it() -> None:
-    assert math.isnan(against_no_decay(noisy(BETTER, 3, np.random.default_rng(0))).value)
+def test_a_landscape_without_a_column_of_no_decay_has_nothing_there() -> None:
+    some, none = with_and_without(noisy(BETTER, 3, np.random.default_rng(0)))
+    assert some.cells
+    assert not none.cells
+
+
+def test_a_cell_that_diverged_adds_no_noise_to_the_others() -> None:
+    """Its mean may lie near the best's where errors are high, and its spread is of another kind."""
+    one, other = (noisy(BETTER, 3, np.random.default_rng(n)) for n in (1, 2))
+    place, cell = max(one.cells.items(), key=lambda item: item[1].score)
+    near = tuple(one.best.score * 1.15 + shift for shift in (-0.02, 0.0, 0.02))
+    lost = replace(cell, chosen=near, tested=near, diverged=cell.seeds[-1:])
+    with_it = replace(one, cells={**one.cells, place: lost})
+    assert difference(with_it, other) == difference(one, other)
 
 
 def _at_loss(landscape: Landscape, losses: Array, seeds: int = 3) -> Landscape:
@@ -190,5 +202,9 @@ def test_half_a_sweep_is_compared_as_far_as_it_goes() -> None:
     [whole] = landscapes(runs)
     for count in range(1, len(runs)):
         [begun] = landscapes(runs[:count])
-        for seen in (difference(begun, whole), against_no_decay(begun), equal_loss(begun, whole)):
+        for seen in (
+            difference(begun, whole),
+            difference(*with_and_without(begun)),
+            equal_loss(begun, whole),
+        ):
             assert math.isnan(seen.value) or math.isfinite(seen.value)

@@ -238,6 +238,14 @@ def test_timings_tell_of_all_epochs_until_a_record() -> None:
     assert [(timing.epoch, timing.epochs) for timing in timings] == [(2, 2), (4, 2), (5, 1)]
 
 
+def test_a_neighbours_record_takes_no_epochs_from_a_lanes_timings() -> None:
+    shapes = ("cosine", "restarts,first=1,factor=2")
+    lanes = [config(epochs=7, evaluate_every=0, schedule=shape) for shape in shapes]
+    timings = [event for event in train(lanes, device="cpu") if isinstance(event, Timing)]
+    for lane, ends in zip(lanes, ([7], [1, 2, 4]), strict=True):
+        assert [t.epochs for t in timings if t.run == lane.identity] == ends
+
+
 def test_an_epoch_is_every_example_once_in_an_order_of_its_own() -> None:
     lanes = Separate([config(seed=0), config(seed=1)], split_toy(), CPU)
     orders = torch.stack([lanes._epoch_order(epoch).flatten(1) for epoch in (0, 1)])

@@ -159,7 +159,17 @@ def test_figure_4_restarts_where_the_schedule_s_figure_does() -> None:
     ]
 
 
-def test_small_runs_with_restarts_end_with_a_cycle() -> None:
+def test_runs_with_restarts_end_with_a_cycle() -> None:
+    for at in SCALES:
+        own = [c for c in STUDIES["figure-4"].cells(at) if c.schedule.startswith("restarts")]
+        [epochs] = {cell.epochs for cell in own}
+        assert [cycle.end for cycle in cycles(WarmRestarts(at.first_cycle, 2), epochs)][
+            -1
+        ] == epochs
+        assert epochs <= at.long < 2 * epochs + at.first_cycle
+
+
+def test_small_runs_with_restarts_have_four_cycles() -> None:
     for at in (scale("mnist1d", "small"), scale("text", "small")):
         ends = [cycle.end for cycle in cycles(WarmRestarts(at.first_cycle, 2), at.long)]
         assert len(ends) == 4

@@ -82,7 +82,7 @@ class RunConfig:
     examples trained on, None all of them; `validation` the number held out to choose on, None a
     tenth of them, "test" none: then choices are made on the test set, as in the paper. An epoch has
     as many whole batches as the data fill. A run is evaluated, and leaves a record, after
-    every `evaluate_every` epochs, when a cycle ends, and at its own end; 0 leaves the first out.
+    every `evaluate_every` epochs, where a cycle ends with one, and at its own end; 0: only there.
     """
 
     task: str

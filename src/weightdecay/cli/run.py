@@ -67,7 +67,7 @@ def add(commands: Commands) -> None:
         type=whole,
         default=1,
         metavar="N",
-        help="epochs from one record to the next; 0: only when a cycle ends (default 1)",
+        help="epochs from one record to the next; 0: only where a cycle ends (default 1)",
     )
     where = parser.add_argument_group("where, and what else")
     where.add_argument("--device", help="as torch names it (default a GPU, where there is one)")

@@ -2,11 +2,11 @@
 
 from weightdecay.results.budget import budget_exponents
 from weightdecay.results.comparison import (
-    against_no_decay,
     chosen_by_others,
     contrast,
     difference,
     equal_loss,
+    with_and_without,
 )
 from weightdecay.results.coupling import Coupling, Exponent, Line, Point, coupling
 from weightdecay.results.curves import Curve, against_training_loss, anytime, curve
@@ -24,7 +24,6 @@ __all__ = [
     "Line",
     "Point",
     "Regret",
-    "against_no_decay",
     "against_training_loss",
     "anytime",
     "budget_exponents",
@@ -38,4 +37,5 @@ __all__ = [
     "landscapes",
     "regret",
     "sensitivity",
+    "with_and_without",
 ]

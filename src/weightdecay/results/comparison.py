@@ -65,15 +65,9 @@ def chosen_by_others(landscape: Landscape) -> dict[int, tuple[float, float]]:
     }
 
 
-def against_no_decay(landscape: Landscape) -> Estimate:
-    """Estimate the best test error with decay less the best without, each at its own best rate."""
-    some, none = (
-        _only(landscape, lambda decay: decay > 0),
-        _only(landscape, lambda decay: decay == 0),
-    )
-    if not some.cells or not none.cells:
-        return UNKNOWN
-    return difference(some, none)
+def with_and_without(landscape: Landscape) -> tuple[Landscape, Landscape]:
+    """Divide a landscape into that of all decays above 0, and that of 0."""
+    return _only(landscape, lambda decay: decay > 0), _only(landscape, lambda decay: decay == 0)
 
 
 def equal_loss(one: Landscape, other: Landscape) -> Estimate:
@@ -106,6 +100,8 @@ def equal_loss(one: Landscape, other: Landscape) -> Estimate:
 def _combined(signed: Sequence[tuple[int, Landscape]]) -> Estimate:
     """Estimate a sum of best test errors, each with its sign, seed by seed where all share two."""
     _check_of([landscape for _, landscape in signed])
+    if not all(landscape.cells for _, landscape in signed):
+        return UNKNOWN
     sides = [_side(sign, grid(landscape)) for sign, landscape in signed]
     shared = set.intersection(*(set(side.judged) for side in sides))
     seeds = [sorted(shared if len(shared) >= 2 else side.judged) for side in sides]

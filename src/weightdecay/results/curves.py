@@ -52,10 +52,13 @@ def anytime(
     return _banded(list(runs), of, by, label, _recommended)
 
 
-def against_training_loss(runs: Iterable[Run]) -> tuple[tuple[float, float], ...]:
+def against_training_loss(
+    runs: Iterable[Run], of: str = "test_error"
+) -> tuple[tuple[float, float], ...]:
     """Return each run's last training loss and test error, where the loss is finite."""
+    checks.one_of("of", of, _OF)
     return tuple(
-        (run.last.train_loss, run.last.test_error)
+        (run.last.train_loss, float(getattr(run.last, of)))
         for run in runs
         if run.records and run.last.train_loss is not None
     )

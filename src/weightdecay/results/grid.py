@@ -45,8 +45,9 @@ class Grid:
         return lost
 
     def near(self, *others: Flags) -> Flags:
-        """Return the basin's cells, together with other ones."""
-        near: Flags = np.logical_or.reduce([basin(self.scores()), *others])
+        """Return the basin's cells that are not lost, together with other ones."""
+        kept = np.where(self.lost(), np.nan, self.scores())
+        near: Flags = np.logical_or.reduce([basin(kept), *others])
         return near
 
     def noise(self, *others: Flags) -> tuple[float, float]:

@@ -53,7 +53,8 @@ class Pack:
             self._lanes.load(states)
             for kept, state in zip(self._records, states, strict=True):
                 kept += [Record(**values) for values in state["records"]]
-        self._seconds, self._epochs, self._piece = 0.0, 0, 1
+        # Seconds and epochs that each lane has trained since its last record.
+        self._seconds, self._epochs, self._piece = [0.0] * len(configs), [0] * len(configs), 1
         self._saved_at = self._shown_at = time.monotonic()
 
     def run(self) -> Iterator[Event]:
@@ -111,7 +112,7 @@ class Pack:
             if lanes.device.type == "cuda":
                 torch.cuda.synchronize(lanes.device)
             now = time.monotonic()
-            self._seconds += now - begun
+            self._seconds = [seconds + now - begun for seconds in self._seconds]
             quick = now - begun < PROGRESS_EVERY / 2
             self._piece = 2 * made if quick else max(1, made // 2)
             if now - self._shown_at > PROGRESS_EVERY:
@@ -142,11 +143,9 @@ class Pack:
         )
 
     def _end_epoch(self) -> Iterator[Event]:
-        self._epochs += 1
-        due = self._due_records()
-        if due:
+        self._epochs = [epochs + 1 for epochs in self._epochs]
+        if due := self._due_records():
             yield from self._recorded(due)
-            self._seconds, self._epochs = 0.0, 0
         self._lanes.begin_epoch()
 
     def _due_records(self) -> list[int]:
@@ -202,12 +201,13 @@ class Pack:
             yield Timing(
                 run=config.identity,
                 epoch=record.epoch,
-                epochs=self._epochs,
-                training=self._seconds,
+                epochs=self._epochs[lane],
+                training=self._seconds[lane],
                 evaluation=evaluation,
                 lanes=len(self._configs),
                 environment=_environment(lanes.device),
             )
+            self._seconds[lane], self._epochs[lane] = 0.0, 0
 
     def _cycles_ended(self) -> dict[int, int]:
         """Return the lanes whose last update was their cycle's last, and the cycle's number.
@@ -269,6 +269,8 @@ class Pack:
         self._configs = [self._configs[n] for n in left]
         self._shelves = [self._shelves[n] for n in left]
         self._records = [self._records[n] for n in left]
+        self._seconds = [self._seconds[n] for n in left]
+        self._epochs = [self._epochs[n] for n in left]
         if left:
             self._lanes = self._build(self._configs)
             self._lanes.load(states)

@@ -49,7 +49,8 @@ def draw_settings(seen: Evidence, small_print: str) -> "Figure":
     for run in seen.runs:
         if run.config.identity in wanted:
             runs[run.config.algorithm].append(run)
-    scapes = {name: landscapes(own)[0] for name, own in runs.items() if own}
+    error = seen.scale.error
+    scapes = {name: landscapes(own, of=error)[0] for name, own in runs.items() if own}
 
     def of_setting(name: str, decays: Sequence[float]) -> list[Run]:
         return [run for run in runs[name] if getattr(run.config, way_of(run.config)) in decays]
@@ -65,12 +66,13 @@ def draw_settings(seen: Evidence, small_print: str) -> "Figure":
 
     best = {name: [cell.decay for cell in scape.ranked[:3]] for name, scape in scapes.items()}
     points = [
-        (name, against_training_loss(of_setting(name, decays))) for name, decays in best.items()
+        (name, against_training_loss(of_setting(name, decays), f"test_{error}"))
+        for name, decays in best.items()
     ]
     return curves(
         [
             panel("Training loss", "train_loss", percent=False),
-            panel("Test error", "test_error", percent=True),
+            panel("Test error", f"test_{error}", percent=True),
             Settings("Final test error", list(scapes.items()), seen.scale.third[0]),
             Scatter("The three best settings of each", points),
         ],
@@ -111,11 +113,12 @@ FIGURE_3 = Study(
 )
 
 
-def contestant(at: Scale, name: str) -> dict[str, str]:
-    """Return the algorithm and schedule of a curve: a name that ends in r restarts."""
-    algorithm, plain = name.removesuffix("r"), not name.endswith("r")
-    schedule = "cosine" if plain else f"restarts,factor=2,first={at.first_cycle}"
-    return {"algorithm": algorithm, "schedule": schedule}
+def contestant(at: Scale, name: str) -> dict[str, Any]:
+    """Return the algorithm, schedule and epochs of a curve: a name that ends in r restarts."""
+    if not name.endswith("r"):
+        return {"algorithm": name, "schedule": "cosine", "epochs": at.long}
+    schedule = f"restarts,factor=2,first={at.first_cycle}"
+    return {"algorithm": name.removesuffix("r"), "schedule": schedule, "epochs": at.restarted}
 
 
 def _way(name: str) -> str:
@@ -128,26 +131,30 @@ def restart_cells(at: Scale) -> list[RunConfig]:
     return [
         cell
         for name, (lrs, decays) in at.fourth.items()
-        for cell in grid(lr=lrs, **{_way(name): decays}, **contestant(at, name), **axes)
+        for cell in grid(**{**axes, **contestant(at, name), "lr": lrs, _way(name): decays})
     ]
 
 
 def _contest(seen: Evidence) -> dict[str, Landscape]:
     """Return those settings that each curve is chosen from and that there are runs of."""
     at = seen.scale
-    long: dict[str, Any] = {"epochs": at.long, "model": at.model_of_long_runs}
     found = {
-        name: seen.landscape(way=_way(name), **contestant(at, name), **long) for name in at.fourth
+        name: seen.landscape(way=_way(name), model=at.model_of_long_runs, **contestant(at, name))
+        for name in at.fourth
     }
     return {name: landscape for name, landscape in found.items() if landscape is not None}
 
 
 def draw_restarts(seen: Evidence, small_print: str, *, loss: bool = False) -> "Figure":
-    """Draw what one would have had at any time; with restarts that is the last cycle's end."""
+    """Draw what one would have had at any time; with restarts that is the last cycle's end.
+
+    Each seed's run is of the setting that the others choose; one seed alone chooses its own.
+    """
     from weightdecay.figures import Curves, Trace, curves
 
     best = {
-        name: seen.runs_of(landscape, landscape.best.lr, landscape.best.decay)
+        name: list(seen.fresh(landscape).values())
+        or seen.runs_of(landscape, landscape.best.lr, landscape.best.decay)
         for name, landscape in _contest(seen).items()
     }
 

@@ -8,7 +8,7 @@ from statistics import fmean, median_high, variance
 
 from weightdecay.look import NAMES
 from weightdecay.records import Run, RunConfig
-from weightdecay.results import Estimate, Exponent, Landscape, difference
+from weightdecay.results import Estimate, Exponent, Landscape, difference, with_and_without
 from weightdecay.results.budget import optimum
 from weightdecay.results.estimate import UNKNOWN, within
 from weightdecay.results.exponent import unknown
@@ -37,14 +37,22 @@ def compared(
     one: Landscape,
     rival: Landscape,
 ) -> Ruling:
-    """Rule on the difference of two best errors, unless the rival's may lie beyond its grid."""
-    return unless_at_edge(rule(claim, difference(one, rival), what), rival)
+    """Rule on the difference of two best errors, unless the loser's may lie beyond its grid."""
+    return unless_at_edge(rule(claim, difference(one, rival), what), ones=[one], rivals=[rival])
 
 
-def unless_at_edge(ruling: Ruling, rival: Landscape) -> Ruling:
-    """Take back that a claim is held where the rival's best may lie beyond its grid."""
-    edges = [edge for edge in rival.edges if edge != "lowest decay" or rival.best.decay > 0]
-    return rulings.unless_beyond(ruling, titled(rival), edges)
+def unless_at_edge(
+    ruling: Ruling, *, ones: Sequence[Landscape], rivals: Sequence[Landscape]
+) -> Ruling:
+    """Take back a ruling where the best of what loses may lie beyond its grid."""
+    told = [[(titled(side), _edges(side)) for side in sides] for sides in (ones, rivals)]
+    return rulings.unless_beyond(ruling, ones=told[0], rivals=told[1])
+
+
+def _edges(landscape: Landscape) -> list[str]:
+    """Return the edges that the best lies at; there is no decay below 0."""
+    below = landscape.best.decay > 0
+    return [edge for edge in landscape.edges if edge != "lowest decay" or below]
 
 
 def same_steps(seen: Evidence) -> Ruling:
@@ -99,22 +107,25 @@ def _loss(run: Run) -> float:
     return math.inf if run.last.train_loss is None else run.last.train_loss
 
 
-def gains_nothing(claim: str, gain: Estimate) -> Ruling:
-    """Rule on whether L2 gains nothing: a difference that is negative if it gains something."""
-    opposite = Estimate(-gain.value, -gain.high, -gain.low)
+def gains_nothing(claim: str, adam: Landscape) -> Ruling:
+    """Rule on whether L2 regularization gains nothing over a decay of 0."""
+    some, none = with_and_without(adam)
+    if not some.cells or not none.cells:
+        return rulings.unseen(claim, "There are no runs with λ = 0, or none with another.")
     what = "the best error with λ = 0 minus the best with L2"
-    return rulings.no_worse(claim, opposite, what)
+    return compared(rulings.no_worse, claim, what, one=none, rival=some)
 
 
 def first_half(claim: str, seen: Evidence, adam: Landscape, adamw: Landscape) -> Ruling:
     """Rule on whether the best settings' curves coincide, part by part of training's first half."""
     theirs, ours = seen.fresh(adam), seen.fresh(adamw)
     seeds = sorted(theirs.keys() & ours.keys())
-    what = "AdamW's mean test error minus Adam's"
+    what, error = "AdamW's mean test error minus Adam's", f"test_{seen.scale.error}"
     parts = []
     for begin, end in _parts(seen.scale.long):
         gaps = [
-            _mean_within(ours[seed], begin, end) - _mean_within(theirs[seed], begin, end)
+            _mean_within(ours[seed], begin, end, error)
+            - _mean_within(theirs[seed], begin, end, error)
             for seed in seeds
         ]
         parts.append(rulings.alike(f"epochs {begin + 1} to {end}", paired(gaps), what))
@@ -127,11 +138,14 @@ def _parts(epochs: int) -> list[tuple[int, int]]:
     return [(begin, end) for begin, end in pairwise(ends) if begin < end]
 
 
-def _mean_within(run: Run, begin: int, end: int) -> float:
-    """Return the mean test error after `begin` epochs and until `end`; one that diverged holds."""
-    within_it = [record.test_error for record in run.records if begin < record.epoch <= end]
-    before = [record.test_error for record in run.records if record.epoch <= begin]
-    return fmean(within_it or before[-1:] or [math.nan])
+def _mean_within(run: Run, begin: int, end: int, error: str) -> float:
+    """Return the mean error after `begin` epochs and until `end`; each holds until the next."""
+    held = [
+        getattr(until[-1], error)
+        for epoch in range(begin + 1, end + 1)
+        if (until := [record for record in run.records if record.epoch <= epoch])
+    ]
+    return fmean(held) if held else math.nan
 
 
 def reached(contest: Mapping[str, Landscape], seen: Evidence) -> list[Ruling]:
@@ -155,20 +169,24 @@ def reached(contest: Mapping[str, Landscape], seen: Evidence) -> list[Ruling]:
     if not found:
         return [rulings.unseen(claim, "No cycle came to its end.") for claim in claims]
     minus = f"AdamWR's error there minus AdamW's after {at.long} epochs"
+
+    def sides(name: str) -> dict[str, list[Landscape]]:
+        return {"ones": [contest[f"{name}r"]], "rivals": [contest[name]]}
+
     finals = [
         unless_at_edge(
             rulings.better(
                 NAMES[f"{name}r"],
-                _difference(fresh[f"{name}r"], fresh[name], at.long, error),
+                _difference(fresh[f"{name}r"], fresh[name], at.restarted, error),
                 "its error at the end minus that without restarts",
             ),
-            contest[name],
+            **sides(name),
         )
         for name in ("adamw", "sgdw")
     ]
     return [
-        unless_at_edge(_rule_early(claims[0], found, at.long), contest["adamw"]),
-        unless_at_edge(rulings.no_worse(first, found[ends[0]], minus), contest["adamw"]),
+        unless_at_edge(_rule_early(claims[0], found, at.long), **sides("adamw")),
+        unless_at_edge(rulings.no_worse(first, found[ends[0]], minus), **sides("adamw")),
         rulings.all_of(claims[2], finals),
     ]
 

@@ -55,20 +55,24 @@ def _epoch(kind: Sequence[RunConfig]) -> tuple[float, float]:
     from weightdecay.runs import train
 
     begun = time.monotonic()
-    timing = None
+    training = evaluation = 0.0
     for event in train(_few(kind), device="cpu", cells=True):
         if isinstance(event, Timing):
-            timing = event
+            training, evaluation = event.training / event.lanes, event.evaluation / event.lanes
         elif isinstance(event, Progress) and time.monotonic() - begun > _PATIENCE:
-            return event.updates / event.speed / _EPOCHS, 0.0
-    assert timing is not None
-    return timing.training / timing.lanes, timing.evaluation / timing.lanes
+            return event.updates / event.speed / _EPOCHS, evaluation
+    return training, evaluation
 
 
 def _few(kind: Sequence[RunConfig]) -> list[RunConfig]:
-    """Return cells from all over, of few epochs; nothing in them depends on how many there are."""
+    """Return cells from all over, of few epochs; where lanes are no faster together, one."""
+    from weightdecay.runs.stacked import can_stack
+    from weightdecay.tasks import load, split
+
     plain = list(dict.fromkeys(map(_shortened, kind)))
-    return plain[:: -(-len(plain) // _LANES)]
+    first = plain[0]
+    task = split(load(first.task), validation=first.validation, data=first.data)
+    return plain[:: -(-len(plain) // _LANES)] if can_stack(first, task) else plain[:1]
 
 
 def _shortened(config: RunConfig) -> RunConfig:

@@ -173,7 +173,10 @@ def write_rulings(found: Findings, folder: Path) -> None:
         file.write(json.dumps(rows, indent=1, ensure_ascii=False).encode() + b"\n")
 
 
-_OF_CURVES = "Medians over seeds; a band holds the middle 60 % of them."
+_OF_CURVES = (
+    "Medians over seeds; a band holds the middle 60 % of them. Where a curve is of the best of "
+    "several settings, each seed has the one that the others choose."
+)
 _OF_LANDSCAPES = (
     "Each cell is the mean test error over seeds, λ along x and α upward. s says how the best "
     "decay moves with the learning rate, λ* ∝ α⁻ˢ: 0 means two separate knobs, 1 a diagonal."

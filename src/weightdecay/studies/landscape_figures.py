@@ -1,11 +1,11 @@
 """Figures 1 and 2: landscapes of the error over learning rate and decay."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from weightdecay.records import RunConfig
-from weightdecay.results import Landscape, against_no_decay, contrast
+from weightdecay.results import Landscape, contrast
 from weightdecay.studies import rulings
-from weightdecay.studies.differences import compared, gains_nothing, same_steps
+from weightdecay.studies.differences import compared, gains_nothing, same_steps, unless_at_edge
 from weightdecay.studies.rulings import Ruling
 from weightdecay.studies.scales import Scale
 from weightdecay.studies.study import Evidence, Study, family_cells, titled
@@ -13,6 +13,10 @@ from weightdecay.sweeps import grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+#: A family's landscapes, with L2 regularization and with decoupled decay.
+Pair: TypeAlias = tuple[Landscape, Landscape]
 
 
 def drops(at: Scale) -> str:
@@ -81,12 +85,7 @@ def _rule_first(seen: Evidence) -> list[Ruling]:
         for name, (other, own) in whole.items()
     ]
     more = [
-        rulings.better(
-            f"with {name}",
-            contrast(whole[name][::-1], whole["a fixed rate"][::-1]),
-            f"{minus}, less the same at a fixed rate",
-        )
-        for name in ("step-drop", "cosine")
+        _gains_more(name, whole[name], whole["a fixed rate"]) for name in ("step-drop", "cosine")
     ]
     _, cosine = whole["cosine"]
     others = [
@@ -105,6 +104,15 @@ def _rule_first(seen: Evidence) -> list[Ruling]:
         rulings.all_of(larger, more),
         rulings.all_of(best, others),
     ]
+
+
+def _gains_more(name: str, here: Pair, fixed: Pair) -> Ruling:
+    """Rule on whether decoupling gains more under a schedule than at a fixed rate."""
+    (adam, adamw), (fixed_adam, fixed_adamw) = here, fixed
+    found = contrast((adamw, adam), (fixed_adamw, fixed_adam))
+    what = "AdamW's best error minus Adam's, less the same at a fixed rate"
+    ruling = rulings.better(f"with {name}", found, what)
+    return unless_at_edge(ruling, ones=[adamw, fixed_adam], rivals=[adam, fixed_adamw])
 
 
 FIGURE_1 = Study(
@@ -170,7 +178,7 @@ def _rule_second(seen: Evidence) -> list[Ruling]:
     ]
     return [
         *found,
-        gains_nothing(nothing, against_no_decay(adam)),
+        gains_nothing(nothing, adam),
         compared(rulings.better, better, "AdamW's best error minus Adam's", one=adamw, rival=adam),
         rulings.all_of(rivals, against),
     ]

@@ -8,7 +8,7 @@ better is to be surely better, by however little.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from weightdecay.look import interval
 from weightdecay.results import Estimate, Exponent
@@ -103,12 +103,25 @@ def between(
     return Ruling(claim, _outcome(found, above=above, below=below), told, rule)
 
 
-def unless_beyond(ruling: Ruling, rival: str, edges: Sequence[str]) -> Ruling:
-    """Take back that a claim is held where the rival's best may lie beyond its grid."""
-    if ruling.outcome != HELD or not edges:
-        return ruling
-    because = f"{ruling.because}, but {rival}'s best is at its grid's edge ({', '.join(edges)})"
-    rule = f"{ruling.rule} Not decided if the other's best is at its grid's edge."
+#: What is compared, by name, with the edges of its grid that its best lies at.
+Edges: TypeAlias = Sequence[tuple[str, Sequence[str]]]
+
+
+def unless_beyond(ruling: Ruling, *, ones: Edges, rivals: Edges) -> Ruling:
+    """Take back a ruling where the best of whoever loses may lie beyond its grid.
+
+    Where a claim is held the rivals lose, and where it is not the ones that it is about.
+    """
+    losers = {HELD: rivals, NOT_HELD: ones}.get(ruling.outcome, ())
+    told = [
+        f"{name}'s best is at its grid's edge ({', '.join(edges)})"
+        for name, edges in losers
+        if edges
+    ]
+    rule = f"{ruling.rule} Not decided if the best of what loses is at its grid's edge."
+    if not told:
+        return replace(ruling, rule=rule)
+    because = f"{ruling.because}, but {' and '.join(told)}"
     return replace(ruling, outcome=NOT_DECIDED, because=because, rule=rule)
 
 

@@ -60,6 +60,14 @@ class Scale:
         return f"{self.task}-{self.name}"
 
     @property
+    def restarted(self) -> int:
+        """Return when the last cycle ends that long runs have time for; each is twice as long."""
+        end, cycle = 0, self.first_cycle
+        while end + cycle <= self.long:
+            end, cycle = end + cycle, 2 * cycle
+        return end
+
+    @property
     def model_of_long_runs(self) -> str:
         """Return the network of long runs."""
         return self.long_model or str(self.common["model"])
@@ -127,13 +135,13 @@ _TEXT = Scale(
         "sgd": [0, "2^-13..2^-7"],
         "adam": [0, "2^-14..2^-6"],
         "amsgrad": [0, "2^-14..2^-6"],
-        "adagrad": [0, "2^-14..2^-6"],
+        "adagrad": [0, "2^-14..2^-8"],
     },
     decays={
         "sgd": [0, "2^-11..2^-5"],
         "adam": [0, "2^-11..2^-3"],
         "amsgrad": [0, "2^-11..2^-3"],
-        "adagrad": [0, "2^-11..2^-3"],
+        "adagrad": [0, "2^-11..2^-5"],
     },
     long=180,
     first_cycle=12,

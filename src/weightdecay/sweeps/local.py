@@ -17,8 +17,9 @@ from weightdecay.sweeps.engine import Died, Ended, Failed, Job, Message
 #: Lanes a job: beyond these they are hardly faster, and more is lost with one.
 LANES = {"cpu": 96, "cuda": 16}
 #: Memory that a worker frees it keeps for its next update, where the system would clear new pages
-#: each time: a tenth of a small network's training. glibc reads this; others do not.
-MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**32)}
+#: each time: a tenth of a small network's training. glibc reads this, others do not; a larger
+#: threshold than 32 MiB some of its versions refuse.
+MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**32)}
 _TAIL = 2000
 
 

@@ -139,7 +139,8 @@ def standing(cells: Cells, ledger: Ledger, running: Sequence[str], workers: int)
 def _cost(config: RunConfig | Mapping[str, Any]) -> tuple[_Kind, int]:
     """Return what cells that cost alike have in common, and the epochs."""
     values = vars(config) if isinstance(config, RunConfig) else config
-    return _alike(values), values["epochs"]
+    seldom = values.get("evaluate_every", 1)  # which older plans do not say
+    return (*_alike(values), seldom), values["epochs"]
 
 
 def _summed(costs: Iterable[tuple[_Kind, int]]) -> Counter[_Kind]:
