@@ -127,6 +127,18 @@ def test_a_landscape_without_a_column_of_no_decay_has_nothing_there() -> None:
     assert not none.cells
 
 
+def test_a_setting_that_fails_for_some_seeds_is_as_uncertain_as_that() -> None:
+    """The basin's noise does not say how often it fails: three seeds of its own hardly do."""
+    one, other = (noisy(BETTER, 3, np.random.default_rng(n)) for n in (1, 2))
+    usual = difference(one, other)
+    good = one.best.score - 0.02
+    wild = replace(one.best, chosen=(0.6, good, good), tested=(0.6, good, good))
+    place = one.best.lr, one.best.decay
+    found = difference(replace(one, cells={**one.cells, place: wild}), other)
+    assert found.value > usual.high
+    assert found.low < usual.value < found.high
+
+
 def test_a_cell_that_diverged_adds_no_noise_to_the_others() -> None:
     """Its mean may lie near the best's where errors are high, and its spread is of another kind."""
     one, other = (noisy(BETTER, 3, np.random.default_rng(n)) for n in (1, 2))

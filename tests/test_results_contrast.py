@@ -138,7 +138,7 @@ def test_the_noise_of_a_chosen_setting_far_from_the_best_is_in_the_interval() ->
             reseen(kept, (chosen, errors + spread * random.normal(size=(4, 1, 4)))), other
         )
         covered.append(seen.low <= (0.6 - 0.3) / 4 <= seen.high)
-    assert 0.90 <= np.mean(covered) <= 0.99
+    assert np.mean(covered) >= 0.90
 
 
 def test_for_each_seed_all_others_choose() -> None:

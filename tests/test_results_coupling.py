@@ -20,6 +20,7 @@ from tests.landscapes import (
 )
 from weightdecay.results import Exponent, Landscape, coupling, landscapes
 from weightdecay.results.estimate import student
+from weightdecay.results.exponent import bend
 from weightdecay.results.grid import grid
 from weightdecay.results.ridge import fresh, windows
 
@@ -50,6 +51,34 @@ def test_without_noise_a_quadratic_basin_gives_its_exponent(s: float, factor: fl
         assert seen.line.intercept + seen.line.slope * math.log2(point.lr) == pytest.approx(
             math.log2(point.decay), abs=1e-6
         )
+
+
+def test_points_on_a_line_do_not_bend() -> None:
+    x = np.arange(5.0)
+    assert bend(x, 2 - 0.5 * x, np.full(5, 0.01)) == 0
+
+
+def test_what_points_are_off_their_line_beyond_their_errors_is_found() -> None:
+    random = np.random.default_rng(0)
+    x, errors = np.arange(3000.0) % 7, np.full(3000, 0.2)
+    y = 1 - 0.3 * x + random.normal(scale=errors) + random.normal(scale=0.5, size=3000)
+    assert bend(x, y, errors**2) == pytest.approx(0.25, rel=0.1)
+
+
+def test_a_ridge_that_bends_is_as_uncertain_as_that_however_sure_its_columns_are() -> None:
+    """An arch has no slope, and rates that happen to lie on one side of it have one."""
+    truth = Truth(rates=7, decays=9)
+    arch = np.array([-1.5, 0.0, 1.0, 1.0, 1.0, 0.0, -1.5])[:, None]
+    off = np.arange(-4.0, 5.0) - arch
+    errors = (0.3 + 0.0075 * off**2)[..., None]
+    random = np.random.default_rng(0)
+    splits = [errors + 0.0005 * random.normal(size=(7, 9, 4)) for _ in range(2)]
+    seen = coupling(landscape_of(truth, (splits[0], splits[1])))
+    assert all(point.standard_error < 0.1 for point in seen.ridge)
+    value, low, high = ends(seen.exponent)
+    assert value == pytest.approx(0, abs=0.1)
+    assert low < -0.2
+    assert high > 0.2
 
 
 def test_basins_may_differ_in_curvature() -> None:

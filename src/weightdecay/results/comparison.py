@@ -23,15 +23,22 @@ _LEAST = 3  # settings of each side that a line through them needs
 class _Side:
     """A landscape's part in a combination of best errors.
 
-    `judged` is each seed's test error of the setting that the others chose; `effects` how much the
-    seeds' errors lie above each other's, and `noise` the variance that is left, with its freedom,
-    over the basin and the settings that were chosen.
+    `choices` are the setting that the others chose for each seed, `judged` its test error there,
+    and `effects` how much the seeds' errors lie above each other's.
     """
 
     sign: int
+    grid: Grid
+    choices: dict[int, tuple[int, int]]
     judged: dict[int, float]
     effects: dict[int, float]
-    noise: tuple[float, float]
+
+    def noise(self, seeds: Sequence[int]) -> tuple[float, float]:
+        """Return the variance of the mean over seeds that the cells' noise makes, its freedom."""
+        squares = np.zeros(self.grid.tested.shape[:2])
+        for seed in seeds:
+            squares[self.choices[seed]] += 1 / len(seeds) ** 2
+        return self.grid.spread(squares)
 
 
 def difference(one: Landscape, other: Landscape) -> Estimate:
@@ -109,7 +116,7 @@ def _combined(signed: Sequence[tuple[int, Landscape]]) -> Estimate:
         return UNKNOWN
     own = list(zip(sides, seeds, strict=True))
     value = sum(side.sign * fmean(side.judged[seed] for seed in of) for side, of in own)
-    noises = [(side.noise[0] / len(of), side.noise[1]) for side, of in own]
+    noises = [side.noise(of) for side, of in own]
     if len(shared) >= 2:
         together = [sum(s.sign * s.effects[seed] for s in sides) for seed in sorted(shared)]
         noises.append(_variance_of_mean(together))
@@ -126,9 +133,9 @@ def _side(sign: int, grid: Grid) -> _Side:
     judged = {
         seed: float(grid.tested[*place, grid.seeds.index(seed)]) for seed, place in choices.items()
     }
-    _, of_seed = effects(grid.tested[grid.near(chosen)])
+    _, of_seed = effects(grid.tested[grid.near(chosen & ~grid.wild())])
     own = dict(zip(grid.seeds, map(float, of_seed), strict=True))
-    return _Side(sign, judged, own, grid.noise(chosen))
+    return _Side(sign, grid, choices, judged, own)
 
 
 def _choices(grid: Grid) -> dict[int, tuple[int, int]]:

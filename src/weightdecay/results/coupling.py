@@ -17,7 +17,7 @@ import numpy as np
 from weightdecay import checks
 from weightdecay.results import ridge, surface
 from weightdecay.results.estimate import Array, student
-from weightdecay.results.exponent import Exponent, Fit, bounded, line, spread_out, unknown
+from weightdecay.results.exponent import Exponent, Fit, bend, bounded, line, spread_out, unknown
 from weightdecay.results.grid import Grid, grid
 from weightdecay.results.landscape import Landscape
 
@@ -103,21 +103,28 @@ def _profile(
     if columns is None or len(columns.x) < 3:
         count = 0 if columns is None else len(columns.x)
         return unknown(
-            f"{count} learning rates near the best have their best decay inside the grid, of the "
-            "three that a line needs: widen the grid, or make it finer."
+            f"{count} learning rate{'s' * (count != 1)} near the best, of the three that a line "
+            "needs, with the best decay inside the grid: widen it, or make it finer."
         ), None
     if not points:
         return unknown("The basin is too flat for its noise to say where it is lowest."), None
     found = ridge.vertices(columns, columns.sums)
-    fit = line(columns.x, found.best, found.variance)
+    # Where the ridge bends, no column counts for more because its own optimum is certain.
+    bent = bend(columns.x, found.best, found.variance)
+    variance = found.variance + bent
+    fit = line(columns.x, found.best, variance)
     drawn = ridge.vertices(columns, ridge.draws(columns, _DRAWS))
-    # The weights stay: where optima scatter about the line, other weights would be another line.
-    slopes = line(columns.x, drawn.best, found.variance).slope
+    # The weights stay: other weights would be another line.
+    slopes = line(columns.x, drawn.best, variance).slope
     # The outer columns say most of the slope, so there are fewer of them than there are columns.
     freedom = 1 / float((fit.shares**2 / (columns.seeds - 1)).sum())
-    widened = student(freedom) / student(math.inf) * math.sqrt(max(1.0, float(fit.scatter)))
-    low, high = spread_out(-float(fit.slope), -slopes, widened)
-    return Exponent(-float(fit.slope), low, high), fit
+    value, widened = -float(fit.slope), student(freedom) / student(math.inf)
+    low, high = spread_out(value, -slopes, widened)
+    # The draws know of noise alone: what other rates of a bent ridge would have given comes to it.
+    other = bent * float((fit.shares / variance).sum() * fit.variance)
+    beyond = student(len(columns.x)) * math.sqrt(other)
+    low, high = value - math.hypot(value - low, beyond), value + math.hypot(high - value, beyond)
+    return Exponent(value, low, high), fit
 
 
 def _check(grid: Grid, log_decays: Array) -> Exponent:

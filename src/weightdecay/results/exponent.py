@@ -34,16 +34,13 @@ def unknown(why: str) -> Exponent:
 class Fit:
     """A weighted line; `shares` are the points' parts of the slope's variance.
 
-    `scatter` is how far points lie from the line: χ² over its freedom and two more, since three or
-    four points also scatter by chance. Above 1, variances do not explain it. Fields are arrays
-    where the points were draws.
+    Fields are arrays where the points were draws.
     """
 
     slope: Array
     intercept: Array
     variance: Array
     shares: Array
-    scatter: Array
 
 
 def line(x: Array, y: Array, variance: Array) -> Fit:
@@ -54,14 +51,25 @@ def line(x: Array, y: Array, variance: Array) -> Fit:
     y_mean = (weight * y).sum(-1, keepdims=True) / total
     spread = (weight * (x - x_mean) ** 2).sum(-1, keepdims=True)
     slope = (weight * (x - x_mean) * y).sum(-1, keepdims=True) / spread
-    left = y - y_mean - slope * (x - x_mean)
     return Fit(
         slope=slope[..., 0],
         intercept=(y_mean - slope * x_mean)[..., 0],
         variance=1 / spread[..., 0],
         shares=weight * (x - x_mean) ** 2 / spread,
-        scatter=(weight * left**2).sum(-1) / x.shape[-1],
     )
+
+
+def bend(x: Array, y: Array, variance: Array) -> float:
+    """Estimate the variance of points about their line that their own does not explain.
+
+    As DerSimonian and Laird do from χ², of which as much as there are points is chance: two more
+    than its freedom, since three or four points may lie off a line without bending.
+    """
+    weight, fit = 1 / variance, line(x, y, variance)
+    chance = float((weight * (y - fit.intercept - fit.slope * x) ** 2).sum()) - len(x)
+    total = float(weight.sum())
+    taken = float((weight**2).sum()) / total + float((weight * fit.shares).sum())
+    return max(0.0, chance / (total - taken))
 
 
 def spread_out(value: float, draws: Array, widened: float) -> tuple[float, float]:

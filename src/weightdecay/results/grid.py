@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weightdecay.results.estimate import Array
+from weightdecay.results.estimate import Array, summed
 from weightdecay.results.landscape import Landscape
-from weightdecay.results.noise import Flags, basin, mean, noise
+from weightdecay.results.noise import Flags, basin, effects, mean, noise
+
+# A cell's variance, in those of the basin, above which it is of another kind.
+_WILD = 10.0
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,42 @@ class Grid:
         near: Flags = np.logical_or.reduce([basin(kept), *others])
         return near
 
-    def noise(self, *others: Flags) -> tuple[float, float]:
-        """Return the variance of a test error about its cell and seed, and its freedom.
+    def noise(self) -> tuple[float, float]:
+        """Return the variance of a test error about its cell and seed in the basin, its freedom."""
+        return noise(self.tested, self.near())
 
-        It is pooled over the basin, together with other cells whose noise is in question.
+    def wild(self) -> Flags:
+        """Return the cells whose seeds spread far more than the basin's do: some of them fail."""
+        variance, _ = self.noise()
+        wild: Flags = self._own()[0] > _WILD * variance
+        return wild
+
+    def spread(self, squares: Array) -> tuple[float, float]:
+        """Return the variance of a sum of test errors, and its freedom, from its weights squared.
+
+        The noise is pooled over the basin and the cells that have a weight, which may lie far
+        outside. A wild cell has its own.
         """
-        return noise(self.tested, self.near(*others))
+        own, freedom = self._own()
+        wild, weighed = self.wild(), squares > 0
+        variance, free = noise(self.tested, self.near(weighed) & ~wild)
+        parts = [(variance * float(squares[~wild].sum()), free)]
+        parts += [
+            (float(squares[place] * own[place]), float(freedom[place]))
+            for place in zip(*np.nonzero(wild & weighed), strict=True)
+        ]
+        return summed(*parts)
+
+    def _own(self) -> tuple[Array, Array]:
+        """Return each cell's variance over seeds, less their effect in the basin, and its freedom.
+
+        Of one seed both are 0.
+        """
+        freedom = np.maximum(np.isfinite(self.tested).sum(2) - 1, 0).astype(np.float64)
+        near = self.near()
+        alone = self.tested - (effects(self.tested[near])[1] if near.any() else 0)
+        left = alone - mean(alone)[:, :, None]
+        return np.nansum(left**2, axis=2) / np.maximum(freedom, 1), freedom
 
     def _but(self, without: int | None) -> list[int]:
         return [k for k in range(len(self.seeds)) if k != without]

@@ -150,22 +150,16 @@ def _weighed(scores: Array, places: list[Place], less: dict[Place, float]) -> Ar
 
 
 def _judged(grid: Grid, folds: list[tuple[int, Array]]) -> Estimate:
-    """Return the mean over fresh seeds of so weighted test errors; one that lacks some is out.
-
-    Its noise is that of the basin and of every cell that has a weight: these may lie far outside.
-    """
-    values, squares = [], []
+    """Return the mean over fresh seeds of so weighted test errors; one that lacks some is out."""
+    values, squares = [], np.zeros(grid.tested.shape[:2])
     for seed, weights in folds:
         errors = grid.tested[:, :, seed][weights != 0]
         if np.isfinite(errors).all():
             values.append(float(weights[weights != 0] @ errors))
-            squares.append(float((weights**2).sum()))
+            squares += weights**2
     if not values:
         return UNKNOWN
-    variance, freedom = grid.noise(*(weights != 0 for _, weights in folds))
-    return within(
-        math.fsum(values) / len(values), variance * sum(squares) / len(values) ** 2, freedom
-    )
+    return within(math.fsum(values) / len(values), *grid.spread(squares / len(values) ** 2))
 
 
 def _rectangle(scores: Array) -> Flags:

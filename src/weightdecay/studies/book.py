@@ -81,25 +81,30 @@ def at_a_glance(found: Sequence[Findings]) -> str:
     """Return a row a claim and a column a task: what became of it there, and where that is told."""
     places = list(dict.fromkeys(_place(one.scale) for one in found))
     rows = []
-    counts: dict[str, Counter[str]] = {place: Counter() for place in places}
-    for name in STUDIES:
+    for name in _counted(found):
         there = [one for one in found if one.study.name == name]
-        if all(original(one, found) is not one for one in there):
-            continue
         for judged in zip(*(one.rulings for one in there), strict=True):
             cells = dict.fromkeys(places, "–")
             for one, ruling in zip(there, judged, strict=True):
                 place = _place(one.scale)
                 bold = "" if ruling.outcome == NOT_DECIDED else "**"
                 cells[place] = f"{bold}{_link(ruling.outcome, one)}{bold}"
-                counts[place][ruling.outcome] += 1
             rows.append((_figure(name), _claim(judged), *cells.values()))
-    tallies = (
+    table = _markdown([("figure", "claim", *places), *rows])
+    return f"## At a glance\n\n{_GLANCE}\n{table}\nIn all: {tallies(found)}.\n"
+
+
+def tallies(found: Sequence[Findings]) -> str:
+    """Return how many claims were held, not held and not decided on each task."""
+    counts: dict[str, Counter[str]] = {_place(one.scale): Counter() for one in found}
+    names = _counted(found)
+    for one in found:
+        if one.study.name in names:
+            counts[_place(one.scale)].update(ruling.outcome for ruling in one.rulings)
+    return "; ".join(
         f"on {place} " + ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES)
         for place, count in counts.items()
     )
-    table = _markdown([("figure", "claim", *places), *rows])
-    return f"## At a glance\n\n{_GLANCE}\n{table}\nIn all: {'; '.join(tallies)}.\n"
 
 
 _GLANCE = """\
@@ -107,6 +112,12 @@ The paper saw its claims on images, and leaves it to others to verify them on ot
 they are true there rests on these columns, side by side. A claim that two figures judge by the same
 runs stands here once.
 """
+
+
+def _counted(found: Sequence[Findings]) -> list[str]:
+    """Return the figures that judge something that no other has judged before."""
+    own = {one.study.name for one in found if original(one, found) is one}
+    return [name for name in STUDIES if name in own]
 
 
 def original(one: Findings, found: Iterable[Findings]) -> Findings:
@@ -155,7 +166,7 @@ def _markdown(rows: Iterable[Iterable[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def summary(found: Iterable[Findings], results: str) -> str:
+def summary(found: Sequence[Findings], results: str) -> str:
     """Return what the README says: the main picture, and what became of its claims."""
     main = next((f for f in found if (f.study.name, f.scale.folder) == _MAIN), None)
     if main is None:
@@ -164,7 +175,25 @@ def summary(found: Iterable[Findings], results: str) -> str:
     head = ("claim of the paper", "here", "measured")
     rows = [(r.claim, f"**{r.outcome}**", r.because) for r in main.rulings]
     table = _markdown([head, *rows])
-    return f"![{main.study.title}]({place})\n\n{table}\n{main.small_print}\n\n{_RULES}"
+    picture = f"![{main.study.title}]({place})"
+    everything = f"Over all figures: {tallies(found)} ([each](docs/reproduction.md#at-a-glance))."
+    rest = f"{main.small_print}\n\n{_RULES}{_conventions(found)}\n{everything}\n"
+    return f"{picture}\n\n{table}\n{rest}"
+
+
+def _conventions(found: Sequence[Findings]) -> str:
+    """Return AdamW's s on each task, with λ as it is stated here and as torch states it."""
+    told = [
+        f"on {_place(one.scale)} {row[1]}, and {row[2]} in torch's"
+        for one in found
+        if one.study.name == _MAIN[0]
+        for row in one.table
+        if row[0].startswith("AdamW,")
+    ]
+    return (
+        "With λ stated as torch states it, s is greater by 1: what stands upright in one "
+        f"convention does not in the other. AdamW's, in ours: {'; '.join(told)}.\n"
+    )
 
 
 _POINTS = f"{100 * MARGIN:g} percentage point{'s' * (MARGIN != 0.01)}"

@@ -207,6 +207,8 @@ def _rule_early(claim: str, found: Mapping[int, Estimate], epochs: int) -> Rulin
         outcome = NOT_HELD
     told = "; ".join(f"epoch {end}: {rulings.points_of(less)}" for end, less in found.items())
     said = f"{epochs / enough[0]:.1f} times as early" if enough else "at no cycle's end surely"
+    if enough and enough[0] == epochs:
+        said = "at the end"
     return Ruling(
         claim,
         outcome,

@@ -1,5 +1,6 @@
 """Figures 1 and 2: landscapes of the error over learning rate and decay."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from weightdecay.records import RunConfig
@@ -51,10 +52,28 @@ def draw_landscapes(
 
     there = [panel for panel in panels if panel is not None]
     drawn = [
-        (titled(panel, schedule=schedule, epochs=epochs), panel, seen.coupling(panel))
-        for panel in there
+        (
+            ", ".join([titled(panel, schedule=schedule, epochs=epochs), *told]),
+            panel,
+            seen.coupling(panel),
+        )
+        for panel, told in zip(there, _varied(there), strict=True)
     ]
     return heatmaps(drawn, columns=columns, small_print=small_print)
+
+
+def _varied(panels: Sequence[Landscape]) -> list[list[str]]:
+    """Return of each panel what else tells it from the others: its task, or its data and batch."""
+    configs = [panel.config for panel in panels]
+    if len({config.task for config in configs}) > 1:
+        return [[config.task] for config in configs]
+    told: list[list[str]] = [[] for _ in configs]
+    for name, words in (("data", "{} examples"), ("batch", "batch {}")):
+        values = [getattr(config, name) for config in configs]
+        usual = max(set(values), key=values.count) if values else None
+        for own, value in zip(told, values, strict=True):
+            own.extend([words.format(value)] if value != usual else [])
+    return told
 
 
 def _rule_first(seen: Evidence) -> list[Ruling]:
