@@ -224,7 +224,7 @@ def test_the_first_restart_may_be_enough() -> None:
 def test_restarts_that_are_as_good_at_the_last_end_alone_are_not_early() -> None:
     ruling, *_ = restarts({12: 0.2, 36: 0.1, 84: 0.05, 180: -0.02})
     assert ruling.outcome == NOT_HELD
-    assert "1.0 times as early" in ruling.because
+    assert "Below +1.0 points: at the end" in ruling.because
 
 
 def test_restarts_that_may_be_as_good_are_not_decided() -> None:
