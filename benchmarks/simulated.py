@@ -22,7 +22,6 @@ from weightdecay.sweeps import coordinator
 from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Message
 from weightdecay.sweeps.lines import Cost
 
-ENVIRONMENT = "weightdecay 0.1.0, torch 2.13.0, Python 3.11.7, x86_64"
 # What a worker will say, short: cells that end, or the message itself.
 _Foretold: TypeAlias = tuple[RunConfig, ...] | Message
 
@@ -102,7 +101,7 @@ class Simulated:
     """An engine whose jobs take the time that its clock says, and no other."""
 
     def __init__(self, workers: int, lanes: int, law: Law) -> None:
-        self.workers, self.lanes = workers, lanes
+        self.workers, self.lanes, self.repeats = workers, lanes, 0.0
         self.measured = Measured()
         self._law, self._draw = law, random.Random(law.seed)
         self._now, self._left_at = 0.0, time.perf_counter()
@@ -189,9 +188,7 @@ class Simulated:
             job, length = self._going[number]
             if isinstance(message, tuple):
                 cost = length / len(job.cells)
-                costs = (
-                    Cost(c.identity, cost, c.epochs, len(job.cells), ENVIRONMENT) for c in message
-                )
+                costs = (Cost(c.identity, cost, c.epochs, len(job.cells)) for c in message)
                 message = Finished(tuple(zip(map(self._law.run, message), costs, strict=True)))
             elif isinstance(message, Progress):
                 self._say(at + self._law.progress, number, message)

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from tests.toys import config, notices_of, records_of, toy
 from weightdecay.records import Record, RunConfig
+from weightdecay.runs import captured as captured_module
 from weightdecay.runs import train
-from weightdecay.runs.captured import Captured, fitting
+from weightdecay.runs.captured import Captured, Fitting, fitting
 from weightdecay.runs.lanes import Lanes
 from weightdecay.runs.separate import Separate
 from weightdecay.tasks import Builder, Task, split
@@ -120,7 +121,7 @@ def test_training_on_a_gpu_leaves_records_and_resumes(tmp_path: Path) -> None:
     events.close()  # type: ignore[attr-defined]
     again = list(train(chosen, folder=tmp_path, task=task(), device="cuda"))
     found = records_of(again)
-    assert any("compiled" in text for text in notices_of(again))
+    assert any("ompil" in text for text in notices_of(again))
     assert [len(found[one.identity]) for one in chosen] == [3, 3, 1]
     assert found[lost.identity][0].diverged
     for record in first[:3]:
@@ -130,3 +131,68 @@ def test_training_on_a_gpu_leaves_records_and_resumes(tmp_path: Path) -> None:
 def test_how_many_lanes_fit_is_found_by_trying() -> None:
     parts = split(task(), validation=None, data=None).to(CUDA)
     assert fitting(config(), parts, CUDA) > 100
+
+
+def test_fifty_packs_in_one_process_are_each_what_they_are_without_graphs() -> None:
+    """With streams made in between: torch's come from a pool, and repeat."""
+    for number in range(56):
+        configs = [
+            config(seed=number, lr=0.02 * 2 ** -(number % 5)),
+            config(seed=number, algorithm="sgdw", schedule="restarts,first=1"),
+            config(seed=number, algorithm="adam", l2=1e-3),
+            config(seed=number, algorithm="sgd", l2=1e-3),
+        ]
+        captured, separate = (lanes_of(kind, configs) for kind in (Captured, Separate))
+        for updates in (9, 9, 9):
+            captured.advance(updates)
+            separate.advance(updates)
+            captured.verify()
+            for lane in range(4):
+                assert captured.rates(lane) == pytest.approx(separate.rates(lane), rel=1e-6)
+                norms = captured.weight_norm(lane), separate.weight_norm(lane)
+                assert norms[0] == pytest.approx(norms[1], rel=1e-3)
+        for _ in range(number % 3):
+            torch.cuda.Stream()  # type: ignore[no-untyped-call]
+
+
+def test_a_pack_whose_schedule_is_frozen_fails_and_is_not_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As if the first rows were written again before every replay."""
+    advance = Captured._advance
+
+    def frozen(lanes: Captured, updates: int) -> None:
+        for _ in range(updates):
+            advance(lanes, 1)
+            for optimizer in lanes.optimizers.values():
+                for replays in getattr(optimizer._ahead, "_captured", None) or []:  # type: ignore[attr-defined]
+                    replays[0]._page.counts.zero_()
+
+    monkeypatch.setattr(Captured, "_advance", frozen)
+    events = train(some()[:1], task=task(), device="cuda")
+    with pytest.raises(RuntimeError, match="the device counts 0"):
+        assert not [event for event in events if isinstance(event, Record)]
+
+
+def test_a_lane_of_a_kind_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = split(task(), validation=None, data=None).to(CUDA)
+    tries: list[RunConfig] = []
+    measure = captured_module._memory_of_lane
+
+    def counted(one: RunConfig, *rest: Any) -> int | None:
+        tries.append(one)
+        return measure(one, *rest)
+
+    monkeypatch.setattr(captured_module, "_memory_of_lane", counted)
+    fresh = Fitting()
+    for lr in (0.1, 0.2, 0.3):
+        assert fresh(config(lr=lr, model="linear"), parts, CUDA) > 100
+    assert len(tries) == 1
+
+
+def test_missed_examples_are_those_that_the_error_counts() -> None:
+    lanes = lanes_of(Captured, some())
+    lanes.advance(9)
+    for _ in range(2):
+        for tested in lanes.evaluate(lanes.task.test):
+            assert tested.missed.double().mean() == pytest.approx(tested.error, abs=1e-12)

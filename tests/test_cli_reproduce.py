@@ -285,7 +285,6 @@ def timing(config: RunConfig, lanes: int) -> Timing:
         training=1.5 * lanes,
         evaluation=0.5 * lanes,
         lanes=lanes,
-        environment="",
     )
 
 

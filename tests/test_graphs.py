@@ -4,13 +4,16 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.cases import CASES, Case, every_case, weights
 from weightdecay import SGDW, AdamW, Cosine, Normalized, WarmRestarts, Warmup
 from weightdecay.optim.kernels.ahead import Ahead
-from weightdecay.optim.kernels.table import AHEAD
+from weightdecay.optim.kernels.replays import AHEAD
 
 gpu = pytest.mark.gpu
+#: torch's streams come from a pool of so many per device, and repeat.
+STREAMS = 32
 SCHEDULE = Warmup(3, WarmRestarts(4, high=(1, 0.5)))
 
 
@@ -117,6 +120,115 @@ def test_an_overflow_inside_a_graph_is_no_update() -> None:
 
 
 @gpu
+def test_captures_move_on_whichever_stream_of_the_pool_comes_next() -> None:
+    """A stream that is made during a capture may be the very one that is captured."""
+    for shift in range(2 * STREAMS):
+        captured = Captured(lambda p: AdamW(p, 0.01, weight_decay=0.1, schedule=Cosine(40)))
+        captured.capture()
+        for _ in range(5):
+            captured.graph.replay()
+        captured.opt.replayed(5)
+        captured.opt.verify()
+        [used] = captured.opt.applied()
+        assert used is not None
+        assert used.update == 6
+        assert used.lr == pytest.approx(0.01 * Cosine(40)(6), rel=1e-6)
+        for _ in range(shift % 3):
+            torch.cuda.Stream()  # type: ignore[no-untyped-call]
+
+
+class NothingButLaunches(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Refuses every operation of torch's: kernels of Triton's are none."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise AssertionError(f"{func} while a capture is on")
+
+
+@gpu
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_captured_step_allocates_and_copies_nothing(
+    monkeypatch: pytest.MonkeyPatch, scaled: bool
+) -> None:
+    captured = Captured(lambda p: AdamW(p, 0.01, weight_decay=0.1), scaled=scaled)
+    record, recorded = captured.opt._capture, []
+
+    def watched(scaling: Any) -> None:
+        memory = torch.cuda.memory_stats()["allocation.all.allocated"]
+        with NothingButLaunches():  # type: ignore[no-untyped-call]
+            record(scaling)
+        recorded.append(torch.cuda.memory_stats()["allocation.all.allocated"] - memory)
+
+    monkeypatch.setattr(captured.opt, "_capture", watched)
+    captured.capture()
+    assert recorded == [0]
+
+
+@gpu
+@pytest.mark.parametrize("told", [4, 6])
+def test_replays_that_were_not_told_of_are_noticed(told: int) -> None:
+    captured = Captured(lambda p: AdamW(p, 0.01, weight_decay=0.1, schedule=Cosine(40)))
+    captured.capture()
+    for _ in range(5):
+        captured.graph.replay()
+    captured.opt.replayed(told)
+    with pytest.raises(RuntimeError, match=f"made the {told} updates .* the device counts 5"):
+        captured.opt.verify()
+
+
+@gpu
+def test_a_frozen_schedule_is_noticed_where_the_table_is_written_again() -> None:
+    """As if the first rows were written again before every replay."""
+    captured = Captured(lambda p: AdamW(p, 0.01, weight_decay=0.1, schedule=Cosine(AHEAD * 4)))
+    captured.capture()
+    [[replays]] = captured.opt._ahead._captured
+
+    def replay() -> None:
+        replays._page.counts.zero_()
+        captured.graph.replay()
+        captured.opt.replayed()
+
+    for _ in range(AHEAD // 2):
+        replay()
+    with pytest.raises(RuntimeError, match=r"made the 513 updates .* the device counts 1"):
+        replay()
+
+
+@gpu
+def test_rates_that_are_not_the_schedules_are_noticed() -> None:
+    captured = Captured(lambda p: AdamW(p, 0.01, weight_decay=0.1, schedule=Cosine(40)))
+    captured.capture()
+    [[replays]] = captured.opt._ahead._captured
+    captured.graph.replay()
+    captured.opt.replayed()
+    replays._page.rows[1, 0, 0] = 0.5
+    captured.graph.replay()
+    captured.opt.replayed()
+    with pytest.raises(RuntimeError, match=r"update 3 at α·η = 0\.00986.* at 0\.5 and"):
+        captured.opt.verify()
+
+
+@gpu
+def test_graphs_replayed_in_another_order_than_captured_make_the_same_updates() -> None:
+    def build(params: Any) -> Any:
+        return SGDW(params, 0.1, weight_decay=0.1, schedule=Cosine(40))
+
+    eager, captured = Captured(build), Captured(build)
+    captured.capture()
+    first = captured.graph
+    captured.capture()
+    second = captured.graph
+    for _ in range(4):
+        eager.train()
+    for graph in (second, first, second, second, first):
+        graph.replay()
+        captured.opt.replayed()
+        eager.train()
+    captured.opt.verify()
+    for one, other in zip(weights(captured.opt), weights(eager.opt), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
+@gpu
 def test_more_replays_than_were_written_ahead_change_nothing_and_are_an_error() -> None:
     captured = Captured(lambda p: AdamW(p, 0.01, weight_decay=0.1, schedule=Cosine(AHEAD * 4)))
     captured.capture()
@@ -175,3 +287,64 @@ def test_what_is_written_ahead_is_what_steps_would_use(decay: Any) -> None:
         assert expected[0] == pytest.approx((group["lr"], eta * group["weight_decay"]), rel=1e-12)
         group["params"][0].grad = torch.ones(3)
         opt.step()
+
+
+def test_the_first_replay_loads_the_tables_and_every_replay_reads_the_next_row() -> None:
+    """Without a GPU: launching under Triton's interpreter is what a replay does."""
+    schedule = Cosine(9)
+    theta, twin = (torch.nn.Parameter(torch.linspace(-1, 1, 1500)) for _ in range(2))
+    opt = SGDW([theta], 0.1, weight_decay=0.2, schedule=schedule, kernel="triton")
+    eager = SGDW([twin], 0.1, weight_decay=0.2, schedule=schedule, kernel="reference")
+    for param in (theta, twin):
+        param.grad = torch.full_like(param, 0.3)
+    for one in (opt, eager):
+        one.step()
+    assert opt._plan is not None
+    [table] = opt._plan.tables
+    table.lay_by()
+    rates = Ahead(opt.param_groups, opt._schedules)._rates()
+    replays = table.capture([theta.grad], rates, None)  # type: ignore[list-item]
+    for count in range(1, 6):
+        eager.step()
+        torch.testing.assert_close(theta, twin, rtol=1e-6, atol=1e-7)
+        assert replays.made() == count
+        [mine], [theirs] = table.applied().values(), eager.applied()
+        assert theirs is not None
+        assert mine == pytest.approx(theirs, rel=1e-6)
+        replays.launch(None)
+
+
+def test_an_overflow_is_no_update_and_uses_no_row() -> None:
+    theta = torch.nn.Parameter(torch.ones(4))
+    opt = SGDW([theta], 0.1, weight_decay=0.2, schedule=Cosine(9), kernel="triton")
+    theta.grad = torch.ones(4)
+    opt.step()
+    assert opt._plan is not None
+    [table] = opt._plan.tables
+    table.lay_by()
+    overflow = torch.ones(())
+    rates = Ahead(opt.param_groups, opt._schedules)._rates()
+    before = theta.detach().clone()
+    replays = table.capture([theta.grad], rates, (overflow, None))
+    assert replays.made() == 0
+    assert torch.equal(theta, before)
+    overflow.zero_()
+    replays.launch((overflow, None))
+    assert replays.made() == 1
+    assert table.applied()[0].update == 1
+    assert not torch.equal(theta, before)
+
+
+def test_what_was_applied_is_what_the_last_update_used() -> None:
+    schedule = WarmRestarts(4)
+    for kernel in ("reference", "foreach", "fused"):
+        theta = torch.nn.Parameter(torch.ones(4))
+        opt = AdamW([theta], 0.1, weight_decay=Normalized(0.2), schedule=schedule, kernel=kernel)
+        assert opt.applied() == [None]
+        for update in range(6):
+            theta.grad = torch.ones(4)
+            group = dict(opt.param_groups[0])
+            opt.step()
+            eta = schedule(update)
+            wanted = (update, group["lr"], eta * group["weight_decay"], 0.0)
+            assert opt.applied()[0] == pytest.approx(wanted, rel=1e-12)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.toys import config
-from weightdecay.records import Progress, RunConfig, Spec
+from weightdecay.records import Environment, Progress, RunConfig, Spec, packed, unpacked
 
 OTHER: dict[str, Any] = {
     "task": "mnist1d",
@@ -25,6 +25,7 @@ OTHER: dict[str, Any] = {
     "seed": 1,
     "precision": "bfloat16",
     "evaluate_every": 0,
+    "keep_missed": True,
 }
 
 
@@ -116,3 +117,23 @@ def test_the_time_left_follows_from_the_speed_of_all_lanes() -> None:
     progress = Progress(**made, multiplier=1.0, speed=30.0, lanes=2)
     assert progress.seconds_left == 5.0
     assert asdict(progress)["lanes"] == 2
+
+
+@given(st.lists(st.booleans(), max_size=70))
+def test_packed_bits_come_back(bits: list[bool]) -> None:
+    assert unpacked(packed(bits)) == bits
+
+
+def test_bits_that_are_not_as_many_as_they_say_are_refused() -> None:
+    count, _, body = packed([True, False, True]).partition(":")
+    assert count == "3"
+    with pytest.raises(ValueError, match="must be the 4 that they say, got 3"):
+        unpacked(f"4:{body}")
+
+
+def test_a_run_taken_up_elsewhere_has_both_environments() -> None:
+    names = [field.name for field in fields(Environment)]
+    here, there = (Environment(**dict.fromkeys(names, "same") | {"torch": v}) for v in ("1", "2"))
+    both = here.then(there)
+    assert both == Environment(**dict.fromkeys(names, "same") | {"torch": "1 + 2"})
+    assert both.then(here) == both

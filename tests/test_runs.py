@@ -421,8 +421,8 @@ def test_data_of_any_kind_have_a_fingerprint_of_their_own() -> None:
     tasks = [
         replace(toy(), test=Examples(toy().test.inputs.to(k), toy().test.targets)) for k in kinds
     ]
-    assert len({task.fingerprint() for task in tasks}) == 3
-    assert toy().fingerprint() == toy().fingerprint() == tasks[1].fingerprint()
+    assert len({task.fingerprint for task in tasks}) == 3
+    assert toy().fingerprint == toy().fingerprint == tasks[1].fingerprint
 
 
 def test_a_cycle_that_the_budget_cuts_short_has_not_ended(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.simulated import ENVIRONMENT, Law, Simulated, cells
+from benchmarks.simulated import Law, Simulated, cells
 from weightdecay.records import RunConfig
 from weightdecay.sweeps.coordinator import CellFailed, SweepEvent, sweep
 from weightdecay.sweeps.lines import Cost
@@ -95,7 +95,7 @@ def test_ten_thousand_cells_are_counted_without_torch(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.ask_for({config.identity: config for config in configs})
     with store.writing(workers=1) as writer:
-        writer.results((run, Cost(run.config.identity, 1.0, 27, 1, ENVIRONMENT)) for run in runs)
+        writer.results((run, Cost(run.config.identity, 1.0, 27, 1)) for run in runs)
     answer = subprocess.run(
         [sys.executable, "-c", _ASK, str(tmp_path)], check=True, capture_output=True, text=True
     )

@@ -54,7 +54,7 @@ def invented(one: RunConfig) -> Run:
 
 
 def finished(cells: Iterable[RunConfig]) -> Finished:
-    return Finished(tuple((invented(one), Cost(one.identity, 0.5, 1, 1, "here")) for one in cells))
+    return Finished(tuple((invented(one), Cost(one.identity, 0.5, 1, 1)) for one in cells))
 
 
 class Scripted:
@@ -65,8 +65,9 @@ class Scripted:
         script: Callable[[Job], Iterable[Message]] | None = None,
         workers: int = 2,
         lanes: int = 4,
+        repeats: float = 0.0,
     ) -> None:
-        self.workers, self.lanes = workers, lanes
+        self.workers, self.lanes, self.repeats = workers, lanes, repeats
         self.jobs: list[Job] = []
         self._script = script or (lambda job: [finished(job.cells), Ended()])
         self._told: list[tuple[int, Message]] = []
@@ -501,7 +502,7 @@ def test_time_left_counts_the_epochs_that_were_paid_for_and_those_under_way(
 
     def script(job: Job) -> list[Message]:
         if len(engine.jobs) == 1:  # resumed: it was paid for five epochs of each, a second each
-            costs = [Cost(c.identity, 5.0, 5, 2, "here") for c in job.cells]
+            costs = [Cost(c.identity, 5.0, 5, 2) for c in job.cells]
             runs = [(invented(c), cost) for c, cost in zip(job.cells, costs, strict=True)]
             return [Progress(update=45, **of_progress), Finished(tuple(runs)), Ended()]
         return [Progress(update=45, **of_progress)]

@@ -1,20 +1,23 @@
 """What a run is, and what it leaves: plain data that knows no torch.
 
-    RunConfig   everything that changes a run's result; its hash is the run's identity
-    Record      what an epoch of a run came to
-    Run         a configuration with all its records
-    Timing      how long that took: apart, so that results can be compared byte for byte
-    Progress    how far a run has come since its last record, for the person who waits
-    Notice      something that person should read
+    RunConfig     everything that changes a run's result; its hash is the run's identity
+    Record        what an epoch of a run came to
+    Environment   where a run was trained: device, versions, commit, a hash of the source
+    Run           a configuration with all its records, and its environment
+    Started       a run's environment, before its records
+    Timing        how long that took: apart, so that results can be compared byte for byte
+    Progress      how far a run has come since its last record, for the person who waits
+    Notice        something that person should read
 
 A name may carry options: `shakeshake26,width=32` is a `Spec`, and so are `adamw,betas=0.9/0.98`
 and `restarts,first=10,factor=2`.
 """
 
+import base64
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any, Self, TypeAlias
@@ -30,7 +33,12 @@ DECAYS = ("weight_decay", "normalized_decay", "l2")
 SCHEDULES = ("constant", "cosine", "restarts", "drops")
 PRECISIONS = ("float32", "bfloat16")
 #: What configurations must have in common to be trained side by side, as lanes.
-SHARED = ("task", "model", "epochs", "batch", "data", "validation", "precision", "evaluate_every")
+SHARED = (
+    *("task", "model", "epochs", "batch", "data", "validation", "precision"),
+    *("evaluate_every", "keep_missed"),
+)
+# Fields that came later, and their values before: a run that has these is named as it was then.
+_BEFORE = {"evaluate_every": 1, "keep_missed": False}
 
 Option: TypeAlias = bool | int | float | str | tuple[float, ...]
 
@@ -83,6 +91,7 @@ class RunConfig:
     tenth of them, "test" none: then choices are made on the test set, as in the paper. An epoch has
     as many whole batches as the data fill. A run is evaluated, and leaves a record, after
     every `evaluate_every` epochs, where a cycle ends with one, and at its own end; 0: only there.
+    With `keep_missed`, its last record says which test examples it missed.
     """
 
     task: str
@@ -100,6 +109,7 @@ class RunConfig:
     seed: int = 0
     precision: str = "float32"
     evaluate_every: int = 1
+    keep_missed: bool = False
 
     def __post_init__(self) -> None:
         settle = partial(object.__setattr__, self)
@@ -122,6 +132,7 @@ class RunConfig:
             settle("validation", checks.whole("validation", self.validation, at_least=1))
         for name in ("seed", "evaluate_every"):
             settle(name, checks.whole(name, getattr(self, name), at_least=0))
+        checks.flag("keep_missed", self.keep_missed)
         if self.seed >= 2**32:
             raise ValueError(f"`seed` must be below 2^32, got {self.seed}.")
         self._check_decay()
@@ -150,8 +161,7 @@ class RunConfig:
     def identity(self) -> str:
         """Twenty letters and digits that stand for this configuration and no other."""
         values = self.as_dict()
-        if self.evaluate_every == 1:  # as runs were named before there was a choice
-            del values["evaluate_every"]
+        values = {k: v for k, v in values.items() if k not in _BEFORE or v != _BEFORE[k]}
         text = json.dumps({"semantics": SEMANTICS, **values}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
@@ -173,8 +183,11 @@ class Record:
     """What an epoch came to. Losses and errors are means over examples; errors are fractions.
 
     Those of training were gathered while the weights moved; the others are of the weights at the
-    epoch's end. `lr` and `decay` are α·η and λ·η of its last update. Where a run diverged, numbers
-    that are not finite are None.
+    epoch's end. `lr` and `decay` are α·η and λ·η of its last update, as the optimizer applied them.
+    `budget` is the number of updates that the whole run has, and `cycle_updates` those of the cycle
+    that the epoch ended in: the N that normalized decay is divided by the root of. `missed` are the
+    test examples that were missed, as `unpacked` reads them, where the run keeps them. Where a run
+    diverged, numbers that are not finite are None. So is what was not recorded yet in its time.
     """
 
     run: str
@@ -192,15 +205,50 @@ class Record:
     decay: float
     weight_norm: float | None
     cycle_ended: bool
-    diverged: bool = False
+    budget: int | None = None
+    cycle_updates: int | None = None
+    missed: str | None = None
+    diverged: bool = False  # last, where a line of a log ends
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """Where a run was trained: what may change its bits and is no part of its configuration.
+
+    `source` is a hash of the package's own files. `commit` is git's, with "+" where files differ
+    from it, and "unknown" where there is none. Of a run that was taken up elsewhere each field has
+    all its values, as in "2.11.0 + 2.13.0".
+    """
+
+    device: str
+    torch: str
+    python: str
+    version: str
+    commit: str
+    source: str
+
+    def then(self, later: Self) -> Self:
+        """Return the environment of a run that was begun in this one and taken up in another."""
+        return type(self)(
+            **{
+                name: " + ".join(
+                    dict.fromkeys([*mine.split(" + "), *vars(later)[name].split(" + ")])
+                )
+                for name, mine in vars(self).items()
+            }
+        )
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that has ended: its configuration, and its records until the last that it had."""
+    """A run that has ended: its configuration, and its records until the last that it had.
+
+    Of one that was made before environments were recorded, that is None.
+    """
 
     config: RunConfig
     records: tuple[Record, ...]
+    environment: Environment | None = None
 
     @property
     def last(self) -> Record:
@@ -213,6 +261,14 @@ class Run:
         return self.last.diverged
 
 
+@dataclass(frozen=True)
+class Started:
+    """A run that is trained from here on, and where; its records come after it."""
+
+    run: str
+    environment: Environment
+
+
 @dataclass(frozen=True, kw_only=True)
 class Timing:
     """What epochs took, until one that left a record, in seconds; how many lanes shared them."""
@@ -223,7 +279,6 @@ class Timing:
     training: float
     evaluation: float
     lanes: int
-    environment: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,7 +309,23 @@ class Notice:
 
 
 #: What a training yields.
-Event: TypeAlias = Record | Timing | Progress | Notice
+Event: TypeAlias = Started | Record | Timing | Progress | Notice
+
+
+def packed(bits: Sequence[bool]) -> str:
+    """Return bits as their number and base64, which `unpacked` reads."""
+    whole = int("1" + "".join("1" if bit else "0" for bit in bits), 2)
+    size = (len(bits) + 8) // 8
+    return f"{len(bits)}:{base64.b64encode(whole.to_bytes(size)).decode()}"
+
+
+def unpacked(text: str) -> list[bool]:
+    """Return the bits that `packed` was given."""
+    count, _, body = text.partition(":")
+    found = f"{int.from_bytes(base64.b64decode(body, validate=True)):b}"[1:]
+    if len(found) != int(count):
+        raise ValueError(f"Packed bits must be the {count} that they say, got {len(found)}.")
+    return [bit == "1" for bit in found]
 
 
 def finite(value: float) -> float | None:

@@ -18,7 +18,7 @@ from weightdecay.cli.devices import device_of
 from weightdecay.cli.keeping import Kept
 from weightdecay.cli.progress import Bar
 from weightdecay.cli.stopping import stopped_gently
-from weightdecay.records import Event, Notice, Progress, Record, RunConfig, Timing
+from weightdecay.records import Event, Notice, Progress, Record, RunConfig, Started, Timing
 from weightdecay.runs import ensemble, train
 from weightdecay.runs.shelf import Shelf
 from weightdecay.tasks import Task, load
@@ -129,6 +129,8 @@ def _watch(
                         raise KeyboardInterrupt
                 case Notice():
                     bar.say(event.text)
+                case Started():
+                    kept.started(event.environment)
                 case Timing():
                     kept.timing(event)
                 case Record():

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from weightdecay import files
-from weightdecay.records import Record, RunConfig, Timing
+from weightdecay.records import Environment, Record, RunConfig, Timing
 
 
 class Kept:
@@ -18,7 +18,12 @@ class Kept:
     def __init__(self, folder: Path, config: RunConfig) -> None:
         self._records, self._timings = folder / "records.jsonl", folder / "timings.jsonl"
         self._there, self._timed = _lines(self._records), _lines(self._timings)
-        self._told = [json.dumps({"config": config.as_dict()})]
+        self._config = config.as_dict()
+        self._told = [json.dumps({"config": self._config})]
+
+    def started(self, environment: Environment) -> None:
+        """Keep where the run is trained."""
+        self._told = [json.dumps({"config": self._config, "environment": asdict(environment)})]
 
     def record(self, record: Record) -> None:
         """Keep what an epoch came to."""

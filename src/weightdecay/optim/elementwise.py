@@ -6,7 +6,7 @@ of real numbers, 16-bit ones in float32 with the decay inside the quantity that 
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypedDict
 
 import torch
@@ -15,9 +15,9 @@ from torch.optim.optimizer import ParamsT
 
 from weightdecay import checks
 from weightdecay.optim.kernels import KERNELS, Ahead, Plan
-from weightdecay.optim.kernels.slot import Slot, State, slot_of
-from weightdecay.optim.kernels.table import Scaling
-from weightdecay.optim.rates import Coming, Group
+from weightdecay.optim.kernels.slot import Scaling, Slot, State, slot_of
+from weightdecay.optim.kernels.table import Table
+from weightdecay.optim.rates import Applied, Coming, Group
 from weightdecay.optim.rounding import SIXTEEN_BIT, round_into
 from weightdecay.optim.scheduled import AnySchedule, ScheduledOptimizer
 
@@ -49,6 +49,8 @@ class Elementwise(ScheduledOptimizer):
     _kernel: str | None
     _plan: Plan | None = None
     _ahead: Ahead | None = None
+    #: The tables that the last update was made by, where there are any.
+    _tables: Sequence[Table] = ()
 
     def __init__(
         self,
@@ -115,7 +117,19 @@ class Elementwise(ScheduledOptimizer):
             return False
         plan, grads = self._planned()
         plan.run(grads, multipliers, scaling)
+        self._tables = plan.tables
         return True
+
+    def applied(self) -> list[Applied | None]:
+        """Return what each group's last update used; None before its first one here.
+
+        On a GPU the kernel itself says so, and is waited for: of CUDA graphs too.
+        """
+        found = super().applied()
+        for table in self._tables:
+            for number, used in table.applied().items():
+                found[number] = used
+        return found
 
     def _capture(self, scaling: Scaling | None) -> None:
         """Record an update into the CUDA graph that is being captured; nothing is updated now."""
@@ -135,7 +149,8 @@ class Elementwise(ScheduledOptimizer):
         A graph reads its α·η and λ from a table that is written ahead, for 1,024 updates: call this
         after every `graph.replay()`, or at least that often. It moves the schedule on, which a
         replay cannot; where GradScaler was captured too, it counts only what was not skipped. A
-        value changed by hand takes effect with the next call; `replayed(0)` is one.
+        value changed by hand takes effect with the next call; `replayed(0)` is one. Whenever the
+        table is written again, what the device did is checked first (`verify`).
         """
         checks.whole("updates", updates, at_least=0)
         if self._ahead is None:
@@ -143,7 +158,16 @@ class Elementwise(ScheduledOptimizer):
         made = self._ahead.replayed(updates)
         if made:
             self._plan = None  # which has not seen these updates
+            self._applied, self._tables = (), self._ahead.tables
         self._count(made)
+
+    def verify(self) -> None:
+        """Raise unless CUDA graphs made the updates `replayed` was told of, as the schedule says.
+
+        The device says how many it made, and the α·η and λ·η of the last. Waits for it.
+        """
+        if self._ahead is not None:
+            self._ahead.check()
 
     def _count(self, updates: int, coming: list[Coming] | None = None) -> None:
         super()._count(updates, coming)
@@ -158,9 +182,7 @@ class Elementwise(ScheduledOptimizer):
         found_inf = getattr(self, "found_inf", None)
         if found_inf is None:
             return None
-        found_inf = torch.as_tensor(found_inf)
-        scale = getattr(self, "grad_scale", None)
-        return found_inf, torch.ones_like(found_inf) if scale is None else scale
+        return torch.as_tensor(found_inf), getattr(self, "grad_scale", None)
 
     def _planned(self) -> tuple[Plan, list[Tensor]]:
         """Return a plan, and the gradients it is for."""

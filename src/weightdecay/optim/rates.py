@@ -1,6 +1,6 @@
 """α, η and λ in a parameter group: checked as they come in, written where all can read them."""
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -12,6 +12,17 @@ from weightdecay.schedules import Schedule
 Group: TypeAlias = dict[str, Any]
 #: α·η and λ of an update; λ is None where the algorithm does not decay.
 Coming: TypeAlias = tuple[float, float | None]
+#: A group's α·η and λ·η.
+Rate: TypeAlias = tuple[float, float]
+
+
+class Applied(NamedTuple):
+    """What an update used: its number t, α·η, λ·η, and the L2 factor, which η does not scale."""
+
+    update: int
+    lr: float
+    decay: float
+    l2: float
 
 
 def checked_lr(lr: object) -> float:

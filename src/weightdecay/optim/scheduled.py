@@ -28,6 +28,7 @@ from weightdecay.decay import Normalized
 from weightdecay.optim.bystander import Bystander
 from weightdecay.optim.loading import load_into
 from weightdecay.optim.rates import (
+    Applied,
     Coming,
     Group,
     check_decay,
@@ -51,6 +52,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
 
     _schedule: Schedule | None
     _schedules: list[Schedule | None]
+    _applied: Sequence[Applied | None] = ()
 
     def __init__(self, params: ParamsT, *, schedule: AnySchedule, **defaults: Any) -> None:
         self._begin(schedule)
@@ -118,8 +120,16 @@ class ScheduledOptimizer(torch.optim.Optimizer):
             coming_of(g, schedule, g["updates"] + 1) for g, schedule in self._scheduled_groups()
         ]
         if self._make_update(multipliers):
+            self._applied = [
+                Applied(g["updates"], m * g["base"], m * g.get("weight_decay", 0), g.get("l2", 0))
+                for g, m in zip(self.param_groups, multipliers, strict=True)
+            ]
             self._count(1, coming)
         return loss
+
+    def applied(self) -> list[Applied | None]:
+        """Return what each group's last update used; None before its first one here."""
+        return list(self._applied) or [None] * len(self.param_groups)
 
     def _count(self, updates: int, coming: list[Coming] | None = None) -> None:
         """Note that so many updates were made, and show what the coming one has."""

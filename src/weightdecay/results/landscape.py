@@ -197,6 +197,8 @@ def _cell(place: tuple[float, float], runs: list[Run], chosen_on: str, of: str) 
 def _cycle(run: Run) -> int:
     """Return the updates of a run's last cycle."""
     *before, last = run.records
+    if last.cycle_updates is not None:
+        return last.cycle_updates
     ends = [record.updates for record in before if record.cycle_ended]
     if ends:
         return last.updates - ends[-1]

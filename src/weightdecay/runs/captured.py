@@ -9,19 +9,20 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from weightdecay.optim.elementwise import Elementwise
-from weightdecay.records import RunConfig
+from weightdecay.records import RunConfig, Spec
 from weightdecay.runs.build import DRAWS, model_of
 from weightdecay.runs.lanes import CHUNK, Evaluation, LaneState, judged, losses, summed
 from weightdecay.runs.separate import Separate, give_generator
 from weightdecay.tasks import Examples, Task
 from weightdecay.words import word
 
+_Result = TypeVar("_Result")
 #: Updates before one is captured: torch's libraries choose their kernels during the first few.
 WARM_UP = 3
 #: Streams that lanes share; more were no faster.
@@ -71,6 +72,12 @@ class Captured(Separate):
             self.updates += made
             updates -= made
 
+    def verify(self) -> None:
+        for optimizer in self.optimizers.values():
+            assert isinstance(optimizer, Elementwise)
+            optimizer.verify()
+        super().verify()
+
     def _update(self) -> None:
         for optimizer in self.optimizers.values():
             optimizer.zero_grad()
@@ -82,7 +89,7 @@ class Captured(Separate):
         self._sums += torch.stack(sums, dim=1)
         self._at += 1
 
-    def _on_streams(self, work: Callable[[int], Tensor]) -> list[Tensor]:
+    def _on_streams(self, work: Callable[[int], _Result]) -> list[_Result]:
         """Do some work for every lane, each on its stream, which is the same for its whole life."""
         main = torch.cuda.current_stream(self.device)
         for stream in self._streams:
@@ -127,13 +134,16 @@ class Captured(Separate):
         judge.total.zero_()
         for _ in range(math.ceil(len(examples) / CHUNK)):
             judge.graph.replay()
-        return summed([judge.total], len(examples))
+        return summed([judge.total], len(examples), judge.missed[:, : len(examples)].flatten(1))
 
     def _judge_of(self, examples: Examples) -> "_Judge":
         """Return a graph that judges a chunk of examples and moves on to the next."""
         start = torch.zeros(1, dtype=torch.int64, device=self.device)
         total = torch.zeros(3, len(self.models), dtype=torch.float64, device=self.device)
         places = torch.arange(min(CHUNK, len(examples)), device=self.device)
+        padded = math.ceil(len(examples) / len(places)) * len(places)
+        shape = len(self.models), padded, *examples.targets.shape[1:]
+        missed = torch.zeros(shape, dtype=torch.bool, device=self.device)
 
         def judge() -> None:
             index = start + places
@@ -141,18 +151,21 @@ class Captured(Separate):
             chunk = examples[index.clamp(max=len(examples) - 1)]
             inputs = _channels_last(self.task.prepare(chunk.inputs, None))
 
-            def of_lane(lane: int) -> Tensor:
+            def of_lane(lane: int) -> tuple[Tensor, Tensor]:
                 self.models[lane].eval()
                 with self._precision(lane):
                     logits = self.models[lane](inputs)
                 return judged(logits, chunk.targets, counted)
 
-            total.add_(torch.stack(self._on_streams(of_lane), dim=1))
+            sums, wrong = map(torch.stack, zip(*self._on_streams(of_lane), strict=True))
+            total.add_(sums.T)
+            missed.index_copy_(1, index, wrong.view(len(wrong), len(places), *shape[2:]))
             start.add_(len(places))
 
         with torch.backends.cudnn.flags(enabled=True, benchmark=True):
             judge()
-            return _Judge(self._captured(judge), start, total, places, examples)
+            start.zero_()
+            return _Judge(self._captured(judge), start, total, missed, places, examples)
 
     def state(self, lane: int) -> LaneState:
         state, generator = super().state(lane), getattr(self.models[lane], "generator", None)
@@ -176,6 +189,7 @@ class _Judge:
     graph: torch.cuda.CUDAGraph
     start: Tensor
     total: Tensor
+    missed: Tensor
     places: Tensor
     examples: Examples
 
@@ -186,25 +200,56 @@ def can_capture(config: RunConfig, task: Task) -> bool:
     return not any(isinstance(layer, nn.modules.dropout._DropoutNd) for layer in layers)
 
 
-def fitting(config: RunConfig, task: Task, device: torch.device) -> int:
-    """Return how many lanes of a configuration's kind fit into a GPU's memory, found by trying one.
+class Fitting:
+    """How many lanes fit into a GPU's memory: tried once for each kind of lane.
 
     A lane's memory is its weights, gradients and optimizer state, and the activations of a batch.
-    It is 0 for a model that cannot be captured: one that waits for the device, say.
     """
-    torch.cuda.empty_cache()
+
+    def __init__(self) -> None:
+        self._needed: dict[tuple[object, ...], int | None] = {}
+
+    def tried(self, config: RunConfig, task: Task, device: torch.device) -> bool:
+        """Whether a lane of the configuration's kind was tried in this process."""
+        return _kind_of_lane(config, task, device) in self._needed
+
+    def __call__(self, config: RunConfig, task: Task, device: torch.device) -> int:
+        """Return how many lanes of a configuration's kind fit.
+
+        It is 0 for a model that cannot be captured: one that waits for the device, say.
+        """
+        kind = _kind_of_lane(config, task, device)
+        torch.cuda.empty_cache()
+        free, _ = torch.cuda.mem_get_info(device)
+        if kind not in self._needed:
+            self._needed[kind] = _memory_of_lane(config, task, device)
+        needed = self._needed[kind]
+        return 0 if needed is None else max(1, int(0.8 * free / needed))
+
+
+fitting = Fitting()
+
+
+def _kind_of_lane(config: RunConfig, task: Task, device: torch.device) -> tuple[object, ...]:
+    """Return all that a lane's memory depends on; a name may come to mean another task."""
+    builder = task.models[Spec.parse("model", config.model).name]
+    parts = [(part.inputs.shape[1:], part.inputs.dtype) for part in (task.train, task.test)]
+    named = config.algorithm, config.model, config.batch, config.precision, task.name
+    return device, builder, task.prepare, *parts, *named
+
+
+def _memory_of_lane(config: RunConfig, task: Task, device: torch.device) -> int | None:
+    """Return the bytes that a lane needs, found by training one; None if it cannot be captured."""
     torch.cuda.reset_peak_memory_stats(device)
     before = torch.cuda.memory_allocated(device)
-    free, _ = torch.cuda.mem_get_info(device)
     lane = Captured([config], task, device)
     try:
         lane.advance(min(WARM_UP + 1, lane.per_epoch))
         lane.evaluate(lane.task.test[:CHUNK])
         torch.cuda.synchronize(device)
     except RuntimeError:
-        return 0
-    needed = torch.cuda.max_memory_allocated(device) - before
-    return max(1, int(0.8 * free / needed))
+        return None
+    return torch.cuda.max_memory_allocated(device) - before
 
 
 @cache

@@ -46,7 +46,8 @@ def ensemble(
     for members, path in enumerate(reversed(paths), 1):
         likely = _probabilities(config, task, path)
         total = likely if members == 1 else total + likely
-        _, error, top5 = (judged(total.log(), task.test.targets) / len(task.test)).tolist()
+        sums, _ = judged(total.log(), task.test.targets)
+        _, error, top5 = (sums / len(task.test)).tolist()
         found.append(Ensemble(members, error, top5))
     return found
 

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from weightdecay.optim.rates import coming_of
+from weightdecay.optim.rates import Applied, coming_of
 from weightdecay.optim.scheduled import ScheduledOptimizer
 from weightdecay.records import RunConfig
 from weightdecay.runs.build import (
@@ -34,11 +35,15 @@ CHUNK = 1000
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A lane's mean loss over some examples, and the share of them it got wrong."""
+    """A lane's mean loss over some examples, and the share of them it got wrong.
+
+    `missed` is a flag for each target; None where several processes have shared the examples.
+    """
 
     loss: float
     error: float
     error_top5: float
+    missed: Tensor | None = None
 
 
 def losses(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -66,6 +71,9 @@ class Lanes(ABC):
         self._seeds = torch.tensor([config.seed for config in configs], device=device)[:, None]
         self._sums = torch.zeros(2, len(configs), dtype=torch.float64, device=device)
         self._order: tuple[int, Tensor] | None = None
+        # What the optimizers' last update used, and the update that was asked after.
+        self._read: dict[str, list[Applied | None]] = {}
+        self._read_at = -1
 
     @abstractmethod
     def advance(self, updates: int) -> None:
@@ -135,13 +143,39 @@ class Lanes(ABC):
         """Forget what was gathered."""
         self._sums.zero_()
 
+    def verify(self) -> None:
+        """Raise unless every lane's last update was made, as its schedule says.
+
+        What was used is read back from where the update was made, and compared with what the
+        schedule says now, not with what was sent.
+        """
+        for lane, (config, schedule) in enumerate(zip(self.configs, self.schedules, strict=True)):
+            group, used = self._group(lane), self._applied(lane)
+            lr, decay = coming_of(group, schedule, self.updates - 1)
+            wanted = self.updates - 1, lr, (decay or 0.0) * lr / group["base"], group.get("l2", 0.0)
+            if used.update != wanted[0] or not np.allclose(used[1:], wanted[1:], 1e-6, 1e-30):
+                raise RuntimeError(
+                    f"Update {wanted[0]} of {config.algorithm} at lr {config.lr:g} must have had "
+                    f"α·η = {lr:g} and λ·η = {wanted[2]:g}, as its schedule says, and the last one "
+                    f"made was update {used.update} at {used.lr:g} and {used.decay:g}. The run is "
+                    "wrong from there on, and is not recorded."
+                )
+
     def rates(self, lane: int) -> tuple[float, float]:
-        """Return α·η and λ·η of a lane's last update; of L2, λ is that."""
-        group, schedule = self._group(lane), self.schedules[lane]
-        lr, decay = coming_of(group, schedule, self.updates - 1)
-        if decay is None:
-            decay = group["l2"]
-        return lr, decay * lr / group["base"]
+        """Return α·η and λ·η of a lane's last update, as they were applied; of L2, λ is that."""
+        group, used = self._group(lane), self._applied(lane)
+        decay = used.l2 * used.lr / group["base"] if "l2" in group else used.decay
+        return used.lr, decay
+
+    def _applied(self, lane: int) -> Applied:
+        algorithm = self.configs[lane].algorithm
+        if self._read_at != self.updates:
+            self._read = {name: opt.applied() for name, opt in self.optimizers.items()}
+            self._read_at = self.updates
+        used = self._read[algorithm][self._members[algorithm].index(lane)]
+        if used is None:
+            raise RuntimeError("An update must have been made to ask what it used, got none.")
+        return used
 
     @torch.no_grad()
     def weight_norm(self, lane: int) -> float:
@@ -234,20 +268,28 @@ def _check_same_model(own: dict[str, Tensor], saved: dict[str, Tensor]) -> None:
         )
 
 
-def judged(logits: Tensor, targets: Tensor, counted: Tensor | None = None) -> Tensor:
-    """Return the sums over examples of loss, error and top-5 error; of an example, its mean.
+def judged(logits: Tensor, targets: Tensor, counted: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Return the sums over examples of loss, error and top-5 error, and which targets were missed.
 
-    Only what is `counted` is, where not all are.
+    Of an example with several targets its mean counts. Where not all examples are `counted`, only
+    those enter the sums.
     """
     loss, rank = losses(logits, targets)
     kinds = torch.stack([loss.double(), (rank >= 1).double(), (rank >= 5).double()])
     each = kinds.view(3, len(targets), -1).mean(2)
     if counted is not None:
         each = torch.where(counted, each, 0.0)
-    return each.sum(1)
+    return each.sum(1), rank >= 1
 
 
-def summed(parts: Sequence[Tensor], examples: int) -> list[Evaluation]:
-    """Return lanes' means from chunks of [loss, error, top-5 error] sums, [3, lane] each."""
+def summed(parts: Sequence[Tensor], examples: int, missed: Tensor | None) -> list[Evaluation]:
+    """Return lanes' means from chunks of [loss, error, top-5 error] sums, [3, lane] each.
+
+    `missed` is a row for each lane.
+    """
     columns = (torch.stack(list(parts)).sum(0) / examples).T.tolist()
-    return [Evaluation(*column) for column in columns]
+    rows = [None] * len(columns) if missed is None else missed
+    return [
+        Evaluation(loss, error, top5, row)
+        for (loss, error, top5), row in zip(columns, rows, strict=True)
+    ]

@@ -1,6 +1,5 @@
 """Lanes in step, from where they are to the end: when to evaluate, what to record, when to save."""
 
-import platform
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -10,20 +9,25 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from weightdecay import __version__
-from weightdecay.records import Event, Notice, Progress, Record, RunConfig, Timing, finite
-from weightdecay.runs.lanes import Lanes, LaneState
+from weightdecay.records import (
+    Environment,
+    Event,
+    Notice,
+    Progress,
+    Record,
+    RunConfig,
+    Started,
+    Timing,
+    finite,
+    packed,
+)
+from weightdecay.runs.environment import environment
+from weightdecay.runs.lanes import Evaluation, Lanes, LaneState
 from weightdecay.runs.shelf import Shelf
 from weightdecay.runs.stacked import Stacked
 
 #: Seconds between checkpoints, and between signs of life.
 CHECKPOINT_EVERY, PROGRESS_EVERY = 30.0, 0.25
-
-
-def _environment(device: torch.device) -> str:
-    where = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
-    versions = f"weightdecay {__version__}, torch {torch.__version__}"
-    return f"{versions}, Python {platform.python_version()}, {where}"
 
 
 def leads() -> bool:
@@ -49,16 +53,21 @@ class Pack:
         self._lanes = build(configs)
         self._total = configs[0].epochs * self._lanes.per_epoch
         self._records: list[list[Record]] = [[] for _ in configs]
+        here = environment(self._lanes.device)
+        self._environments = [here] * len(configs)
         if states:
             self._lanes.load(states)
             for kept, state in zip(self._records, states, strict=True):
                 kept += [Record(**values) for values in state["records"]]
+            self._environments = [_before(state, here, self._total) for state in states]
         # Seconds and epochs that each lane has trained since its last record.
         self._seconds, self._epochs, self._piece = [0.0] * len(configs), [0] * len(configs), 1
         self._saved_at = self._shown_at = time.monotonic()
 
     def run(self) -> Iterator[Event]:
         """Yield what was made before, then train on."""
+        for config, place in zip(self._configs, self._environments, strict=True):
+            yield Started(config.identity, place)
         for epoch in zip_longest(*self._records):
             yield from filter(None, epoch)
         self._drop_diverged()
@@ -143,6 +152,7 @@ class Pack:
         )
 
     def _end_epoch(self) -> Iterator[Event]:
+        self._lanes.verify()
         self._epochs = [epochs + 1 for epochs in self._epochs]
         if due := self._due_records():
             yield from self._recorded(due)
@@ -178,6 +188,8 @@ class Pack:
             config, (loss, error) = self._configs[lane], gathered[lane]
             norm = lanes.weight_norm(lane)
             lr, decay = lanes.rates(lane)
+            diverged = finite(loss) is None or finite(norm) is None
+            ended = diverged or lanes.updates == self._total
             record = Record(
                 run=config.identity,
                 epoch=lanes.updates // lanes.per_epoch,
@@ -194,7 +206,10 @@ class Pack:
                 decay=decay,
                 weight_norm=finite(norm),
                 cycle_ended=lane in self._cycles_ended(),
-                diverged=finite(loss) is None or finite(norm) is None,
+                budget=self._total,
+                cycle_updates=lanes.schedules[lane].cycle(lanes.updates - 1).length or self._total,
+                missed=_missed(tested[lane]) if config.keep_missed and ended else None,
+                diverged=diverged,
             )
             self._records[lane].append(record)
             yield record
@@ -205,7 +220,6 @@ class Pack:
                 training=self._seconds[lane],
                 evaluation=evaluation,
                 lanes=len(self._configs),
-                environment=_environment(lanes.device),
             )
             self._seconds[lane], self._epochs[lane] = 0.0, 0
 
@@ -247,6 +261,7 @@ class Pack:
             extra: dict[str, Any] = {
                 "stacked": isinstance(self._lanes, Stacked),
                 "task": self._fingerprint,
+                "environment": asdict(self._environments[lane]),
                 "records": [asdict(record) for record in self._records[lane]],
             }
             try:
@@ -269,8 +284,23 @@ class Pack:
         self._configs = [self._configs[n] for n in left]
         self._shelves = [self._shelves[n] for n in left]
         self._records = [self._records[n] for n in left]
+        self._environments = [self._environments[n] for n in left]
         self._seconds = [self._seconds[n] for n in left]
         self._epochs = [self._epochs[n] for n in left]
         if left:
             self._lanes = self._build(self._configs)
             self._lanes.load(states)
+
+
+def _before(state: LaneState, here: Environment, total: int) -> Environment:
+    """Return where a lane was trained before, and here, if something of it is left to train."""
+    if "environment" not in state:  # as checkpoints were before
+        return here
+    before = Environment(**state["environment"])
+    return before if state["updates"] == total else before.then(here)
+
+
+def _missed(tested: Evaluation) -> str:
+    if tested.missed is None:
+        raise ValueError("`keep_missed` must be False over several processes, got True.")
+    return packed(tested.missed.tolist())

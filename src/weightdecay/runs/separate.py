@@ -95,21 +95,19 @@ class Separate(Lanes):
             for model in self.models:
                 for buffer in model.buffers():
                     dist.broadcast(buffer, 0)
-        parts = []
+        total = torch.zeros(3, len(self.models), dtype=torch.float64, device=self.device)
+        missed = []
         for start in range(self._rank * CHUNK, len(examples), CHUNK * self._world):
             chunk = examples[start : start + CHUNK]
             inputs = self.task.prepare(chunk.inputs, None)
-            parts.append(
-                torch.stack(
-                    [self._judge(n, inputs, chunk.targets) for n in range(len(self.models))], 1
-                )
-            )
-        total = sum(
-            parts, torch.zeros(3, len(self.models), dtype=torch.float64, device=self.device)
-        )
-        return summed([self._over_processes(total)], len(examples))
+            lanes = [self._judge(n, inputs, chunk.targets) for n in range(len(self.models))]
+            sums, wrong = map(torch.stack, zip(*lanes, strict=True))
+            total += sums.T
+            missed.append(wrong)
+        whole = torch.cat(missed, 1) if self._world == 1 else None
+        return summed([self._over_processes(total)], len(examples), whole)
 
-    def _judge(self, lane: int, inputs: Tensor, targets: Tensor) -> Tensor:
+    def _judge(self, lane: int, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         model, precision = self.models[lane], self.configs[lane].precision
         model.eval()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bfloat16"):

@@ -145,10 +145,10 @@ class Stacked(Lanes):
     def evaluate(self, examples: Examples) -> list[Evaluation]:
         self._model.eval()
 
-        def of_lane(weights: Any, buffers: Any, inputs: Tensor, targets: Tensor) -> Tensor:
+        def of_lane(weights: Any, buffers: Any, inputs: Tensor, targets: Tensor) -> Any:
             return judged(functional_call(self._model, (weights, buffers), (inputs,)), targets)
 
-        parts = []
+        parts, missed = [], []
         for start in range(0, len(examples), CHUNK):
             chunk = examples[start : start + CHUNK]
             inputs = self.task.prepare(chunk.inputs, None)
@@ -156,8 +156,10 @@ class Stacked(Lanes):
             # how that is cut up depends on the number of lanes.
             lanes = (len(self.configs), *[-1] * inputs.ndim)
             of_all = (inputs.expand(lanes), chunk.targets.expand(lanes[0], *chunk.targets.shape))
-            parts.append(vmap(of_lane)(self._weights, self._buffers, *of_all).T)
-        return summed(parts, len(examples))[: self._real]
+            sums, wrong = vmap(of_lane)(self._weights, self._buffers, *of_all)
+            parts.append(sums.T)
+            missed.append(wrong)
+        return summed(parts, len(examples), torch.cat(missed, 1))[: self._real]
 
     def parameters(self, lane: int) -> dict[str, Tensor]:
         return self._lane_weights[lane]

@@ -50,7 +50,7 @@ def train(
     whole = load(lanes[0].task) if task is None else task
     parts = split(whole, validation=lanes[0].validation, data=lanes[0].data).to(place)
     check(lanes, parts)
-    return _train(lanes, parts, place, folder, whole.fingerprint(), cells=cells)
+    return _train(lanes, parts, place, folder, whole.fingerprint, cells=cells)
 
 
 def _train(
@@ -81,10 +81,12 @@ def _train(
             kind = _kind(task, device, lanes, found[members[0]], cells=cells)
             size = len(members)
             if kind is Captured:
-                yield Notice("The model is compiled for this GPU first: a minute or two, once.")
-                begun = time.monotonic()
+                begun, known = time.monotonic(), fitting.tried(lanes[members[0]], task, device)
+                if not known:
+                    yield Notice("Compiling the model for this GPU: a minute or two, once.")
                 size = min(size, fitting(lanes[members[0]], task, device))
-                yield Notice(f"That took {time.monotonic() - begun:.0f} s.")
+                if not known:
+                    yield Notice(f"Compiled in {time.monotonic() - begun:.0f} s.")
             if not size:
                 yield Notice("The model cannot be captured in a CUDA graph, and trains without.")
                 kind, size = Separate, len(members)

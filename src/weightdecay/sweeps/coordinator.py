@@ -4,9 +4,10 @@ Whoever listens is told at once of what happens. All that must not be lost is in
 anyone is told; all that this file remembers is forgotten with it.
 """
 
+import math
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -30,6 +31,8 @@ _DEATHS_OF_PACK, _DEATHS_OF_CELL = 3, 10
 # Seconds between looks at cells that somebody else is training, and between counts of all cells;
 # and those that a stop may take.
 _LOOK_EVERY, _COUNT_EVERY, _STOP_WITHIN = 0.5, 0.2, 60.0
+# Where the checkpoints of repeats are, among those of cells.
+_REPEATS = "repeats"
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,9 @@ def _sweep(
         held.enter_context(closing(engine))
         writer = held.enter_context(store.writing(engine.workers))
         claims = held.enter_context(store.claiming())
-        coordinator = _Coordinator(store, writer, claims, engine, cells)
+        coordinator = Coordinator(store, writer, claims, engine, cells)
         yield from coordinator.run(retry=retry)
+        yield from coordinator.repeat()
 
 
 @dataclass
@@ -112,7 +116,9 @@ class _Going:
         return Underway(self.pack[0], behind, cost, self.progress.seconds_left)
 
 
-class _Coordinator:
+class Coordinator:
+    """What is left to do, who does it, and what has become of it."""
+
     def __init__(
         self,
         store: Store,
@@ -135,8 +141,11 @@ class _Coordinator:
         # How often packs have lost their workers at the furthest update that they have come to.
         self._deaths: dict[Pack, tuple[int, int]] = {}
         self._said: set[str] = set()
+        # Whether cells that are done are trained again, as a control.
+        self._repeating = False
 
     def run(self, *, retry: bool) -> Iterator[SweepEvent]:
+        """Train what is not done."""
         ledger = self._store.refresh()
         yield from map(Notice, ledger.damage)
         gone = [run for run in self._cells if run in ledger.diverged]
@@ -152,6 +161,25 @@ class _Coordinator:
             }
         self._share_out(left)
         yield self._standing()
+        yield from self._train()
+        yield self._standing()
+
+    def repeat(self) -> Iterator[SweepEvent]:
+        """Train a few of the cells again, in other company: what comes of them must be the same.
+
+        Which, is told by their names alone, so that a sweep that is taken up goes on with the same.
+        """
+        ledger = self._store.refresh()
+        done = sorted(run for run in self._cells if ledger.diverged.get(run) is False)
+        chosen = done[: math.ceil(len(done) * self._engine.repeats)]
+        left = [self._cells[run] for run in chosen if run not in ledger.repeated]
+        if left:
+            yield Notice(f"Training {len(left)} of {len(done)} cells again, as a control.")
+            self._repeating = True
+            self._share_out(left)
+            yield from self._train()
+
+    def _train(self) -> Iterator[SweepEvent]:
         try:
             while self._left or self._going or self._elsewhere:
                 yield from self._begin_jobs()
@@ -164,7 +192,6 @@ class _Coordinator:
         except GeneratorExit:
             self._stop()
             raise
-        yield self._standing()
 
     def _share_out(self, cells: Iterable[RunConfig]) -> None:
         self._left += packs(cells, workers=self._engine.workers, lanes=self._engine.lanes)
@@ -175,15 +202,23 @@ class _Coordinator:
             if pack:
                 number, worker = next(self._numbers), heappop(self._idle)
                 self._going[number] = _Going(worker, pack)
-                self._engine.begin(Job(number, pack, self._store.checkpoints.absolute()))
+                self._engine.begin(Job(number, pack, self._checkpoints().absolute()))
                 yield Working(worker, len(pack), None)
+
+    def _checkpoints(self) -> Path:
+        return self._store.checkpoints / (_REPEATS if self._repeating else "")
+
+    def _done(self) -> Container[str]:
+        """Return the cells that need not be trained, by what anyone has written until now."""
+        ledger = self._store.refresh()
+        return ledger.repeated if self._repeating else ledger.diverged
 
     def _claimed(self, pack: Pack) -> Pack:
         """Claim the cells that nobody else has, and return those that nobody else has done."""
         mine = [config for config in pack if self._claims.take(config.identity)]
         taken = {config.identity for config in mine}
         self._elsewhere += [config for config in pack if config.identity not in taken]
-        done = self._store.refresh().diverged  # after the claim: now nobody else can finish them
+        done = self._done()  # after the claim: now nobody else can finish them
         for config in mine:
             if config.identity in done:
                 self._claims.free(config.identity)
@@ -193,11 +228,11 @@ class _Coordinator:
         """See whether cells that somebody else had are done, or free again because he died."""
         if self._elsewhere and time.monotonic() - self._looked_at > _LOOK_EVERY:
             self._looked_at = time.monotonic()
-            ledger = self._store.refresh()
+            done = self._done()
             others = [
                 config
                 for config in self._elsewhere
-                if config.identity not in ledger.diverged and not self._has_failed(config.identity)
+                if config.identity not in done and not self._has_failed(config.identity)
             ]
             taken = set(self._store.running(config.identity for config in others))
             free = {c.identity: c for c in others if c.identity not in taken}
@@ -214,7 +249,13 @@ class _Coordinator:
         runs = [
             run for _, message in messages if isinstance(message, Finished) for run in message.runs
         ]
-        if runs:
+        if runs and self._repeating:
+            self._writer.repeats(runs)
+            names = [run.config.identity for run, _ in runs]
+            self._store.forget_checkpoints(f"{_REPEATS}/{name}" for name in names)
+            for name in names:
+                self._claims.free(name)
+        elif runs:
             self._writer.results(runs)
             names = [run.config.identity for run, _ in runs]
             self._store.forget_checkpoints(names)
@@ -247,6 +288,12 @@ class _Coordinator:
     def _ended(self, going: _Going, message: Ended | Failed | Died) -> Iterator[SweepEvent]:
         """Try again what is left of a job, in a way that may do better."""
         pack = going.pack
+        if self._repeating:
+            for config in pack:
+                self._claims.free(config.identity)
+            if pack and not isinstance(message, Ended):
+                yield Notice(f"{len(pack)} cells could not be trained again: {message.reason}")
+            return
         match message:
             case _ if not pack:
                 return

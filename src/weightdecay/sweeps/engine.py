@@ -9,11 +9,25 @@ import traceback
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from weightdecay.records import Event, Notice, Progress, Record, Run, RunConfig, Timing
+from weightdecay.records import (
+    Environment,
+    Event,
+    Notice,
+    Progress,
+    Record,
+    Run,
+    RunConfig,
+    Started,
+    Timing,
+)
 from weightdecay.sweeps.lines import Cost
+
+if TYPE_CHECKING:
+    from weightdecay.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,10 @@ class Engine(Protocol):
     def lanes(self) -> int:
         """Return how many cells a job should have at most."""
 
+    @property
+    def repeats(self) -> float:
+        """Return the share of cells that are trained a second time, as a control."""
+
     def begin(self, job: Job) -> None:
         """Begin a job; the planner sees to it that a worker is free."""
 
@@ -85,7 +103,8 @@ def done(job: Job, device: str | None = None) -> Iterator[Message]:
     from weightdecay.runs import train  # noqa: PLC0415 - the planner does without torch
 
     try:
-        events = train(list(job.cells), folder=job.folder, device=device, cells=True)
+        task = _loaded(job.cells[0].task)
+        events = train(list(job.cells), folder=job.folder, device=device, task=task, cells=True)
         with closing(events):  # type: ignore[type-var]
             yield from _told(job, events)
     except Exception as error:  # noqa: BLE001 - whatever it is, the planner must know
@@ -95,21 +114,32 @@ def done(job: Job, device: str | None = None) -> Iterator[Message]:
         yield Ended()
 
 
+@lru_cache(maxsize=1)
+def _loaded(name: str) -> "Task":
+    """Load a task once for all jobs in a row that train on it."""
+    from weightdecay.tasks import load  # noqa: PLC0415
+
+    return load(name)
+
+
 def _told(job: Job, events: Iterator[Event]) -> Iterator[Message]:
     """Gather epochs into finished cells; cells that end together are told together."""
     cells = {config.identity: config for config in job.cells}
     records: dict[str, list[Record]] = {run: [] for run in cells}
-    costs = {run: Cost(run, 0.0, 0, 1, "") for run in cells}
+    costs = {run: Cost(run, 0.0, 0, 1) for run in cells}
+    places: dict[str, Environment] = {}
     ended: list[str] = []
 
     def finished() -> Iterator[Message]:
         if ended:
-            runs = ((Run(cells[run], tuple(records.pop(run))), costs[run]) for run in ended)
-            yield Finished(tuple(runs))
+            made = (Run(cells[run], tuple(records.pop(run)), places[run]) for run in ended)
+            yield Finished(tuple((run, costs[run.config.identity]) for run in made))
             ended.clear()
 
     for event in events:
         match event:
+            case Started():
+                places[event.run] = event.environment
             case Record():
                 records[event.run].append(event)
                 if event.diverged or event.epoch == cells[event.run].epochs:
@@ -118,7 +148,7 @@ def _told(job: Job, events: Iterator[Event]) -> Iterator[Message]:
                 before = costs[event.run]
                 spent = before.seconds + (event.training + event.evaluation) / event.lanes
                 made = before.epochs + event.epochs
-                costs[event.run] = Cost(event.run, spent, made, event.lanes, event.environment)
+                costs[event.run] = Cost(event.run, spent, made, event.lanes)
             case _:
                 yield from finished()
                 yield event

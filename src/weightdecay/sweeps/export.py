@@ -1,23 +1,26 @@
 """Runs as a table, and back without loss: a row an epoch, in CSV or in Parquet.
 
-A row has the configuration's fields, as RunConfig names them, and then the record's. Where both
-have a field, the record's is the epoch's: `lr` is α, and `epoch_lr` α·η of its last update. What is
-not known is empty. The same runs give the same bytes, with the same pyarrow.
+A row has the configuration's fields, as RunConfig names them, then the record's, then those of the
+environment. Where configuration and record both have a field, the record's is the epoch's: `lr` is
+α, and `epoch_lr` α·η of its last update. What is not known is empty. The same runs give the same
+bytes, with the same pyarrow. A table that was written before a column was added still loads.
 """
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import Field, dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from types import NoneType
 from typing import Any, TypeAlias, get_args
 
 from weightdecay.files import written
-from weightdecay.records import Record, Run, RunConfig
+from weightdecay.records import Environment, Record, Run, RunConfig
 
 Row: TypeAlias = Sequence[Any]
+#: A row's values by their columns.
+Named: TypeAlias = Mapping[str, Any]
 # So many rows are in memory at a time when they are written.
 _GROUP = 1 << 16
 _CURE = "Export it again."
@@ -69,7 +72,10 @@ _MEASURED = [
     _column(field, f"epoch_{field.name}" if field.name in _TAKEN else field.name)
     for field in fields(Record)
 ]
-_COLUMNS = _SETTINGS + _MEASURED
+_PLACE = [replace(_column(field, field.name), optional=True) for field in fields(Environment)]
+_COLUMNS = _SETTINGS + _MEASURED + _PLACE
+# Columns that tables from before do not have.
+_ADDED = {"keep_missed", "budget", "cycle_updates", "missed", *(column.name for column in _PLACE)}
 
 
 def export(runs: Iterable[Run], path: Path) -> int:
@@ -79,29 +85,43 @@ def export(runs: Iterable[Run], path: Path) -> int:
 
 def imported(path: Path) -> list[Run]:
     """Return the runs of an exported file, as they were given."""
-    found: dict[str, tuple[Row, list[Record]]] = {}
+    found: dict[str, tuple[dict[str, Any], dict[str, Any], list[Record]]] = {}
     for row in _form(path).read(path):
-        values = [column.restored(value) for column, value in zip(_COLUMNS, row, strict=True)]
-        settings, measured = values[: len(_SETTINGS)], values[len(_SETTINGS) :]
-        record = Record(**_by_field(_MEASURED, measured))
-        first, records = found.setdefault(record.run, (settings, []))
-        if settings != first:
+        settings, measured, place = (
+            _by_field(part, row) for part in (_SETTINGS, _MEASURED, _PLACE)
+        )
+        record = Record(**measured)
+        first, where, records = found.setdefault(record.run, (settings, place, []))
+        if (settings, place) != (first, where):
             raise ValueError(
-                f"{path} must have one configuration a run, got two of {record.run}. {_CURE}"
+                f"{path} must have one configuration and environment per run, got two of "
+                f"{record.run}. {_CURE}"
             )
         records.append(record)
-    return [Run(_config(path, settings), tuple(records)) for settings, records in found.values()]
+    return [
+        Run(_config(path, settings), tuple(records), _environment(path, place))
+        for settings, place, records in found.values()
+    ]
 
 
-def _config(path: Path, settings: Row) -> RunConfig:
+def _config(path: Path, settings: Mapping[str, Any]) -> RunConfig:
     try:
-        return RunConfig(**_by_field(_SETTINGS, settings))
+        return RunConfig(**settings)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error} {_CURE}") from error
 
 
-def _by_field(columns: Sequence[_Column], values: Row) -> dict[str, Any]:
-    return {column.field: value for column, value in zip(columns, values, strict=True)}
+def _environment(path: Path, place: Mapping[str, Any]) -> Environment | None:
+    known = {name: value for name, value in place.items() if value is not None}
+    if known and len(known) < len(_PLACE):
+        raise ValueError(f"{path} must state all of an environment or none of it. {_CURE}")
+    return Environment(**known) if known else None
+
+
+def _by_field(columns: Sequence[_Column], row: Named) -> dict[str, Any]:
+    return {
+        column.field: column.restored(row[column.name]) for column in columns if column.name in row
+    }
 
 
 def _rows(runs: Iterable[Run]) -> Iterator[Row]:
@@ -119,9 +139,10 @@ def _rows(runs: Iterable[Run]) -> Iterator[Row]:
             )
         seen |= names
         settings = [column.stored(getattr(run.config, column.field)) for column in _SETTINGS]
+        place = [getattr(run.environment, column.field, None) for column in _PLACE]
         for record in run.records:
             measured = [column.stored(getattr(record, column.field)) for column in _MEASURED]
-            yield [*settings, *measured]
+            yield [*settings, *measured, *place]
 
 
 def _write_csv(rows: Iterable[Row], path: Path) -> int:
@@ -146,21 +167,21 @@ def _cell(value: Any) -> str:
     return text
 
 
-def _read_csv(path: Path) -> Iterator[Row]:
+def _read_csv(path: Path) -> Iterator[Named]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, strict=True)
         try:
-            _check_columns(next(reader, []), [column.name for column in _COLUMNS])
+            columns = _columns(next(reader, []), {column.name: column for column in _COLUMNS})
             for cells in reader:
-                yield _parsed(cells)
+                yield _parsed(columns, cells)
         except (ValueError, csv.Error) as error:
             raise ValueError(f"{path}, line {reader.line_num}: {error} {_CURE}") from error
 
 
-def _parsed(cells: Sequence[str]) -> Row:
-    if len(cells) != len(_COLUMNS):
-        raise ValueError(f"A row must have {len(_COLUMNS)} cells, got {len(cells)}.")
-    return [column.parsed(cell) for column, cell in zip(_COLUMNS, cells, strict=True)]
+def _parsed(columns: Sequence[_Column], cells: Sequence[str]) -> Named:
+    if len(cells) != len(columns):
+        raise ValueError(f"A row must have {len(columns)} cells, got {len(cells)}.")
+    return {c.name: c.parsed(cell) for c, cell in zip(columns, cells, strict=True)}
 
 
 def _write_parquet(rows: Iterable[Row], path: Path) -> int:
@@ -179,16 +200,16 @@ def _write_parquet(rows: Iterable[Row], path: Path) -> int:
     return count
 
 
-def _read_parquet(path: Path) -> Iterator[Row]:
+def _read_parquet(path: Path) -> Iterator[Named]:
     pyarrow, parquet = _pyarrow()
     with path.open("rb") as file:
         try:
             table = parquet.ParquetFile(file)
-            _check_columns(
-                *(_described(schema) for schema in (table.schema_arrow, _schema(pyarrow)))
-            )
+            wanted = dict(zip(_described(_schema(pyarrow)), _COLUMNS, strict=True))
+            names = [column.name for column in _columns(_described(table.schema_arrow), wanted)]
             for batch in table.iter_batches():
-                yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+                for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    yield dict(zip(names, row, strict=True))
         except (ValueError, OSError) as error:  # pyarrow's own errors are one or the other
             raise ValueError(f"{path}: {error} {_CURE}") from error
 
@@ -213,15 +234,21 @@ def _described(schema: Any) -> list[str]:
     return [f"{field.name} ({field.type}{optional[field.nullable]})" for field in schema]
 
 
-def _check_columns(found: Sequence[str], wanted: Sequence[str]) -> None:
-    missing = [f"no {name}" for name in wanted if name not in found]
+def _columns(found: Sequence[str], wanted: Mapping[str, _Column]) -> list[_Column]:
+    """Return the columns of a table, by how they are described."""
+    missing = [
+        f"no {name}"
+        for name, column in wanted.items()
+        if name not in found and column.name not in _ADDED
+    ]
     unknown = [f"also {name}" for name in found if name not in wanted]
     if missing or unknown:
         raise ValueError(
             f"An export must have a run's columns alone, got {', '.join(missing + unknown)}."
         )
-    if list(found) != list(wanted):
+    if list(found) != [name for name in wanted if name in found]:
         raise ValueError(f"An export must have its columns in the order {', '.join(wanted)}.")
+    return [wanted[name] for name in found]
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -240,7 +267,7 @@ class _Form:
     """A kind of file: how rows are written to it and read from it."""
 
     write: Callable[[Iterable[Row], Path], int]
-    read: Callable[[Path], Iterable[Row]]
+    read: Callable[[Path], Iterable[Named]]
 
 
 _FORMS = {

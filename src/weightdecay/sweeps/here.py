@@ -11,8 +11,8 @@ class Here:
 
     workers = 1
 
-    def __init__(self, device: str | None = None, *, lanes: int = 64) -> None:
-        self.lanes = lanes
+    def __init__(self, device: str | None = None, *, lanes: int = 64, repeats: float = 0.0) -> None:
+        self.lanes, self.repeats = lanes, repeats
         self._device = device
         self._going: tuple[int, Iterator[Message]] | None = None
 

@@ -1,7 +1,9 @@
 """The lines of a sweep's log: what they say, as text and back.
 
 {"writer": …}    how many workers the file's writer has: the first line of each file
-{"result": …}    a cell's configuration, and its epochs in columns, which are shorter than rows
+{"result": …}    a cell's configuration and environment, and its epochs in columns, which are
+                 shorter than rows
+{"repeat": …}    the same of a cell that was trained again, as a control
 {"timing": …}    what it cost: apart, so that results can be compared byte for byte
 {"failure": …}   why a cell could not be trained
 """
@@ -9,10 +11,10 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeAlias
 
-from weightdecay.records import SEMANTICS, Record, Run, RunConfig
+from weightdecay.records import SEMANTICS, Environment, Record, Run, RunConfig
 
 #: A line's kind, and what it says.
 Line: TypeAlias = tuple[str, dict[str, Any]]
@@ -20,6 +22,8 @@ Line: TypeAlias = tuple[str, dict[str, Any]]
 _RUN = re.compile(rb'\{"result": \{"run": "([0-9a-f]{20})", ')
 _END = re.compile(rb"(?:\[|, )(true|false)\]\}\}\}\n$")
 _COLUMNS = [f.name for f in fields(Record) if f.name != "run"]
+# Those that lines from before do not have.
+_ADDED = ("budget", "cycle_updates", "missed")
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,6 @@ class Cost:
     seconds: float
     epochs: int
     lanes: int
-    environment: str
 
 
 def as_text(kind: str, value: Mapping[str, Any]) -> str:
@@ -53,9 +56,11 @@ def as_text(kind: str, value: Mapping[str, Any]) -> str:
 def as_result(run: Run) -> dict[str, Any]:
     """Return a finished run as what a result says."""
     columns = {name: [getattr(record, name) for record in run.records] for name in _COLUMNS}
-    config = run.config
+    columns = {k: v for k, v in columns.items() if k not in _ADDED or any(v)}
+    config, place = run.config, run.environment
     head = {"run": config.identity, "semantics": SEMANTICS, "config": config.as_dict()}
-    return {**head, "records": columns}
+    where = {} if place is None else {"environment": asdict(place)}
+    return {**head, **where, "records": columns}
 
 
 def run_of(value: Mapping[str, Any]) -> Run | None:
@@ -65,10 +70,12 @@ def run_of(value: Mapping[str, Any]) -> Run | None:
         columns = value["records"]
         if value["semantics"] != SEMANTICS or config.identity != value["run"]:
             return None
-        rows = zip(*(columns[name] for name in _COLUMNS), strict=True)
-        named = (dict(zip(_COLUMNS, row, strict=True)) for row in rows)
+        names = [name for name in _COLUMNS if name not in _ADDED or name in columns]
+        rows = zip(*(columns[name] for name in names), strict=True)
+        named = (dict(zip(names, row, strict=True)) for row in rows)
         records = tuple(Record(run=value["run"], **row) for row in named)
-        return Run(config, records) if records else None
+        place = Environment(**value["environment"]) if "environment" in value else None
+        return Run(config, records, place) if records else None
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 

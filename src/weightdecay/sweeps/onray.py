@@ -74,7 +74,7 @@ class OnRay:
                 f"The cluster must have a {kind}, and has none now. Where it will grow, say how "
                 "many workers there are to be."
             )
-        self.lanes = local.LANES[self._device]
+        self.lanes, self.repeats = local.LANES[self._device], local.REPEATS[self._device]
 
     def begin(self, job: Job) -> None:
         self._check_ray()

@@ -5,7 +5,8 @@
     claims/            empty files: a cell that is being trained is a locked byte of one of them
     checkpoints/       of cells that are being trained, a folder each
 
-A line of the log is a result, a timing, a failure, or the writer's first: how many workers it has.
+A line of the log is a result, a timing, a failure, the repeat of a result as a control, or the
+writer's first: how many workers it has.
 A cell is done when there is a result of it, and failed when there is a failure and no result; of
 several results the first counts. What is left to do is the plan, less what is done. No line has a
 time, a process or a number that could be stale, and all but the log can be deleted.
@@ -44,6 +45,8 @@ class Ledger:
 
     diverged: dict[str, bool] = field(default_factory=dict)
     failures: dict[str, Failure] = field(default_factory=dict)
+    #: Cells that were trained a second time.
+    repeated: set[str] = field(default_factory=set)
     #: Seconds spent on a cell, and the epochs that they were spent on.
     costs: dict[str, tuple[float, int]] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
@@ -58,6 +61,8 @@ class Ledger:
                 self.failures.pop(value["run"], None)
             case "failure" if value["run"] not in self.diverged:
                 self.failures[value["run"]] = Failure(**value)
+            case "repeat":
+                self.repeated.add(value["run"])
             case "timing":
                 cost = float(value["seconds"]), int(value["epochs"])
                 self.costs.setdefault(value["run"], cost)
@@ -111,7 +116,7 @@ class Store:
         grown = [path for path, size in self._sizes() if size != self._offsets.get(path, 0)]
         for path in sorted(grown):
             for kind, value in self._lines(path, brief=brief):
-                if kind == "result" and not brief and run_of(value) is None:
+                if kind in ("result", "repeat") and not brief and run_of(value) is None:
                     if value.get("semantics") == SEMANTICS:
                         said = f"A result in {path.name} does not fit its name, and is left out."
                         self.ledger.damage.append(said)
@@ -130,11 +135,18 @@ class Store:
 
     def runs(self) -> list[Run]:
         """Return the finished runs, in the order of their names; of several the first counts."""
+        return self._first("result")
+
+    def repeats(self) -> list[Run]:
+        """Return the runs that were trained again as a control, in the order of their names."""
+        return self._first("repeat")
+
+    def _first(self, wanted: str) -> list[Run]:
         found: dict[str, Run] = {}
         reader = Store(self.folder)
         for path in reader._logs():
             for kind, value in reader._lines(path):
-                if kind == "result" and value.get("run") not in found:
+                if kind == wanted and value.get("run") not in found:
                     run = run_of(value)
                     if run is not None:
                         found[value["run"]] = run
@@ -230,7 +242,7 @@ class Store:
         costs = other.refresh().costs
         lines = [("result", as_result(run)) for run in runs]
         names = [run.config.identity for run in runs if run.config.identity in costs]
-        timings = [Cost(run, *costs[run], 1, f"merged from {other.folder.name}") for run in names]
+        timings = [Cost(run, *costs[run], 1) for run in names]
         if lines:
             with self.writing(workers=0) as writer:
                 writer.write([*lines, *(("timing", asdict(cost)) for cost in timings)])
@@ -254,6 +266,10 @@ class Writer:
         for run, cost in runs:
             lines += [("result", as_result(run)), ("timing", asdict(cost))]
         self.write(lines)
+
+    def repeats(self, runs: Iterable[tuple[Run, Cost]]) -> None:
+        """Record cells that were trained again."""
+        self.write(("repeat", as_result(run)) for run, _ in runs)
 
     def failure(self, failure: Failure) -> None:
         """Record that a cell could not be trained."""

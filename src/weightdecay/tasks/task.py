@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import torch
@@ -93,6 +94,7 @@ class Task:
         """Whether `prepare` is given random words in training."""
         return self.prepare is not as_float
 
+    @cached_property
     def fingerprint(self) -> str:
         """Return a hash of the data, by which a task that was changed is told from what it was."""
         found = hashlib.sha256()

@@ -5,14 +5,17 @@ for the next `AHEAD` updates, and again before they are used up.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from weightdecay.optim.kernels.plan import Plan
-from weightdecay.optim.kernels.slot import Slot
-from weightdecay.optim.kernels.table import AHEAD, Rate, Replays, Scaling
-from weightdecay.optim.rates import Group, coming_of
+from weightdecay.optim.kernels.replays import AHEAD, Replays
+from weightdecay.optim.kernels.slot import Scaling, Slot
+from weightdecay.optim.kernels.table import Table
+from weightdecay.optim.rates import Applied, Group, Rate, coming_of
 from weightdecay.schedules import Schedule
 
 
@@ -25,7 +28,16 @@ class Ahead:
         self._slots: dict[int, Slot] = {}
         self._scaled = False
         self._filled_for: list[Group] = []
-        self._used = self._made = 0
+        # What rows were written from, and the update that each group was at.
+        self._filled: list[Sequence[Rate]] = []
+        self._begun: list[int] = []
+        # Updates since then: replays that `replayed` was told of, and those that were not skipped.
+        self._told = self._made = 0
+
+    @property
+    def tables(self) -> list[Table]:
+        """Return the tables of all captured steps."""
+        return [replays.table for replays in chain.from_iterable(self._captured)]
 
     def capture(self, plan: Plan, grads: list[Tensor], scaling: Scaling | None) -> None:
         """Record an update of the parameters of a plan."""
@@ -36,10 +48,9 @@ class Ahead:
                 "Use an optimizer for each set of parameters."
             )
         self._slots = slots
-        self._captured.append(plan.capture(grads, self._rates(), scaling))
+        self._note_filled()
+        self._captured.append(plan.capture(grads, self._filled, scaling))
         self._scaled = self._scaled or scaling is not None
-        self._used = self._made = 0
-        self._filled_for = self._values()
 
     def replayed(self, updates: int) -> int:
         """Count replays, and return how many updates they made."""
@@ -48,30 +59,67 @@ class Ahead:
                 f"`replayed` must be called after every replay where several steps are captured, "
                 f"got {updates} at once: it cannot be told which."
             )
-        self._used += updates
-        if self._used > AHEAD:
+        self._told += updates
+        if self._told > AHEAD:
             raise RuntimeError(
-                f"`replayed` must be called at least every {AHEAD} updates, got {self._used} "
+                f"`replayed` must be called at least every {AHEAD} updates, got {self._told} "
                 "since the table was written: those beyond it changed nothing."
             )
-        made = updates
-        if self._scaled:
-            made = sum(max(r.made() for r in tables) for tables in self._captured) - self._made
+        made = self._counted() - self._made if self._scaled else updates
         self._made += made
+        if self._half_used():  # the device is waited for anyway
+            self.check()
         steps = [slot.state["step"] for slot in self._slots.values() if "step" in slot.state]
         if made and steps:
             torch._foreach_add_(steps, float(made))
         return made
 
+    def check(self) -> None:
+        """Raise unless the device made the updates it should have, at the rates it should have.
+
+        It says itself how many it made and what the last one used. Waits for it.
+        """
+        counted = self._counted()
+        if counted != self._made:
+            raise RuntimeError(
+                f"CUDA graphs must have made the {self._made} updates that `replayed` was told of, "
+                f"and the device counts {counted}. Call `replayed` once for every replay; if you "
+                "do, what was captured does not move along its schedule: report it."
+            )
+        for replays in chain.from_iterable(self._captured):
+            made = replays.made()
+            for number, used in replays.table.applied().items() if made else ():
+                self._check_used(number, made - 1, used)
+
+    def _check_used(self, number: int, row: int, used: Applied) -> None:
+        lr, decay = (float(np.float32(rate)) for rate in self._filled[row][number])
+        update = self._begun[number] + row
+        if (used.update, used.lr, used.decay) != (update, lr, decay):
+            raise RuntimeError(
+                f"Group {number} must have made update {update} at α·η = {lr:g} and λ·η = "
+                f"{decay:g}, as its schedule says, and the device says that its last was update "
+                f"{used.update} at {used.lr:g} and {used.decay:g}: its weights are wrong."
+            )
+
+    def _counted(self) -> int:
+        """Return how many updates the device says it made since rows were written."""
+        return sum(max(replays.made() for replays in tables) for tables in self._captured if tables)
+
     def refill(self) -> None:
         """Write the table again where it is half used up, or no longer what is coming."""
-        several = len(self._captured) > 1 and self._used
-        if several or self._used > AHEAD // 2 or self._values() != self._filled_for:
-            rates = self._rates()
-            for replays in (replays for tables in self._captured for replays in tables):
-                replays.fill(rates)
-            self._used = self._made = 0
-            self._filled_for = self._values()
+        if self._half_used() or self._values() != self._filled_for:
+            self._note_filled()
+            for replays in chain.from_iterable(self._captured):
+                replays.fill(self._filled)
+
+    def _half_used(self) -> bool:
+        several = len(self._captured) > 1 and self._told > 0
+        return several or self._told > AHEAD // 2
+
+    def _note_filled(self) -> None:
+        self._filled, self._begun = self._rates(), [group["updates"] for group in self._groups]
+        self._told = self._made = 0
+        self._filled_for = self._values()
 
     def _values(self) -> list[Group]:
         """Return all that rates are computed from, but for the schedule's own movement."""

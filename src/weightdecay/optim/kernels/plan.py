@@ -15,9 +15,10 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from weightdecay.optim.kernels import foreach, fused, table
-from weightdecay.optim.kernels.slot import Columns, Slot, State, local
-from weightdecay.optim.kernels.table import Rate, Replays, Scaling, Table
-from weightdecay.optim.rates import Group
+from weightdecay.optim.kernels.replays import Replays
+from weightdecay.optim.kernels.slot import Columns, Scaling, Slot, State, local
+from weightdecay.optim.kernels.table import Table
+from weightdecay.optim.rates import Group, Rate
 from weightdecay.optim.rounding import SIXTEEN_BIT
 
 Step: TypeAlias = Callable[[Columns, list[Tensor], Group, float], None]
@@ -80,6 +81,11 @@ class Plan:
                 algorithm = "adam" if "betas" in groups[members[0].group] else "sgd"
                 columns = Columns(members, [grads[index] for index in indices])
                 self._lists.append((_STEPS[chosen, algorithm], columns, indices))
+
+    @property
+    def tables(self) -> list[Table]:
+        """Return the tables that one launch each updates."""
+        return [entry for entry, _ in self._tables]
 
     def gradients(self) -> list[Tensor] | None:
         """Return the gradients, or None where others have one than did."""
@@ -167,10 +173,11 @@ def _flags(group: Group) -> tuple[Any, ...]:
 
 
 def _unscaled(grads: list[Tensor], scaling: Scaling | None) -> list[Tensor]:
-    if scaling is None:
+    scale = None if scaling is None else scaling[1]
+    if scale is None:
         return grads
     wide = (grad.float() if grad.dtype in SIXTEEN_BIT else grad for grad in grads)
-    return [grad / scaling[1].to(grad.device) for grad in wide]
+    return [grad / scale.to(grad.device) for grad in wide]
 
 
 def _rate(group: Group, multiplier: float) -> Rate:

@@ -5,6 +5,7 @@
                                   length, class and number in the optimizer
     rows     [row, class, WIDTH]  an update's numbers; a class is a group at a count of updates
     cursor   [1]                  the row to read: 0, unless a CUDA graph reads rows filled ahead
+    applied  [class, APPLIED]     written: what the last update used
 
 So a hundred groups cost what one costs, and nothing is compiled again when a number moves.
 Arithmetic is in float32, division and root rounded exactly, in the order of the reference.
@@ -20,6 +21,8 @@ VERSION = tuple(int(part) for part in triton.__version__.split(".")[:2])
 # Numbers of a row: α·η, λ·η, L2, 1 − β₁ or momentum, 1 − β₂, ε, 1/(1 − β₁ᵗ), 1/(1 − β₂ᵗ), ±1 for
 # the gradient's sign, and t as the bits of an int32: it seeds the rounding of 16-bit values.
 WIDTH = 16  # the numbers a row has, padded to half a cache line
+# What the kernel writes down of the row it used, per class: α·η, λ·η, L2, and t.
+APPLIED = 4
 
 
 @triton.jit
@@ -145,6 +148,7 @@ def update_tensors(
     cursor,
     found_inf,
     grad_scale,
+    applied,
     count,
     classes,
     ahead,
@@ -165,7 +169,8 @@ def update_tensors(
     at = tl.load(cursor)
     left = tl.minimum(tl.load(entry + 6 * count) - origin, BLOCK).to(tl.int32)
     left = tl.where(at < ahead, left, 0)
-    line = rows + (tl.minimum(at, ahead - 1) * classes + tl.load(entry + 7 * count)) * 16
+    member = tl.load(entry + 7 * count)
+    line = rows + (tl.minimum(at, ahead - 1) * classes + member) * 16
     row = (
         tl.load(line),
         tl.load(line + 1),
@@ -182,6 +187,13 @@ def update_tensors(
     if SCALED:
         left = tl.where(tl.load(found_inf) == 0, left, 0)
         factor = factor / tl.load(grad_scale)
+
+    if (origin == 0) & (left > 0):  # all of a class write the same
+        used = applied + member * 4
+        tl.store(used, row[0])
+        tl.store(used + 1, row[1])
+        tl.store(used + 2, row[2])
+        tl.store((used + 3).to(tl.pointer_type(tl.uint32)), update)
 
     param = tl.load(entry).to(tl.pointer_type(PARAM_TYPE)) + origin
     grad = tl.load(entry + count).to(tl.pointer_type(GRAD_TYPE)) + origin
@@ -208,12 +220,23 @@ def update_tensors(
 
 
 @triton.jit
-def advance_cursor(cursor, found_inf, SCALED: tl.constexpr):
-    """Move on to the next row; stay where a gradient overflowed."""
-    made = 1
+def begin_replay(counts, found_inf, here, there, words, SCALED: tl.constexpr, BLOCK: tl.constexpr):
+    """Choose the row of this replay, and count it unless a gradient overflowed.
+
+    The first replay loads the tables, from pinned memory of the host.
+    """
+    made = tl.load(counts + 1)
+    start = tl.where(made < 0, 0, words)
+    while start < words:
+        at = start + tl.arange(0, BLOCK)
+        tl.store(there + at, tl.load(here + at, mask=at < words), mask=at < words)
+        start += BLOCK
+    made = tl.maximum(made, 0)
+    taken = 1
     if SCALED:
-        made = tl.where(tl.load(found_inf) == 0, 1, 0)
-    tl.store(cursor, tl.load(cursor) + made)
+        taken = tl.where(tl.load(found_inf) == 0, 1, 0)
+    tl.store(counts, made)
+    tl.store(counts + 1, made + taken)
 
 
 def launch(compiled, programs, arguments, warps):

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 State: TypeAlias = dict[str, Any]
+#: GradScaler's `found_inf`, and its `grad_scale` unless gradients are unscaled already.
+Scaling: TypeAlias = tuple[Tensor, Tensor | None]
 
 
 @dataclass(slots=True)

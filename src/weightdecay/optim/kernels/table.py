@@ -1,35 +1,27 @@
 """Every tensor of every group in one launch: the tables that the kernel reads.
 
 The tables stay on the device. Each update compares pointers and sends what changed; the numbers of
-the update itself, some 64 bytes a group, are sent every time. In a CUDA graph nothing can be sent:
-there the kernel reads row after row of what was written ahead.
+the update itself, some 64 bytes per group, are sent every time. In a CUDA graph nothing can be
+sent: there the kernel reads row after row of what was written ahead (`replays`). What the kernel
+used, it writes down: `applied` reads it back.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from weightdecay.optim.kernels.slot import Columns, Slot, aligned_in_memory
-from weightdecay.optim.rates import Group
+from weightdecay.optim.kernels.replays import AHEAD, Page, Replays, program
+from weightdecay.optim.kernels.slot import Columns, Scaling, Slot, aligned_in_memory
+from weightdecay.optim.rates import Applied, Group, Rate
 from weightdecay.optim.rounding import SIXTEEN_BIT
 
-#: A group's α·η and λ·η.
-Rate: TypeAlias = tuple[float, float]
-#: Memory for a capture, on the host and on the device.
-Staging: TypeAlias = dict[str, tuple[Tensor, Tensor]]
-#: GradScaler's `found_inf` and `grad_scale`.
-Scaling: TypeAlias = tuple[Tensor, Tensor]
-
-#: Updates that CUDA graphs may make before the optimizer must be told.
-AHEAD = 1024
 # Elements a program takes, and its warps: what the benchmark found best on an H200.
 BLOCK, WARPS = 1024, 4
 
@@ -49,7 +41,7 @@ def unfit(slot: Slot, grad: Tensor, group: Group) -> str | None:
     tensors = [slot.param, grad, *slot.states.values()]
     if find_spec("triton") is None:
         return "triton, which is not installed: pip install triton"
-    if slot.param.device.type != "cuda" and not _program().INTERPRETED:
+    if slot.param.device.type != "cuda" and not program().INTERPRETED:
         return f"parameters on a GPU, got one on {slot.param.device}"
     if any(tensor.device != slot.param.device for tensor in tensors):
         return "gradients and states on the parameter's device, got another"
@@ -101,10 +93,17 @@ class Table:
         blocks = _blocks(tensors[6])
         self._programs, self._blocks = len(blocks), _upload(blocks, self._device)
         self._zero = _upload(np.zeros(1, dtype=np.int32), self._device)
+        self._one = _upload(np.ones(1, dtype=np.float32), self._device)
         self._seen = self._pointers
-        self._sent = Sent((1, len(self._classes), _program().WIDTH), self._device)
+        self._sent = Sent((1, len(self._classes), program().WIDTH), self._device)
+        self._applied = torch.full(
+            (len(self._classes), program().APPLIED),
+            math.nan,
+            dtype=torch.float32,
+            device=self._device,
+        )
         self._kernels: dict[Any, Any] = {}
-        self._staging: Staging | None = None
+        self._page: Page | None = None
         self._made = 0
 
     def stands(self, grads: list[Tensor]) -> bool:
@@ -119,44 +118,44 @@ class Table:
         """Make an update at each group's rate, with the gradients that were last looked at."""
         self._send_pointers()
         rows = self._sent.send(lambda out: self._rows([rates], out))
-        if scaling is not None:
-            scaling = scaling[0].to(self._device), scaling[1].to(self._device)
-        self._launch(self._tensors, rows, self._zero, self._aligned, scaling)
+        self.launch(self._tensors, rows, self._zero, self._aligned, scaling)
         self._made += 1
-        if self._staging is None and self._device.type == "cuda":
-            self._staging = self._lay_by()
+        if self._page is None and self._device.type == "cuda":
+            self.lay_by()
 
-    def _lay_by(self) -> Staging:
-        """Set memory aside for a capture: pinned, and its like on the device."""
-        rows = (AHEAD, len(self._classes), _program().WIDTH)
-        pinned = {
-            "tensors": torch.empty_like(self._tensors, device="cpu", pin_memory=True),
-            "rows": torch.empty(rows, dtype=torch.float32, device="cpu", pin_memory=True),
-            "cursor": torch.empty(1, dtype=torch.int32, device="cpu", pin_memory=True),
-        }
-        return {
-            name: (there, torch.empty_like(there, device=self._device, pin_memory=False))
-            for name, there in pinned.items()
-        }
+    def lay_by(self) -> None:
+        """Set memory aside for a capture, during which none may be allocated."""
+        rows = (AHEAD, len(self._classes), program().WIDTH)
+        self._page = Page(self._tensors_here.shape, rows, self._device)
 
     def capture(
         self, grads: list[Tensor], rates: Sequence[Sequence[Rate]], scaling: Scaling | None
-    ) -> "Replays":
+    ) -> Replays:
         """Record an update that reads a row of `rates` at each replay, and then the next."""
-        staging, self._staging = self._staging, None
-        if staging is None:
+        page, self._page = self._page, None
+        if page is None:
             raise RuntimeError(
                 "An update must have been made since the last capture to capture another, got none."
             )
         tensors = self._tensors_here.copy()
         tensors[1] = list(map(Tensor.data_ptr, grads))
-        replays = Replays(self, tensors, self._rows(rates), staging)
-        aligned = not (tensors[:6] % 16).any()
-        self._launch(replays.tensors, replays.rows, replays.cursor, aligned, scaling)
-        overflow = replays.cursor if scaling is None else scaling[0]
-        with self._on_device():
-            _program().advance_cursor[(1,)](replays.cursor, overflow, SCALED=scaling is not None)
+        page.write(tensors=tensors, rows=self._rows(rates))
+        replays = Replays(self, page, aligned=not (tensors[:6] % 16).any())
+        replays.launch(scaling)
         return replays
+
+    def applied(self) -> dict[int, Applied]:
+        """Return what each group's last update used; waits for the device.
+
+        A group whose parameters have no elements, or were never updated, is not in it.
+        """
+        numbers = self._applied.cpu().numpy()
+        counts = numbers.view(np.int32)[:, 3]
+        return {
+            group: Applied(int(count), *map(float, row[:3]))
+            for (group, _), row, count in zip(self._classes, numbers, counts, strict=True)
+            if not math.isnan(row[0])
+        }
 
     def renumber(self, rates: Sequence[Sequence[Rate]]) -> NDArray[np.float32]:
         """Return the rows of the updates that come now."""
@@ -176,7 +175,7 @@ class Table:
         self, rates: Sequence[Sequence[Rate]], out: NDArray[np.float32] | None = None
     ) -> NDArray[np.float32]:
         """Return the numbers of each update, each class; the last is t, as an int32's bits."""
-        shape = (len(rates), len(self._classes), _program().WIDTH)
+        shape = (len(rates), len(self._classes), program().WIDTH)
         rows = np.zeros(shape, dtype=np.float32) if out is None else out
         bits = rows.view(np.int32)
         for ahead, of_groups in enumerate(rates):
@@ -187,23 +186,30 @@ class Table:
                 bits[ahead, place, 9] = group["updates"] + ahead
         return rows
 
-    def _launch(
+    def launch(
         self, tensors: Tensor, rows: Tensor, cursor: Tensor, aligned: bool, scaling: Scaling | None
     ) -> None:
+        """Launch the kernel over these tables."""
         if not self._programs:
             return
-        pointers = self._blocks, tensors, rows, cursor, *(scaling or (cursor, cursor))
+        overflow, scale = (cursor, None) if scaling is None else scaling
+        found = self._here(overflow), self._one if scale is None else self._here(scale)
+        pointers = self._blocks, tensors, rows, cursor, *found, self._applied
         numbers = len(self.slots), len(self._classes), rows.shape[0]
         kind = aligned, scaling is not None, rows.shape[0]
-        with self._on_device():
-            self._kernels[kind] = _program().launch(
+        with self.on_device():
+            self._kernels[kind] = program().launch(
                 self._kernels.get(kind),
                 self._programs,
                 (*pointers, *numbers, *self._constants, scaling is not None, aligned),
                 WARPS,
             )
 
-    def _on_device(self) -> AbstractContextManager[Any]:
+    def _here(self, scalar: Tensor) -> Tensor:
+        return scalar if scalar.device == self._device else scalar.to(self._device)
+
+    def on_device(self) -> AbstractContextManager[Any]:
+        """Return a context in which the tables' device is the current one."""
         here = self._device.type != "cuda" or self._device.index == torch.cuda.current_device()
         return nullcontext() if here else torch.cuda.device(self._device)
 
@@ -232,47 +238,9 @@ class Sent:
         return self._there
 
 
-class Replays:
-    """What a captured update reads: pointers that stay, rows written ahead, and how many it used.
-
-    While a graph is captured no memory of its own can be had: what is allocated then, the graph
-    itself uses at every replay. So it was laid by before, and the copies run beside the capture.
-    """
-
-    def __init__(
-        self,
-        table: Table,
-        tensors: NDArray[np.int64],
-        rows: NDArray[np.float32],
-        staging: Staging,
-    ) -> None:
-        self._table, self._staging = table, staging
-        arrays = {"tensors": tensors, "rows": rows, "cursor": np.zeros(1, dtype=np.int32)}
-        device = table.slots[0].param.device
-        with torch.cuda.stream(torch.cuda.Stream(device)):  # type: ignore[no-untyped-call]
-            for name, (here, there) in staging.items():
-                here.numpy()[...] = arrays[name]
-                there.copy_(here, non_blocking=True)
-        self.tensors, self.rows, self.cursor = (there for _, there in staging.values())
-
-    def fill(self, rates: Sequence[Sequence[Rate]]) -> None:
-        """Write the rows anew, for the updates that come now."""
-        self.rows.copy_(torch.from_numpy(self._table.renumber(rates)))
-        self.cursor.zero_()
-
-    def made(self) -> int:
-        """Return how many updates were made since rows were written; waits for the device."""
-        return int(self.cursor)
-
-
-@cache
-def _program() -> Any:
-    return import_module("weightdecay.optim.kernels.program")
-
-
 def _constants(extra: str, compensated: bool, dtypes: Sequence[torch.dtype]) -> tuple[Any, ...]:
     """Return what the kernel is compiled for, in its order."""
-    types = (_program().TYPES[dtype] for dtype in dtypes)
+    types = (program().TYPES[dtype] for dtype in dtypes)
     return (extra in ("adam", "amsgrad"), extra, compensated, *types, BLOCK)
 
 
