@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.cases import advance, parameter, weights
+from tests.cases import advance, parameter, set_gradients, weights
 from weightdecay import SGD, SGDW, Adam, AdamW, Cosine, Normalized, from_torch, to_torch
 
 # Ours, theirs, and what theirs is built with; ours are built with other numbers, to be replaced.
@@ -129,6 +129,20 @@ def test_a_peak_that_is_still_to_come_is_taken_as_base() -> None:
     torch.optim.lr_scheduler.OneCycleLR(opt, max_lr=0.5, total_steps=10)
     [group] = from_torch(opt.state_dict())["param_groups"]
     assert (group["base"], group["weight_decay"]) == (0.5, 0.5)
+
+
+def test_a_run_that_torch_finished_goes_on_under_our_schedule_when_told_to() -> None:
+    finished = torch.optim.AdamW([parameter()], 0.1, weight_decay=0.5)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(finished, T_max=4)
+    advance(finished, 4, then=scheduler.step)
+    opt = AdamW([parameter()], 0.1, weight_decay=0.05, schedule=Cosine(8))
+    opt.load_state_dict(from_torch(finished.state_dict()))
+    set_gradients(opt, 5)
+    with pytest.raises(RuntimeError, match="got 0: something else set it"):
+        opt.step()
+    opt.rebase(0.1)
+    opt.step()
+    assert opt.param_groups[0]["lr"] == 0.1 * Cosine(8)(5)
 
 
 def test_momentum_begun_anew_converts_under_any_schedule() -> None:

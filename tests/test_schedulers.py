@@ -21,6 +21,7 @@ from tests.cases import (
     set_gradients,
     start,
     weights,
+    zero_gradients,
 )
 from weightdecay import SGDW, AdamW, Cosine, Normalized, WarmRestarts, decouple
 
@@ -218,11 +219,14 @@ def test_a_multiplier_that_makes_the_decay_a_whole_weight_is_an_error() -> None:
 
 
 @every_case
-def test_a_rate_of_zero_from_outside_is_no_update(case: Case) -> None:
-    """With a schedule of ours: state is created and nothing changes, t included."""
+def test_a_rate_of_zero_from_outside_is_another_hand(case: Case) -> None:
+    """Unless all gradients are zero too: then state is created and nothing changes, t included."""
     opt = case.build([parameter()], lr=LR, schedule=Cosine(10))
     opt.param_groups[0]["lr"] = 0.0
     set_gradients(opt, 1)
+    with pytest.raises(RuntimeError, match="got 0: something else set it"):
+        opt.step()
+    zero_gradients(opt)
     opt.step()
     assert torch.equal(weights(opt)[0], torch.tensor(start()))
     assert opt.param_groups[0]["updates"] == 0
@@ -231,6 +235,26 @@ def test_a_rate_of_zero_from_outside_is_no_update(case: Case) -> None:
     advance(opt, 5)
     advance(other, 5)
     assert torch.equal(*weights(opt), *weights(other))
+
+
+@every_case
+def test_an_ordinary_step_reads_no_gradient_back(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would make a device wait for the host."""
+    opt = case.build([parameter()], lr=LR, schedule=Cosine(10))
+    advance(opt, 1)
+    monkeypatch.setattr(torch.Tensor, "any", None)
+    advance(opt, 2, first=2)
+
+
+@every_case
+def test_an_update_past_a_cosines_end_is_counted(case: Case) -> None:
+    opt = case.build([parameter()], lr=LR, schedule=Cosine(2))
+    advance(opt, 4)
+    assert opt.param_groups[0]["updates"] == 4
+    expected = case.reference(start(), gradient, eta=[1, 0.5, 0, 0], lr=LR)
+    np.testing.assert_allclose(weights(opt)[0], expected, rtol=1e-12)
 
 
 @every_case

@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
+    _init_optim_state,
     get_optimizer_state_dict,
     set_optimizer_state_dict,
 )
@@ -25,6 +26,7 @@ from tests.cases import (
     set_gradients,
     start,
     weights,
+    zero_gradients,
 )
 from weightdecay import (
     SGD,
@@ -364,14 +366,69 @@ def test_saving_before_the_first_update_changes_nothing_of_the_run(
     assert torch.equal(*weights(probed), *weights(alone))
 
 
-@pytest.mark.parametrize("build_for", PROBED.values(), ids=PROBED)
-def test_a_rate_of_zero_from_outside_changes_no_state_of_a_run(
-    build_for: Callable[[Any], Any],
+PARTLY_FROZEN: dict[str, Callable[[Any], Any]] = {
+    **BUILDERS,
+    "without state": lambda net: SGDW(
+        net.parameters(), 0.1, momentum=0.0, weight_decay=0.2, schedule=Cosine(6)
+    ),
+    "tensor lr without a schedule": lambda net: AdamW(
+        net.parameters(), torch.tensor(0.1), weight_decay=0.2
+    ),
+    "decoupled without a schedule": lambda net: decouple(torch.optim.Adam)(
+        net.parameters(), lr=0.1, weight_decay=0.2
+    ),
+}
+
+
+@pytest.mark.parametrize("updates", [0, 4, 6])
+@pytest.mark.parametrize("build_for", PARTLY_FROZEN.values(), ids=PARTLY_FROZEN)
+def test_distributed_checkpointing_may_ask_at_any_time(
+    build_for: Callable[[Net], Any], updates: int
 ) -> None:
-    opt = build_for([parameter()], schedule=Cosine(9))  # type: ignore[call-arg]
+    """A frozen parameter has no gradient; an optimizer that keeps no state is asked every time."""
+    net = Net()
+    net.one.bias.requires_grad_(False)
+    opt = build_for(net)
+    for _ in range(updates):
+        net.train_once(opt)
+    rates, before = [float(group["lr"]) for group in opt.param_groups], _frozen(net)
+    _init_optim_state(opt)
+    assert [float(group["lr"]) for group in opt.param_groups] == rates
+    assert {group["updates"] for group in opt.param_groups} == {updates}
+    assert all(map(torch.equal, before, _frozen(net)))
+
+
+LONGER: dict[str, Schedule] = {"cosine": Cosine(8), "restarts": WarmRestarts(3)}
+
+
+@pytest.mark.parametrize("schedule", LONGER.values(), ids=LONGER)
+@pytest.mark.parametrize("build_for", PROBED.values(), ids=PROBED)
+def test_a_finished_run_goes_on_under_a_longer_schedule_when_told_to(
+    build_for: Callable[..., Any], schedule: Schedule
+) -> None:
+    """Its lr is 0: an error says so and how to go on, in place of updates that change nothing."""
+    finished = build_for([parameter()], schedule=Cosine(4))
+    advance(finished, 4)
+    longer = build_for([parameter(weights(finished)[0].numpy())], schedule=schedule)
+    longer.load_state_dict(finished.state_dict())
+    set_gradients(longer, 5)
+    with pytest.raises(RuntimeError, match=r"got 0: .*another schedule.*call `opt\.rebase"):
+        longer.step()
+    before = weights(longer)
+    longer.rebase(longer.param_groups[0]["base"])
+    assert longer.param_groups[0]["lr"] == longer.param_groups[0]["base"] * schedule(4)
+    advance(longer, 1, first=5)
+    assert not torch.equal(*before, *weights(longer))
+
+
+@pytest.mark.parametrize("build_for", PROBED.values(), ids=PROBED)
+def test_a_rate_and_gradients_of_zero_change_no_state_of_a_run(
+    build_for: Callable[..., Any],
+) -> None:
+    opt = build_for([parameter()], schedule=Cosine(9))
     advance(opt, 2)
     before, values = copy.deepcopy(opt.state_dict()), weights(opt)
-    set_gradients(opt, 3)
+    zero_gradients(opt)
     lr, opt.param_groups[0]["lr"] = opt.param_groups[0]["lr"], 0.0
     opt.step()
     opt.param_groups[0]["lr"] = lr
@@ -393,12 +450,23 @@ def test_groups_stay_in_step_whatever_their_gradients() -> None:
 
 
 def test_a_schedule_of_zeros_moves_on_without_momentum() -> None:
-    theta = parameter()
-    opt = SGDW([theta], 0.1, momentum=0.0, weight_decay=0.1, schedule=lambda t: [0.5, 0.0][t % 2])
-    for _ in range(6):
-        theta.grad = torch.zeros_like(theta)
-        opt.step()
+    opt = SGDW(
+        [parameter()], 0.1, momentum=0.0, weight_decay=0.1, schedule=lambda t: [0.5, 0.0][t % 2]
+    )
+    advance(opt, 6)
     assert opt.param_groups[0]["updates"] == 6
+
+
+def test_a_step_at_lr_zero_with_gradients_that_are_sparse_or_left_over_is_no_probe() -> None:
+    """A parameter frozen after its backward pass still has a gradient, which moves it."""
+    sparse, frozen = torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.ones(3))
+    sparse.grad, frozen.grad = torch.ones(3).to_sparse(), torch.ones(3)
+    frozen.requires_grad_(False)
+    for theta in (sparse, frozen):
+        opt = decouple(torch.optim.SGD)([theta], lr=0.1, weight_decay=0.0, schedule=Cosine(9))
+        opt.param_groups[0]["lr"] = 0.0
+        with pytest.raises(RuntimeError, match="something else set it"):
+            opt.step()
 
 
 def test_a_rate_of_zero_for_one_group_alone_is_another_hand() -> None:

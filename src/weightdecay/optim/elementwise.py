@@ -174,6 +174,9 @@ class Elementwise(ScheduledOptimizer):
         if self._ahead is not None:
             self._ahead.refill()
 
+    def _is_probed(self) -> bool:
+        return not _capturing() and super()._is_probed()  # no gradient can be read in a capture
+
     def _create_state(self) -> None:
         self._new_plan()
 

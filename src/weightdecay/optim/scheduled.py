@@ -150,19 +150,20 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         """Create the state that the first update would create, and change nothing else."""
 
     def _is_probed(self) -> bool:
-        """Whether this step only asks for state to be created.
+        """Whether this step only asks for state to be created: lr and all gradients are 0.
 
-        Distributed checkpointing initialises a fresh optimizer by a step with lr = 0 and zero
-        gradients. So is any step that finds lr = 0 where our schedule says otherwise.
+        Distributed checkpointing initialises an optimizer without state that way. The gradients
+        are looked at, which makes a device wait, only where every lr is 0.
         """
         if any(float(group["lr"]) != 0 for group in self.param_groups):
             return False
-        if any(coming_of(g, s, g["updates"])[0] != 0 for g, s in self._scheduled_groups() if s):
-            return True
-        fresh = not any(group["updates"] for group in self.param_groups)
-        params = [param for group in self.param_groups for param in group["params"]]
-        grads = [param.grad for param in params if param.requires_grad]
-        return fresh and all(grad is not None and not bool(grad.any()) for grad in grads)
+        for param in (param for group in self.param_groups for param in group["params"]):
+            if param.grad is None:
+                if param.requires_grad:
+                    return False
+            elif param.grad.is_sparse or bool(param.grad.any()):
+                return False
+        return True
 
     def _scheduled_groups(self) -> Iterator[tuple[Group, Schedule | None]]:
         return zip(self.param_groups, self._schedules, strict=True)
