@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,17 @@ from tests.cases import (
     weights,
     zero_gradients,
 )
-from weightdecay import SGDW, AdamW, Cosine, Normalized, WarmRestarts, decouple
+from weightdecay import (
+    SGDW,
+    AdamW,
+    Constant,
+    Cosine,
+    Normalized,
+    StepDrop,
+    WarmRestarts,
+    Warmup,
+    decouple,
+)
 
 LR = 0.05
 SCHEDULERS: dict[str, Callable[[Any], Any]] = {
@@ -248,6 +259,7 @@ def test_an_ordinary_step_reads_no_gradient_back(
     advance(opt, 2, first=2)
 
 
+@pytest.mark.filterwarnings("ignore:Training goes on with lr = 0")
 @every_case
 def test_an_update_past_a_cosines_end_is_counted(case: Case) -> None:
     opt = case.build([parameter()], lr=LR, schedule=Cosine(2))
@@ -349,6 +361,70 @@ def test_a_cycle_has_ended_right_after_its_last_update() -> None:
     assert ended == [(2, 1), (6, 2), (14, 3)]
 
 
+OVER = r"Training goes on with lr = 0: .*Cosine\(steps=3.* update 3, .*build with a longer one"
+
+
+def _ending(schedule: Any) -> dict[str, Any]:
+    return {
+        "ours": AdamW([parameter()], 0.02, weight_decay=0.1, schedule=schedule),
+        "decoupled": decouple(torch.optim.Adagrad)(
+            [parameter()], lr=0.02, weight_decay=0.1, schedule=schedule
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["ours", "decoupled"])
+def test_training_past_a_cosines_end_is_said_once_to_the_caller(name: str) -> None:
+    """As many updates as the schedule has are made in silence: warnings are errors here."""
+    opt = _ending(Cosine(3))[name]
+    advance(opt, 3)
+    set_gradients(opt, 4)
+    with pytest.warns(UserWarning, match=OVER) as said:
+        opt.step()
+    assert [warning.filename for warning in said] == [__file__]
+    advance(opt, 2, first=5)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        *(Cosine(3, low=0.1), WarmRestarts(3, factor=1), Constant()),
+        *(StepDrop(at=(3,), drop=0.0), Warmup(2, Cosine(4)), lambda t: float(t < 3)),
+    ],
+)
+def test_a_schedule_that_means_to_go_on_says_nothing(schedule: Any) -> None:
+    for opt in _ending(schedule).values():
+        advance(opt, 6)
+
+
+def test_a_cosine_may_end_before_another_groups() -> None:
+    groups: Any = [{"params": [parameter()]}, {"params": [parameter()], "schedule": Cosine(6)}]
+    opt = AdamW(groups, weight_decay=0.1, schedule=Cosine(3))
+    advance(opt, 6)
+    with pytest.warns(UserWarning, match="has ended, and this was update 6"):
+        advance(opt, 1, first=7)
+
+
+def test_an_update_that_is_skipped_is_not_one_too_many() -> None:
+    opt = AdamW([parameter(dtype=torch.float32)], 0.02, weight_decay=0.1, schedule=Cosine(3))
+    advance(opt, 3)
+    opt.found_inf = torch.ones(1)  # type: ignore[attr-defined]  # as GradScaler leaves it
+    advance(opt, 1, first=4)
+    assert opt.param_groups[0]["updates"] == 3
+
+
+def test_replays_past_a_cosines_end_are_said_once_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    opt = AdamW([parameter()], 0.02, weight_decay=0.1, schedule=Cosine(3))
+    graph = SimpleNamespace(replayed=lambda updates: updates, refill=lambda: None)
+    monkeypatch.setattr(opt, "_ahead", graph)
+    opt.replayed(3)
+    opt.replayed(0)
+    with pytest.warns(UserWarning, match=OVER):
+        opt.replayed(1)
+    opt.replayed(2)
+
+
+@pytest.mark.filterwarnings("ignore:Training goes on with lr = 0")
 def test_a_cosine_ends_once() -> None:
     opt = AdamW([parameter()], weight_decay=0.1, schedule=Cosine(3))
     ended = []

@@ -82,7 +82,10 @@ class StepDrop(Schedule):
 
 @dataclass(frozen=True)
 class Cosine(Schedule):
-    """One cycle: η falls from 1 to `low` over `steps` updates, and stays at `low` after them."""
+    """One cycle: η falls from 1 to `low` over `steps` updates, and stays at `low` after them.
+
+    An optimizer that makes more updates where `low` is 0 warns once: they train nothing.
+    """
 
     steps: int
     low: float = 0.0

@@ -160,6 +160,8 @@ class Elementwise(ScheduledOptimizer):
             self._plan = None  # which has not seen these updates
             self._applied, self._tables = (), self._ahead.tables
         self._count(made)
+        if made:
+            self._say_if_over(stacklevel=3)
 
     def verify(self) -> None:
         """Raise unless CUDA graphs made the updates `replayed` was told of, as the schedule says.

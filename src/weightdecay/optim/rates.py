@@ -69,6 +69,14 @@ def coming_of(group: Group, schedule: Schedule | None, t: int) -> Coming:
     return lr, decay
 
 
+def is_over(schedule: Schedule | None, t: int) -> bool:
+    """Whether update `t` has η = 0 because the schedule's last cycle has ended."""
+    if schedule is None or schedule(t) != 0:
+        return False
+    end = schedule.cycle(t).end
+    return end is not None and end <= t
+
+
 def show(groups: list[Group], coming: list[Coming]) -> None:
     """Write α·η and λ where everyone can read them."""
     write_rates(groups, [lr for lr, _ in coming])

@@ -15,6 +15,7 @@ scales the decay too.
 """
 
 import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias, overload
@@ -34,6 +35,7 @@ from weightdecay.optim.rates import (
     check_decay,
     checked_lr,
     coming_of,
+    is_over,
     parts,
     show,
     write_rates,
@@ -53,6 +55,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
     _schedule: Schedule | None
     _schedules: list[Schedule | None]
     _applied: Sequence[Applied | None] = ()
+    _said_over = False
 
     def __init__(self, params: ParamsT, *, schedule: AnySchedule, **defaults: Any) -> None:
         self._begin(schedule)
@@ -125,6 +128,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
                 for g, m in zip(self.param_groups, multipliers, strict=True)
             ]
             self._count(1, coming)
+            self._say_if_over(stacklevel=5)  # past the two functions torch wraps `step` in
         return loss
 
     def applied(self) -> list[Applied | None]:
@@ -140,6 +144,20 @@ class ScheduledOptimizer(torch.optim.Optimizer):
                 coming_of(g, schedule, g["updates"]) for g, schedule in self._scheduled_groups()
             ]
         show(self.param_groups, coming)
+
+    def _say_if_over(self, *, stacklevel: int) -> None:
+        """Warn, once, if the update just made came after the end of every group's schedule."""
+        if self._said_over or not all(
+            is_over(schedule, group["updates"] - 1) for group, schedule in self._scheduled_groups()
+        ):
+            return
+        self._said_over = True
+        warnings.warn(
+            f"Training goes on with lr = 0: {self._schedules[0]} has ended, and this was update "
+            f"{self.param_groups[0]['updates'] - 1}, counted from 0. Stop where the schedule ends, "
+            "build with a longer one, or end it above 0, as in Cosine(steps, low=0.1).",
+            stacklevel=stacklevel,
+        )
 
     @abstractmethod
     def _make_update(self, multipliers: list[float]) -> bool:
