@@ -126,7 +126,7 @@ def test_a_decay_is_stated_once_and_is_a_number(decay: Options, message: str) ->
 
 
 def test_a_coupled_class_is_explained_as_l2() -> None:
-    [group] = explain(decouple(torch.optim.Adagrad)([parameter()], lr=0.01, l2=0.1), 7).groups
+    [group] = explain(decouple(torch.optim.Adagrad)([parameter()], lr=0.01, l2=0.1), steps=7).groups
     assert group.l2 == 0.1
     assert group.stretches[0].decay is None
 

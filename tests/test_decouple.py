@@ -294,7 +294,7 @@ def test_decoupled_adam_is_adamw() -> None:
 
 def test_a_decoupled_optimizer_can_be_explained() -> None:
     opt = decouple(torch.optim.Adagrad)([parameter()], lr=0.01, weight_decay=0.1)
-    assert explain(opt, 7).groups[0].stretches[0].left == pytest.approx(0.9**7)
+    assert explain(opt, steps=7).groups[0].stretches[0].left == pytest.approx(0.9**7)
 
 
 @pytest.mark.parametrize(

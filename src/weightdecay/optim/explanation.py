@@ -5,12 +5,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+import torch
+from torch import nn
+
 from weightdecay import checks
-from weightdecay.decay import Decay, Normalized, Run
+from weightdecay.decay import Decay, Normalized, Run, checked_weight_decay
+from weightdecay.optim.groups import parameter_groups
+from weightdecay.optim.migrate import largest_lr
 from weightdecay.optim.rates import Group
 from weightdecay.optim.scheduled import ScheduledOptimizer
 from weightdecay.schedules import Constant, Cycle, Schedule, cycles
 from weightdecay.table import shown, table
+
+_NAMED = 10  # more names than these are only counted
 
 
 @dataclass(frozen=True)
@@ -47,10 +54,15 @@ class ExplainedGroup:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What happens over `steps` updates, group by group; `print` shows the table."""
+    """What happens over `steps` updates, group by group; `print` shows the table.
+
+    `unusual` names the normalization layers' parameters and biases that decay, or are regularized;
+    None if no model was given to take the names from.
+    """
 
     steps: int
     groups: tuple[ExplainedGroup, ...]
+    unusual: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
         header = (
@@ -63,25 +75,79 @@ class Explanation:
             endings = [f"all groups: {endings[0]}"]
         else:
             endings = [f"group {n}: {ending}" for n, ending in enumerate(endings)]
+        if any(group.l2 for group in self.groups):
+            endings.append(
+                "L2 regularization is added to the gradient: it is no decay, and has no λ"
+            )
+        if self.unusual is not None:
+            endings.append(_who(self.unusual))
         return "\n".join([table([header, *rows]), *endings])
 
 
-def explain(optimizer: ScheduledOptimizer, steps: int) -> Explanation:
+def explain(
+    optimizer: torch.optim.Optimizer, model: nn.Module | None = None, *, steps: int | None = None
+) -> Explanation:
     """Say what `optimizer` does in a run of `steps` updates, counted from its first.
 
     For each group and cycle: λ, λ_norm, the `weight_decay` of `torch.optim.AdamW` that does the
     same at this lr, the half-life at η = 1, and what the decay alone leaves of a weight by then;
     for each group: where the restarts fall, and whether the run ends in the middle of a cycle.
+    Without `steps` that is the first cycle, or one update where no cycle ends. With the `model`, it
+    also says which of its normalization layers and biases decay.
+
+    torch's own AdamW, Adam and SGD are explained in the same terms: λ = lr · weight_decay for
+    AdamW, L2 regularization for the others.
     """
-    checks.whole("steps", steps, at_least=1)
-    if not isinstance(optimizer, ScheduledOptimizer):
-        raise TypeError(f"`optimizer` must be one of weightdecay's, got {optimizer!r}.")
-    groups = (_explain(*pair, steps) for pair in optimizer._scheduled_groups())
-    return Explanation(steps, tuple(groups))
+    if model is not None and not isinstance(model, nn.Module):
+        raise TypeError(
+            f"`model` must be a torch.nn.Module, got {model!r}. State a run's length as `steps=`."
+        )
+    pairs = list(_groups_of(optimizer))
+    if steps is not None:
+        checks.whole("steps", steps, at_least=1)
+    ends = [schedule.cycle(0).end for _, schedule in pairs if schedule is not None]
+    length = steps or max((end for end in ends if end is not None), default=None)
+    explained = tuple(_explain(group, schedule, length) for group, schedule in pairs)
+    unusual = None if model is None else _unusual([group for group, _ in pairs], model)
+    return Explanation(length or 1, explained, unusual)
 
 
-def _explain(group: Group, schedule: Schedule | None, steps: int) -> ExplainedGroup:
-    followed = schedule or Constant()
+def _groups_of(optimizer: torch.optim.Optimizer) -> Iterator[tuple[Group, Schedule | None]]:
+    if isinstance(optimizer, ScheduledOptimizer):
+        yield from optimizer._scheduled_groups()
+        return
+    if not isinstance(optimizer, (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD)):
+        raise TypeError(
+            "`optimizer` must be one of weightdecay's, or torch's AdamW, Adam or SGD, got "
+            f"{optimizer!r}."
+        )
+    for group in optimizer.param_groups:
+        base, decay = largest_lr(group), group["weight_decay"]
+        told = {"params": group["params"], "base": base}
+        is_adamw = isinstance(optimizer, torch.optim.AdamW)
+        if group.get("decoupled_weight_decay", is_adamw):
+            yield {**told, "weight_decay": checked_weight_decay(base * decay)}, None
+        else:
+            yield {**told, "l2": decay}, None
+
+
+def _unusual(groups: list[Group], model: nn.Module) -> tuple[str, ...]:
+    """Return the names of parameters that shrink, and that `parameter_groups` would leave out."""
+    shrinking = {
+        id(param)
+        for group in groups
+        if group.get("weight_decay") or group.get("l2")
+        for param in group["params"]
+    }
+    divided = parameter_groups(model, weight_decay=1.0)
+    left_out = (
+        member for group in divided if not group["weight_decay"] for member in group["params"]
+    )
+    return tuple(name for name, param in left_out if id(param) in shrinking)
+
+
+def _explain(group: Group, schedule: Schedule | None, length: int | None) -> ExplainedGroup:
+    followed, steps = schedule or Constant(), length or 1
     passed = list(cycles(followed, steps)) or [followed.cycle(0)]
     last = passed[-1]
     return ExplainedGroup(
@@ -89,7 +155,7 @@ def _explain(group: Group, schedule: Schedule | None, steps: int) -> ExplainedGr
         lr=group["base"],
         l2=group.get("l2"),
         scheduled=schedule is not None,
-        stretches=tuple(_stretches(group, followed, passed, steps)),
+        stretches=tuple(_stretches(group, followed, passed, length)),
         restarts=tuple(cycle.start for cycle in passed[1:]),
         warming_up=last.start >= steps,
         unfinished=last if last.end is not None and last.start < steps < last.end else None,
@@ -98,17 +164,17 @@ def _explain(group: Group, schedule: Schedule | None, steps: int) -> ExplainedGr
 
 
 def _stretches(
-    group: Group, schedule: Schedule, passed: list[Cycle], steps: int
+    group: Group, schedule: Schedule, passed: list[Cycle], length: int | None
 ) -> Iterator[Stretch]:
     log_left = 0.0
-    bounds = [0, *(cycle.start for cycle in passed[1:]), steps]
+    bounds = [0, *(cycle.start for cycle in passed[1:]), length or 1]
     stretch: Stretch | None = None
     for cycle, (start, end) in zip(passed, pairwise(bounds), strict=True):
         weight_decay = _weight_decay(group, cycle)
         if weight_decay:
             log_left += sum(_log_kept(schedule, t, weight_decay) for t in range(start, end))
         told = group.get("normalized") and group["normalized"][2]
-        run = Run(lr=group["base"] or None, updates=told or cycle.length or steps)
+        run = Run(lr=group["base"] or None, updates=told or cycle.length or length)
         decay = Decay(weight_decay, run) if weight_decay else None
         same = stretch is not None and stretch.decay == decay
         if stretch is not None and not same:
@@ -152,6 +218,16 @@ def _rows(number: int, group: ExplainedGroup) -> Iterator[tuple[str, ...]]:
             *(shown(value, digits=4) for value in said),
             f"{stretch.left:.3g}",
         )
+
+
+def _who(unusual: tuple[str, ...]) -> str:
+    if not unusual:
+        return "no normalization layer or bias decays"
+    more = f" and {len(unusual) - _NAMED:,} more" if len(unusual) > _NAMED else ""
+    return (
+        f"normalization layers and biases that decay: {', '.join(unusual[:_NAMED])}{more}; "
+        "parameter_groups leaves them out"
+    )
 
 
 def _ending(group: ExplainedGroup, steps: int) -> str:

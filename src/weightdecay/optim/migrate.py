@@ -71,12 +71,16 @@ def _converted(
     return {"state": states, "param_groups": groups}
 
 
+def largest_lr(group: Group) -> float:
+    """Return the largest lr in sight of a torch group: a base that its scheduler can go on from."""
+    return max(float(group.get(key, 0.0)) for key in ("lr", "initial_lr", "max_lr"))
+
+
 def _group_from_torch(group: Group, decoupled: bool | None) -> Group:
     if "base" in group:
         raise ValueError("`state_dict` must be one of torch's, got one of weightdecay's.")
     lr, decay = float(group["lr"]), float(group.get("weight_decay", 0.0))
-    # Any base gives the same decay; the largest lr in sight lets a torch scheduler go on from here.
-    base = max(lr, *(float(group.get(key, 0.0)) for key in ("initial_lr", "max_lr")))
+    base = largest_lr(group)
     converted = {key: group[key] for key in _SHARED if key in group}
     converted |= {"base": base, "updates": 0, "scheduled": False}
     if "dampening" in group:
