@@ -11,6 +11,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from weightdecay.optim.rates import TORCHS
+
 settings.register_profile("ours", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("ours")
 torch.set_num_threads(1)
@@ -24,6 +26,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "gpu: needs a GPU; runs with --device cuda")
+    # A decay that is seen after a few updates is large beside the default lr; test_torchs_number.py
+    # says when that is warned about.
+    config.addinivalue_line("filterwarnings", f"ignore:{TORCHS}:UserWarning")
     if config.getoption("--device") != "cpu":
         torch.set_default_device(config.getoption("--device"))
         _compare_on_the_host()

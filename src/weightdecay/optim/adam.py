@@ -135,7 +135,8 @@ class AdamW(_Adam):
 
     Weights shrink by `weight_decay` a step, whatever `lr` is, and a schedule scales both.
     `torch.optim.AdamW` shrinks them by `lr * weight_decay`: to reproduce it, pass
-    `weight_decay = lr * its_weight_decay`.
+    `weight_decay = lr * its_weight_decay`. A number of at least 0.01 and ten times `lr` was
+    probably meant as torch's, and is warned about; a `Normalized` never is.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from weightdecay import checks
-from weightdecay.decay import Normalized, checked_weight_decay
+from weightdecay.decay import Decay, Normalized, checked_weight_decay
 from weightdecay.schedules import Schedule
 
 Group: TypeAlias = dict[str, Any]
@@ -23,6 +23,12 @@ class Applied(NamedTuple):
     lr: float
     decay: float
     l2: float
+
+#: How the warning of a decay that was meant as torch's begins.
+TORCHS = "`weight_decay` looks like torch's"
+# λ is taken for torch's number from here on: an idle weight halves within 69 updates, and AdamW
+# holds weights within about α/λ, a tenth.
+_LARGE, _TIMES_LR = 0.01, 10
 
 
 def checked_lr(lr: object) -> float:
@@ -49,6 +55,22 @@ def check_decay(group: Group) -> None:
             f"{group['weight_decay']!r}. The decay is scheduled by η = lr/base, which 0 hides: to "
             "decay without learning, use a tiny lr."
         )
+
+
+def looks_like_torchs(group: Group) -> str | None:
+    """Return why a number given as λ was probably meant as torch's weight_decay, or None."""
+    if "weight_decay" not in group or group["normalized"] is not None:
+        return None
+    lr, weight_decay = group["base"], group["weight_decay"]
+    if weight_decay < max(_LARGE, _TIMES_LR * lr):
+        return None
+    return (
+        f"{TORCHS}: {weight_decay:g} with lr {lr:g} halves an idle weight every "
+        f"{Decay(weight_decay).half_life:.2g} updates at η = 1. Here it is the fraction of a "
+        f"weight removed in one update, whatever lr is. To decay as torch.optim.AdamW does, pass "
+        f"weight_decay = lr * {weight_decay:g} = {lr * weight_decay:g}. If this is what you mean, "
+        "ignore the warning."
+    )
 
 
 def parts(weight_decay: object) -> tuple[float, float, int | None] | None:

@@ -15,7 +15,6 @@ scales the decay too.
 """
 
 import math
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias, overload
@@ -36,10 +35,12 @@ from weightdecay.optim.rates import (
     checked_lr,
     coming_of,
     is_over,
+    looks_like_torchs,
     parts,
     show,
     write_rates,
 )
+from weightdecay.optim.warning import warn
 from weightdecay.schedules import Cycle, Schedule, as_schedule
 
 AnySchedule: TypeAlias = Schedule | Callable[[int], float] | None
@@ -55,7 +56,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
     _schedule: Schedule | None
     _schedules: list[Schedule | None]
     _applied: Sequence[Applied | None] = ()
-    _said_over = False
+    _said_over = _said_torchs = False
 
     def __init__(self, params: ParamsT, *, schedule: AnySchedule, **defaults: Any) -> None:
         self._begin(schedule)
@@ -77,6 +78,9 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         if "weight_decay" in group:
             group["normalized"] = parts(group["weight_decay"])
         self._check(group)
+        if not self._said_torchs and (doubt := looks_like_torchs(group)):
+            self._said_torchs = True
+            warn(doubt)
         coming = coming_of(group, schedule, group["updates"])
         super().add_param_group(group)
         self._schedules.append(schedule)
@@ -128,7 +132,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
                 for g, m in zip(self.param_groups, multipliers, strict=True)
             ]
             self._count(1, coming)
-            self._say_if_over(stacklevel=5)  # past the two functions torch wraps `step` in
+            self._say_if_over()
         return loss
 
     def applied(self) -> list[Applied | None]:
@@ -145,18 +149,17 @@ class ScheduledOptimizer(torch.optim.Optimizer):
             ]
         show(self.param_groups, coming)
 
-    def _say_if_over(self, *, stacklevel: int) -> None:
+    def _say_if_over(self) -> None:
         """Warn, once, if the update just made came after the end of every group's schedule."""
         if self._said_over or not all(
             is_over(schedule, group["updates"] - 1) for group, schedule in self._scheduled_groups()
         ):
             return
         self._said_over = True
-        warnings.warn(
+        warn(
             f"Training goes on with lr = 0: {self._schedules[0]} has ended, and this was update "
             f"{self.param_groups[0]['updates'] - 1}, counted from 0. Stop where the schedule ends, "
-            "build with a longer one, or end it above 0, as in Cosine(steps, low=0.1).",
-            stacklevel=stacklevel,
+            "build with a longer one, or end it above 0, as in Cosine(steps, low=0.1)."
         )
 
     @abstractmethod

@@ -118,7 +118,8 @@ class SGDW(_SGD):
 
     Weights shrink by `weight_decay` a step, whatever `lr` is, and a schedule scales both. Torch has
     no SGDW: the `weight_decay` of `torch.optim.SGD` is the `l2` of our SGD; without momentum, and
-    only there, `weight_decay = lr * its_weight_decay` does the same.
+    only there, `weight_decay = lr * its_weight_decay` does the same. A number of at least 0.01 and
+    ten times `lr` is warned about, as in AdamW.
     """
 
     def __init__(

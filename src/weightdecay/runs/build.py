@@ -1,6 +1,7 @@
 """A configuration's names into a schedule, a model and an optimizer's groups."""
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
@@ -13,6 +14,7 @@ from weightdecay import checks
 from weightdecay.decay import Normalized
 from weightdecay.optim import SGD, SGDW, Adam, AdamW
 from weightdecay.optim.decouple import decouple
+from weightdecay.optim.rates import TORCHS
 from weightdecay.optim.scheduled import ScheduledOptimizer
 from weightdecay.records import DECAYS, RunConfig, Spec
 from weightdecay.schedules import Constant, Cosine, Schedule, StepDrop, WarmRestarts, Warmup
@@ -129,7 +131,9 @@ def optimizer_of(
     common = _rates(*lanes[0][::2])
     del common["schedule"]
     own = {"params": groups, **common}
-    optimizer: ScheduledOptimizer = _call("algorithm", spec.name, cls, spec.options, own)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", TORCHS)  # a landscape has large decays on purpose
+        optimizer: ScheduledOptimizer = _call("algorithm", spec.name, cls, spec.options, own)
     return optimizer
 
 
