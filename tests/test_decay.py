@@ -66,7 +66,7 @@ def test_normalized_decay_is_the_decay_of_a_single_update() -> None:
 def test_transfer_keeps_what_its_rule_keeps(
     epochs: float, data: float, batch: float, weight_decay: float
 ) -> None:
-    now = Budget(batch, data, epochs)
+    now = Budget(batch=batch, data=data, epochs=epochs)
     target = {"batch": batch, "data": data, "epochs": epochs}
     tuned = convert(weight_decay=weight_decay, **RUN)
     by_paper = transfer(weight_decay, tuned=CIFAR, now=now)
@@ -143,7 +143,11 @@ def test_a_bad_statement_says_requirement_and_value(
         (lambda: Normalized(1, steps=0), ValueError, "`steps` must be at least 1, got 0"),
         (lambda: Normalized(1).weight_decay(1), ValueError, "must be below 1, got 1 from"),
         (lambda: Normalized(1).weight_decay(None), ValueError, r"pass Normalized\(1, steps=…\)"),
-        (lambda: Budget(0, 1, 1), ValueError, "`batch` must be finite and above 0, got 0"),
+        (
+            lambda: Budget(batch=0, data=1, epochs=1),
+            ValueError,
+            "`batch` must be finite and above 0, got 0",
+        ),
     ],
 )
 def test_a_bad_normalization_cannot_be_built(build: Any, error: Any, text: str) -> None:

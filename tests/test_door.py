@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -20,6 +21,24 @@ def test_every_public_name_says_what_it_is() -> None:
     for name in weightdecay.__all__:
         thing = getattr(weightdecay, name)
         assert not callable(thing) or (thing.__doc__ or "").strip(), name
+
+
+NUMBERS: list[Callable[[], object]] = [
+    lambda: weightdecay.Normalized(0.05, 1000),  # type: ignore[call-arg]
+    lambda: weightdecay.Cosine(100, 0.1),  # type: ignore[call-arg]
+    lambda: weightdecay.StepDrop((100,), 0.5),  # type: ignore[call-arg]
+    lambda: weightdecay.WarmRestarts(100, 1.5),  # type: ignore[call-arg]
+    lambda: weightdecay.Cycle(0, 0, 10),  # type: ignore[call-arg]
+    lambda: weightdecay.Budget(128, 50_000, 100),  # type: ignore[call-arg]
+    lambda: weightdecay.BudgetExponents(0.5, 0.5, 0.5),  # type: ignore[call-arg]
+]
+
+
+@pytest.mark.parametrize("mistaken", NUMBERS)
+def test_a_number_after_the_first_must_be_named(mistaken: Callable[[], object]) -> None:
+    """`Normalized(0.05, 1000)` meant a power of 1000: no decay at all."""
+    with pytest.raises(TypeError, match="positional argument"):
+        mistaken()
 
 
 def run(code: str) -> str:

@@ -278,7 +278,7 @@ def four_charts() -> Figure:
 
 
 def a_schedule() -> Figure:
-    shown = [("restarts", WarmRestarts(1000, 2)), ("fixed", Constant())]
+    shown = [("restarts", WarmRestarts(1000, factor=2)), ("fixed", Constant())]
     return multipliers(shown, updates=15000, updates_per_epoch=10, title="η", small_print=SMALL)
 
 
@@ -419,7 +419,7 @@ def test_the_schedule_is_written_where_its_cycles_end() -> None:
     """SuppFigure 1: epochs 100, 300, 700 and 1500."""
     axes = panel(a_schedule())
     assert list(axes.get_xticks()) == [0, 100, 300, 700, 1500]
-    schedule = WarmRestarts(1000, 2)
+    schedule = WarmRestarts(1000, factor=2)
     for epoch, multiplier in np.asarray(axes.lines[0].get_xydata()):
         assert multiplier == schedule(round(epoch * 10))
 

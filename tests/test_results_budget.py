@@ -45,7 +45,9 @@ VARIED: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("way", ["weight_decay", "normalized_decay", "l2"])
-@pytest.mark.parametrize("rule", [NORMALIZED, TIMESCALE, BudgetExponents(0.3, -0.2, 0.7)])
+@pytest.mark.parametrize(
+    "rule", [NORMALIZED, TIMESCALE, BudgetExponents(epochs=0.3, data=-0.2, batch=0.7)]
+)
 def test_the_exponents_of_a_rule_are_found(way: str, rule: BudgetExponents) -> None:
     sets = [
         landscape(rule, way=way, **{name: value})

@@ -285,12 +285,12 @@ def test_choosing_on_the_test_set_is_the_papers_way() -> None:
     [
         ("constant", Constant()),
         ("cosine", Cosine(300)),
-        ("cosine,low=0.1", Cosine(300, 0.1)),
+        ("cosine,low=0.1", Cosine(300, low=0.1)),
         ("cosine,warmup=0.5", Warmup(50, Cosine(250))),
-        ("restarts,first=1", WarmRestarts(100, 2)),
-        ("restarts,first=0.5,factor=1.5,low=0.1", WarmRestarts(50, 1.5, low=0.1)),
-        ("drops,at=1/2.5,drop=0.2", StepDrop([100, 250], 0.2)),
-        ("drops,at=2", StepDrop([200], 0.1)),
+        ("restarts,first=1", WarmRestarts(100, factor=2)),
+        ("restarts,first=0.5,factor=1.5,low=0.1", WarmRestarts(50, factor=1.5, low=0.1)),
+        ("drops,at=1/2.5,drop=0.2", StepDrop([100, 250], drop=0.2)),
+        ("drops,at=2", StepDrop([200], drop=0.1)),
     ],
 )
 def test_schedules_are_said_in_epochs(text: str, expected: Schedule) -> None:

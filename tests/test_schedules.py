@@ -37,12 +37,12 @@ def test_the_papers_example_ends_cycles_at_100_300_700_1500() -> None:
 @pytest.mark.parametrize("first", [1, 5, 100])
 def test_restarts_land_exactly_far_into_a_run(first: int, factor: Any) -> None:
     """PEERS 4: no logarithm. Each start has η = high, the update before it is the old cycle's."""
-    schedule = WarmRestarts(first, factor)
+    schedule = WarmRestarts(first, factor=factor)
     start, exact = 0, Fraction(str(factor))
     for index in range(40):
         length = floor(first * exact**index + Fraction(1, 2))
-        assert schedule.cycle(start) == Cycle(index, start, length)
-        assert schedule.cycle(start + length - 1) == Cycle(index, start, length)
+        assert schedule.cycle(start) == Cycle(index=index, start=start, length=length)
+        assert schedule.cycle(start + length - 1) == Cycle(index=index, start=start, length=length)
         assert schedule(start) == 1.0
         if length > 1:
             assert schedule(start + length - 1) < 1
@@ -55,20 +55,22 @@ def test_restarts_land_exactly_far_into_a_run(first: int, factor: Any) -> None:
     t=st.integers(0, 10**9),
 )
 def test_an_update_is_in_its_own_cycle(first: int, factor: Fraction, t: int) -> None:
-    cycle = WarmRestarts(first, max(factor, Fraction(11, 10))).cycle(t)
+    cycle = WarmRestarts(first, factor=max(factor, Fraction(11, 10))).cycle(t)
     assert cycle.end is not None
     assert cycle.start <= t < cycle.end
 
 
 def test_a_fraction_and_a_float_that_are_equal_are_not_the_same_factor() -> None:
     """1.7 is 17/10; Fraction(1.7) is what binary makes of it, a little less."""
-    assert WarmRestarts(5, Fraction(1.7)).cycle(6).length == 8
-    assert WarmRestarts(5, 1.7).cycle(6).length == 9
+    assert WarmRestarts(5, factor=Fraction(1.7)).cycle(6).length == 8
+    assert WarmRestarts(5, factor=1.7).cycle(6).length == 9
 
 
 @given(first=st.integers(1, 50), t=st.integers(0, 10**15))
 def test_equal_cycles_need_no_list(first: int, t: int) -> None:
-    assert WarmRestarts(first, factor=1).cycle(t) == Cycle(t // first, t - t % first, first)
+    assert WarmRestarts(first, factor=1).cycle(t) == Cycle(
+        index=t // first, start=t - t % first, length=first
+    )
 
 
 @given(
@@ -128,7 +130,7 @@ def test_after_a_cosine_ends_it_stays_low() -> None:
     assert schedule(0) == 1
     assert schedule(5) == pytest.approx(0.6)
     assert [schedule(t) for t in (10, 11, 10**9)] == [0.2] * 3
-    assert schedule.cycle(10**9) == Cycle(0, 0, 10)
+    assert schedule.cycle(10**9) == Cycle(index=0, start=0, length=10)
 
 
 def test_drops_happen_at_their_updates() -> None:
@@ -140,8 +142,8 @@ def test_warm_up_comes_before_the_first_cycle_and_does_not_count_in_it() -> None
     schedule = Warmup(3, WarmRestarts(4, high=0.8))
     assert [schedule(t) for t in range(4)] == pytest.approx([0.2, 0.4, 0.6, 0.8])
     assert schedule(3) == schedule(7) == 0.8
-    assert schedule.cycle(0) == schedule.cycle(3) == Cycle(0, 3, 4)
-    assert schedule.cycle(7) == Cycle(1, 7, 8)
+    assert schedule.cycle(0) == schedule.cycle(3) == Cycle(index=0, start=3, length=4)
+    assert schedule.cycle(7) == Cycle(index=1, start=7, length=8)
 
 
 def test_any_function_is_a_schedule() -> None:
@@ -149,7 +151,7 @@ def test_any_function_is_a_schedule() -> None:
         return 0.5**t
 
     assert as_schedule(halves)(3) == 0.125
-    assert as_schedule(halves).cycle(3) == Cycle(0, 0, None)
+    assert as_schedule(halves).cycle(3) == Cycle(index=0, start=0, length=None)
     assert Warmup(2, halves)(3) == 0.5
 
 
@@ -159,9 +161,9 @@ def test_a_functions_own_cycles_are_used() -> None:
             return 1 - t % 5 / 5
 
         def cycle(self, t: int) -> Cycle:
-            return Cycle(t // 5, t - t % 5, 5)
+            return Cycle(index=t // 5, start=t - t % 5, length=5)
 
-    assert as_schedule(Sawtooth()).cycle(12) == Cycle(2, 10, 5)
+    assert as_schedule(Sawtooth()).cycle(12) == Cycle(index=2, start=10, length=5)
 
 
 @every_schedule

@@ -147,7 +147,7 @@ def test_figure_4_restarts_where_the_schedule_s_figure_does() -> None:
     cells = paper("figure-4")
     [restarts] = {c.schedule for c in cells if c.schedule.startswith("restarts")}
     options = Spec.parse("schedule", restarts).options
-    schedule = WarmRestarts(int(str(options["first"])), int(str(options["factor"])))
+    schedule = WarmRestarts(int(str(options["first"])), factor=int(str(options["factor"])))
     ends = [100, 300, 700, 1500]
     assert [cycle.end for cycle in cycles(schedule, 1500)] == ends
     drawn = STUDIES["supplement-1"].draw(Evidence(scale("cifar10", "paper"), []), "")
@@ -163,7 +163,7 @@ def test_runs_with_restarts_end_with_a_cycle() -> None:
     for at in SCALES:
         own = [c for c in STUDIES["figure-4"].cells(at) if c.schedule.startswith("restarts")]
         [epochs] = {cell.epochs for cell in own}
-        assert [cycle.end for cycle in cycles(WarmRestarts(at.first_cycle, 2), epochs)][
+        assert [cycle.end for cycle in cycles(WarmRestarts(at.first_cycle, factor=2), epochs)][
             -1
         ] == epochs
         assert epochs <= at.long < 2 * epochs + at.first_cycle
@@ -171,7 +171,7 @@ def test_runs_with_restarts_end_with_a_cycle() -> None:
 
 def test_small_runs_with_restarts_have_four_cycles() -> None:
     for at in (scale("mnist1d", "small"), scale("text", "small")):
-        ends = [cycle.end for cycle in cycles(WarmRestarts(at.first_cycle, 2), at.long)]
+        ends = [cycle.end for cycle in cycles(WarmRestarts(at.first_cycle, factor=2), at.long)]
         assert len(ends) == 4
         assert ends[-1] == at.long
 

@@ -14,7 +14,7 @@ with b the batch size, B the training points and T the epochs. Half-life and tim
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from weightdecay import checks
 from weightdecay.table import shown, table
@@ -44,6 +44,7 @@ class Normalized:
     """
 
     value: float
+    _: KW_ONLY
     power: float = 0.5
     steps: int | None = None
 
@@ -74,7 +75,7 @@ class Normalized:
         return weight_decay
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """What the other ways of stating a decay refer to; None is not known."""
 
@@ -220,7 +221,7 @@ def _run(
         )
     per_epoch = data / batch if data is not None and batch is not None else None
     updates = per_epoch * epochs if per_epoch is not None and epochs is not None else steps
-    return Run(lr, updates, per_epoch)
+    return Run(lr=lr, updates=updates, updates_per_epoch=per_epoch)
 
 
 def _known(run: Run, name: str) -> float:
@@ -234,7 +235,7 @@ def _halving(updates: float) -> float:
     return -math.expm1(-math.log(2) / updates)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Budget:
     """How long a run is: `epochs` over `data` training points, `batch` of them an update."""
 
@@ -252,7 +253,7 @@ class Budget:
         return self.data * self.epochs / self.batch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BudgetExponents:
     """How the best λ falls as the budget grows: with which power of the epochs, data and batch.
 

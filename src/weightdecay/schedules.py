@@ -14,7 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 from weightdecay import checks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cycle:
     """A stretch of updates from `start` on; `length` is None where it never ends."""
 
@@ -64,6 +64,7 @@ class StepDrop(Schedule):
     """η is multiplied by `drop` at each update listed in `at`."""
 
     at: Sequence[int]
+    _: KW_ONLY
     drop: float = 0.1
 
     def __post_init__(self) -> None:
@@ -88,6 +89,7 @@ class Cosine(Schedule):
     """
 
     steps: int
+    _: KW_ONLY
     low: float = 0.0
 
     def __post_init__(self) -> None:
@@ -123,6 +125,7 @@ class WarmRestarts(Schedule):
     """
 
     first: int | Sequence[int]
+    _: KW_ONLY
     factor: float | Fraction = 2
     high: PerCycle = 1.0
     low: PerCycle = 0.0
@@ -166,7 +169,7 @@ class WarmRestarts(Schedule):
                 f"`steps` must leave every cycle an update, got {steps!r} for {cycles} cycles of "
                 f"factor {factor}. Ask for fewer cycles, or a smaller factor."
             )
-        return cls(lengths, factor, high, low)
+        return cls(lengths, factor=factor, high=high, low=low)
 
     def __call__(self, t: int) -> float:
         cycle = self.cycle(t)
@@ -261,13 +264,14 @@ def _restart(first: int | Sequence[int], factor: float | Fraction, t: int) -> Cy
     start, last = sum(listed[:-1]), listed[-1]
     if factor == 1 and t >= start:
         repeat = (t - start) // last
-        return Cycle(len(listed) - 1 + repeat, start + repeat * last, last)
+        index = len(listed) - 1 + repeat
+        return Cycle(index=index, start=start + repeat * last, length=last)
     count = 8
     while (ends := _ends(listed, _growth(factor), count))[-1] <= t:
         count *= 2
     index = bisect_right(ends, t)
     start = ends[index - 1] if index else 0
-    return Cycle(index, start, ends[index] - start)
+    return Cycle(index=index, start=start, length=ends[index] - start)
 
 
 @lru_cache(maxsize=256)

@@ -185,5 +185,5 @@ class AdamWR(AdamW):
             params,
             lr,
             weight_decay=Normalized(normalized_decay),
-            schedule=WarmRestarts(first, factor),
+            schedule=WarmRestarts(first, factor=factor),
         )

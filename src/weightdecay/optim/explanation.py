@@ -9,10 +9,10 @@ import torch
 from torch import nn
 
 from weightdecay import checks
-from weightdecay.decay import Decay, Normalized, Run, checked_weight_decay
+from weightdecay.decay import Decay, Run, checked_weight_decay
 from weightdecay.optim.groups import parameter_groups
 from weightdecay.optim.migrate import largest_lr
-from weightdecay.optim.rates import Group
+from weightdecay.optim.rates import Group, normalized_of
 from weightdecay.optim.scheduled import ScheduledOptimizer
 from weightdecay.schedules import Constant, Cycle, Schedule, cycles
 from weightdecay.table import shown, table
@@ -197,7 +197,7 @@ def _log_kept(schedule: Schedule, t: int, weight_decay: float) -> float:
 
 def _weight_decay(group: Group, cycle: Cycle) -> float:
     if group.get("normalized") is not None:
-        return Normalized(*group["normalized"]).weight_decay(cycle.length)
+        return normalized_of(group).weight_decay(cycle.length)
     weight_decay: float = group.get("weight_decay", 0.0)
     return weight_decay
 

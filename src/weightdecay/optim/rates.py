@@ -80,6 +80,12 @@ def parts(weight_decay: object) -> tuple[float, float, int | None] | None:
     return weight_decay.value, weight_decay.power, weight_decay.steps
 
 
+def normalized_of(group: Group) -> Normalized:
+    """Return the `Normalized` that a group's parts were taken from."""
+    value, power, steps = group["normalized"]
+    return Normalized(value, power=power, steps=steps)
+
+
 def coming_of(group: Group, schedule: Schedule | None, t: int) -> Coming:
     """Return what update `t` should have; what others set by hand is taken as it stands."""
     lr, decay = float(group["lr"]), group.get("weight_decay")
@@ -87,7 +93,7 @@ def coming_of(group: Group, schedule: Schedule | None, t: int) -> Coming:
         lr = group["base"] * checks.number(f"schedule({t})", schedule(t), at_least=0)
     if group.get("normalized") is not None:
         length = None if schedule is None else schedule.cycle(t).length
-        decay = Normalized(*group["normalized"]).weight_decay(length)
+        decay = normalized_of(group).weight_decay(length)
     return lr, decay
 
 

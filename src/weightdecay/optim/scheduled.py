@@ -24,7 +24,6 @@ from torch import Tensor
 from torch.optim.lr_scheduler import LRScheduler
 from torch.optim.optimizer import ParamsT
 
-from weightdecay.decay import Normalized
 from weightdecay.optim.bystander import Bystander
 from weightdecay.optim.loading import load_into
 from weightdecay.optim.rates import (
@@ -36,6 +35,7 @@ from weightdecay.optim.rates import (
     coming_of,
     is_over,
     looks_like_torchs,
+    normalized_of,
     parts,
     show,
     write_rates,
@@ -217,7 +217,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         if not math.isclose(shown, expected, rel_tol=_RELATIVE):
             raise RuntimeError(
                 f"`weight_decay` must be {expected:g} for update {group['updates']}, as "
-                f"{Normalized(*group['normalized'])} says, got {shown:g}: something else set it, "
+                f"{normalized_of(group)} says, got {shown:g}: something else set it, "
                 "or it was saved under another schedule. Build with a number to set it by hand."
             )
         if not shown * multiplier < 1:

@@ -166,5 +166,5 @@ class SGDWR(SGDW):
             params,
             lr,
             weight_decay=Normalized(normalized_decay),
-            schedule=WarmRestarts(first, factor),
+            schedule=WarmRestarts(first, factor=factor),
         )

@@ -56,17 +56,17 @@ def schedule_of(config: RunConfig, per_epoch: int) -> Schedule:
         return Constant()
 
     def cosine(low: float = 0.0) -> Schedule:
-        return Cosine(config.epochs * per_epoch - steps, low)
+        return Cosine(config.epochs * per_epoch - steps, low=low)
 
     def restarts(first: float, factor: float = 2, low: float = 0.0) -> Schedule:
         length = updates("first", first)
         if not length:
             raise ValueError(f"`first` must be an update at least, 1/{per_epoch} of an epoch.")
-        return WarmRestarts(length, factor, low=low)
+        return WarmRestarts(length, factor=factor, low=low)
 
     def drops(at: Any, drop: float = 0.1) -> Schedule:
         epochs = at if isinstance(at, tuple) else (at,)
-        return StepDrop([updates("at", epoch) for epoch in epochs], drop)
+        return StepDrop([updates("at", epoch) for epoch in epochs], drop=drop)
 
     def updates(name: str, epochs: object) -> int:
         return round(checks.number(name, epochs, at_least=0) * per_epoch)

@@ -38,7 +38,7 @@ def _draw_schedule(seen: Evidence, small_print: str) -> "Figure":
     del seen
     an_epoch = 10  # updates, enough for a smooth line
     return multipliers(
-        [("cosine annealing with warm restarts", WarmRestarts(100 * an_epoch, 2))],
+        [("cosine annealing with warm restarts", WarmRestarts(100 * an_epoch, factor=2))],
         updates=1500 * an_epoch,
         updates_per_epoch=an_epoch,
         small_print=small_print,
