@@ -1,8 +1,11 @@
 """One door: the public names are exactly `__all__`, and opening it does not import torch."""
 
+import ast
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +18,30 @@ def test_every_public_name_is_there_and_no_other() -> None:
     assert set(weightdecay.__all__) <= set(dir(weightdecay))
     with pytest.raises(AttributeError, match="module 'weightdecay' has no attribute 'AdamX'"):
         _ = weightdecay.AdamX
+
+
+def _told_to_type_checkers() -> dict[str, str]:
+    """Return the names that the door imports for type checkers, and the modules they come from."""
+    tree = ast.parse(Path(weightdecay.__file__).read_text("utf-8"))
+    [guarded] = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    return {
+        alias.name: str(node.module)
+        for node in guarded.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def test_every_public_name_is_what_type_checkers_take_it_for() -> None:
+    """The map, `__all__` and the imports for type checkers list the same names, one object each."""
+    told = _told_to_type_checkers()
+    assert set(told) == set(weightdecay.__all__) == set(weightdecay._HOME)
+    for name, module in told.items():
+        assert getattr(weightdecay, name) is getattr(import_module(module), name), name
 
 
 def test_every_public_name_says_what_it_is() -> None:

@@ -47,6 +47,45 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+# Each public name, and where it is: what type checkers are told above.
+_HOME = {
+    "NORMALIZED": "decay",
+    "NO_DECAY": "optim",
+    "SGD": "optim",
+    "SGDW": "optim",
+    "SGDWR": "optim",
+    "TIMESCALE": "decay",
+    "Adam": "optim",
+    "AdamW": "optim",
+    "AdamWR": "optim",
+    "Budget": "decay",
+    "BudgetExponents": "decay",
+    "Constant": "schedules",
+    "Cosine": "schedules",
+    "Cycle": "schedules",
+    "Examples": "tasks",
+    "Normalized": "decay",
+    "Record": "records",
+    "Run": "records",
+    "RunConfig": "records",
+    "Schedule": "schedules",
+    "StepDrop": "schedules",
+    "Store": "sweeps",
+    "Task": "tasks",
+    "WarmRestarts": "schedules",
+    "Warmup": "schedules",
+    "convert": "decay",
+    "decouple": "optim.decouple",
+    "explain": "optim",
+    "from_torch": "optim",
+    "grid": "sweeps",
+    "parameter_groups": "optim",
+    "sweep": "sweeps",
+    "to_torch": "optim",
+    "train": "runs",
+    "transfer": "decay",
+}
+
 __all__ = [
     "NORMALIZED",
     "NO_DECAY",
@@ -85,24 +124,11 @@ __all__ = [
     "transfer",
 ]
 
-_ROOMS = (
-    "schedules",
-    "decay",
-    "records",
-    "sweeps",
-    "optim",
-    "tasks",
-    "runs",
-)  # those that do not need torch come first
-
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        for room in _ROOMS:
-            module = import_module(f"weightdecay.{room}")
-            if hasattr(module, name):
-                return getattr(module, name)
-    raise AttributeError(f"module 'weightdecay' has no attribute {name!r}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'weightdecay' has no attribute {name!r}")
+    return getattr(import_module(f"weightdecay.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:
