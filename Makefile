@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+PEERS := .venv/peers
 
-.PHONY: reproduce check test lint format book clean
+.PHONY: reproduce check test peers lint format book clean
 
 reproduce: $(READY)
 	$(BIN)/weightdecay reproduce figure-2
@@ -12,6 +13,10 @@ check: lint test
 
 test: $(READY)
 	$(BIN)/pytest
+
+# Tests against other libraries' models, which are too large a dependency for every contributor.
+peers: $(PEERS)
+	$(BIN)/pytest -n0 tests/test_transformers.py
 
 lint: $(READY)
 	$(BIN)/ruff format --check
@@ -32,6 +37,10 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+$(PEERS): $(READY)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[peers]'
 	touch $@
 
 clean:

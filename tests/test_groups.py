@@ -140,3 +140,53 @@ def test_a_default_rule_that_meets_nothing_is_no_error() -> None:
     net = nn.Linear(2, 2, bias=False)
     assert names(parameter_groups(net, weight_decay=0.1)) == [{"weight"}]
     assert names(parameter_groups(net, weight_decay=0.1, skip=NO_DECAY)) == [{"weight"}]
+
+
+class LlamaRMSNorm(nn.Module):
+    """As transformers has it: no subclass of nn.RMSNorm."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+
+
+class T5LayerNorm(LlamaRMSNorm):
+    """Its parent's name ends in Norm too."""
+
+
+class LayerNorm2d(LlamaRMSNorm):
+    pass
+
+
+class MambaRMSNormGated(nn.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+
+
+class OddlyNamed(LlamaRMSNorm):
+    pass
+
+
+class NormalizedLinear(nn.Module):
+    """No normalization layer, whatever its name begins with."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+
+
+@pytest.mark.parametrize(
+    "norm", [LlamaRMSNorm, T5LayerNorm, LayerNorm2d, MambaRMSNormGated, OddlyNamed]
+)
+def test_a_models_own_normalization_layer_is_known_by_its_class_name(norm: Any) -> None:
+    groups = parameter_groups(nn.Sequential(nn.Linear(4, 4), norm(4)), weight_decay=0.1)
+    assert names(groups) == [{"0.weight"}, {"0.bias", "1.weight"}]
+    [decision] = [d for d in groups.decisions if d.name == "1.weight"]
+    assert decision.reason.startswith('class "*Norm')
+
+
+def test_a_vector_decays_unless_it_is_a_normalization_layers_or_a_bias() -> None:
+    """Shapes say nothing: a sharded matrix may be flat."""
+    [decaying] = parameter_groups(nn.Sequential(NormalizedLinear(4), Scale()), weight_decay=0.1)
+    assert {name for name, _ in decaying["params"]} == {"0.weight", "1.gain"}

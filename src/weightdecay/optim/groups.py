@@ -17,15 +17,28 @@ from torch.nn.utils.parametrize import ParametrizationList
 from weightdecay.decay import Normalized
 from weightdecay.table import table
 
-Rule: TypeAlias = type[nn.Module] | str
+
+@dataclass(frozen=True)
+class ClassName:
+    """A rule for modules whose class, or one that it comes from, is named like `pattern`."""
+
+    pattern: str
+
+
+Rule: TypeAlias = type[nn.Module] | ClassName | str
 
 #: What `parameter_groups` leaves out unless told otherwise: normalization layers, and biases.
+#: Many models bring normalization layers of their own, which only their names tell: LlamaRMSNorm,
+#: T5LayerNorm, LayerNorm2d.
 NO_DECAY: tuple[Rule, ...] = (
     nn.modules.batchnorm._BatchNorm,
     nn.modules.instancenorm._InstanceNorm,
     nn.LayerNorm,
     nn.GroupNorm,
     nn.RMSNorm,
+    ClassName("*Norm"),
+    ClassName("*Norm[123]d"),
+    ClassName("*NormGated"),
     "*bias",
     "*bias_*",
 )
@@ -65,8 +78,9 @@ def parameter_groups(
     Frozen ones are among them, so that they can be unfrozen: without a gradient nothing moves.
     `skip` lists who does not decay: a module type means the parameters it holds itself, a string
     is a pattern for a parameter's full name (`"*bias"`, `"encoder.*.scale"`). It replaces
-    `NO_DECAY`; to add to that, pass `[*NO_DECAY, …]`. A rule of yours that no parameter meets is
-    an error, and a parameter shared under several names is left out if any of them is.
+    `NO_DECAY`, which knows normalization layers by type and by class name (`LlamaRMSNorm`) and
+    biases by name; to add to that, pass `[*NO_DECAY, …]`. A rule of yours that no parameter meets
+    is an error, and a parameter shared under several names is left out if any of them is.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"`model` must be a torch.nn.Module, got {type(model).__name__}.")
@@ -74,7 +88,7 @@ def parameter_groups(
         raise TypeError(f"`skip` must be a list of module types and name patterns, got {skip!r}.")
     rules = NO_DECAY if skip is None else tuple(skip)
     for rule in rules:
-        if not isinstance(rule, str) and not (
+        if not isinstance(rule, (str, ClassName)) and not (
             isinstance(rule, type) and issubclass(rule, nn.Module)
         ):
             raise TypeError(f"`skip` must list module types and name patterns, got {rule!r}.")
@@ -119,8 +133,16 @@ def _role(model: nn.Module, module: nn.Module, name: str) -> tuple[nn.Module, st
 
 
 def _meets(rule: Rule, module: nn.Module, name: str) -> bool:
-    return fnmatchcase(name, rule) if isinstance(rule, str) else isinstance(module, rule)
+    if isinstance(rule, str):
+        return fnmatchcase(name, rule)
+    if isinstance(rule, ClassName):
+        return any(fnmatchcase(cls.__name__, rule.pattern) for cls in type(module).__mro__)
+    return isinstance(module, rule)
 
 
 def _reason(rule: Rule) -> str:
-    return f'name "{rule}"' if isinstance(rule, str) else f"in {rule.__name__.lstrip('_')}"
+    if isinstance(rule, str):
+        return f'name "{rule}"'
+    if isinstance(rule, ClassName):
+        return f'class "{rule.pattern}"'
+    return f"in {rule.__name__.lstrip('_')}"
