@@ -1,5 +1,6 @@
 """PEERS 1: a 16-bit weight decays as it should, for it is rounded at random, with exact odds."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,6 @@ BUILDERS: dict[str, Callable[..., Any]] = {
 }
 every_builder = pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
 both = pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-HERE = torch.get_default_device()
 
 
 @both
@@ -106,7 +106,7 @@ def test_rounding_goes_to_a_neighbour(dtype: torch.dtype, value: float, word: in
 def test_rounding_is_right_in_the_mean(dtype: torch.dtype, value: float) -> None:
     n = 200_000
     x = torch.full((n,), value)
-    noise = random_words(n, update=3, stream=5, device=HERE)
+    noise = random_words(torch.arange(n), update=3, stream=5)
     rounded = stochastic_round(x, noise, dtype).double()
     low, high = rounded.min(), rounded.max()
     error = abs(float(rounded.mean()) - float(x[0].double()))
@@ -122,9 +122,107 @@ def test_what_is_not_a_number_stays_so(dtype: torch.dtype) -> None:
 
 def test_the_random_words_are_uniform_and_uncorrelated() -> None:
     words = torch.stack(
-        [random_words(4096, update=t, stream=n, device=HERE) for t in range(8) for n in range(8)]
+        [random_words(torch.arange(4096), update=t, stream=n) for t in range(8) for n in range(8)]
     )
     bits = (words.flatten()[:, None] >> torch.arange(32)) & 1
     assert (bits.double().mean(0) - 0.5).abs().max() < 5 * 0.5 / words.numel() ** 0.5
     correlations = torch.corrcoef(words.double()) - torch.eye(64)
     assert correlations.abs().max() < 6 / 4096**0.5
+
+
+def decayed(groups: Any, build: Callable[..., Any] = AdamW, **states: Any) -> Any:
+    """Make an update with gradients of 0, which leaves every weight to chance."""
+    opt = build(groups, lr=0.01, weight_decay=1e-3)
+    if states:
+        opt.load_state_dict(states)
+    for group in opt.param_groups:
+        for param in group["params"]:
+            param.grad = torch.zeros_like(param)
+    opt.step()
+    return opt
+
+
+def ones(*shapes: tuple[int, ...]) -> list[torch.nn.Parameter]:
+    return [torch.nn.Parameter(torch.ones(shape, dtype=torch.bfloat16)) for shape in shapes]
+
+
+keeping = pytest.mark.parametrize(
+    "build", [SGDW, AdamW, decouple(torch.optim.RMSprop)], ids=["sgdw", "adamw", "decoupled"]
+)
+
+
+@keeping
+def test_a_named_parameter_rounds_alike_whatever_it_is_grouped_with(
+    build: Callable[..., Any],
+) -> None:
+    """In one optimizer or two, in any order, under a wrapper's name: as lanes do, and resumes."""
+    names = "first.weight", "second.weight"
+    together, apart, lanes = ones((999,), (999,)), ones((999,), (999,)), ones((999,), (999,))
+    decayed(list(zip(names, together, strict=True)), build)
+    decayed([{"params": [("module." + names[1], apart[1])]}], build)
+    decayed([{"params": [("_orig_mod." + names[0], apart[0])]}], build)
+    decayed([{"params": [(names[1], lane)]} for lane in lanes], build)
+    assert not torch.equal(*together)
+    assert all(map(torch.equal, together, apart))
+    assert all(torch.equal(lane, together[1]) for lane in lanes)
+
+
+@keeping
+def test_without_names_parameters_of_other_shapes_make_no_difference(
+    build: Callable[..., Any],
+) -> None:
+    together, apart = ones((999,), (30, 30), (999,)), ones((999,), (30, 30), (999,))
+    decayed(together, build)
+    decayed([{"params": [apart[1]]}, {"params": [apart[0], apart[2]]}], build)
+    assert all(map(torch.equal, together, apart))
+    assert not torch.equal(together[0], together[2])
+
+
+@keeping
+def test_a_resumed_parameter_rounds_by_the_key_it_began_with(build: Callable[..., Any]) -> None:
+    """The states of two parameters of one shape, resumed the other way round."""
+    params = ones((999,), (999,))
+    saved = copy.deepcopy(decayed(params, build).state_dict())
+    turned = [torch.nn.Parameter(param.detach().clone()) for param in reversed(params)]
+    saved["state"] = {0: saved["state"][1], 1: saved["state"][0]}
+    opt = decayed(turned, build, **saved)
+    straight = copy.deepcopy(saved)
+    straight["state"] = {0: saved["state"][1], 1: saved["state"][0]}
+    decayed(params, build, **straight)
+    assert all(map(torch.equal, params, reversed(turned)))
+    assert opt.state_dict()["state"][0]["rounding_key"] == saved["state"][0]["rounding_key"]
+
+
+@keeping
+def test_a_state_saved_without_keys_is_loaded(build: Callable[..., Any]) -> None:
+    params = ones((999,), (999,))
+    saved = copy.deepcopy(decayed(params, build).state_dict())
+    keys = [state.pop("rounding_key") for state in saved["state"].values()]
+    opt = decayed(params, build, **saved)
+    assert [state["rounding_key"] for state in opt.state.values()] == keys
+
+
+@keeping
+def test_a_parameter_rounds_alike_whichever_others_have_a_gradient(
+    build: Callable[..., Any],
+) -> None:
+    params, alone = ones((999,), (999,)), ones((999,), (999,))
+    decayed(params, build)
+    opt = build(alone, lr=0.01, weight_decay=1e-3)
+    alone[1].grad = torch.zeros_like(alone[1])
+    opt.step()
+    assert torch.equal(params[1], alone[1])
+
+
+def test_float32_keeps_no_key() -> None:
+    theta = torch.nn.Parameter(torch.ones(9))
+    assert "rounding_key" not in decayed([theta]).state[theta]
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_complex_numbers_of_16_bits_round_apart() -> None:
+    half = torch.ones(500, 2, dtype=torch.float16)
+    params = [torch.nn.Parameter(torch.view_as_complex(half.clone())) for _ in range(2)]
+    decayed(params)
+    one, other = (torch.view_as_real(param.detach()) for param in params)
+    assert not torch.equal(one, other)

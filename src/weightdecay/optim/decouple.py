@@ -30,10 +30,10 @@ from torch.optim.optimizer import ParamsT
 
 from weightdecay import checks
 from weightdecay.decay import Normalized
-from weightdecay.optim.kernels.slot import local
 from weightdecay.optim.rates import Group
-from weightdecay.optim.rounding import SIXTEEN_BIT, round_into
+from weightdecay.optim.rounding import KEY, SIXTEEN_BIT, new_keys, round_into
 from weightdecay.optim.scheduled import AnySchedule, ScheduledOptimizer
+from weightdecay.optim.shards import local, region_of
 
 _REFUSED: dict[type[torch.optim.Optimizer], str] = {
     torch.optim.LBFGS: "it evaluates the loss several times a step and searches along a line, so "
@@ -151,10 +151,24 @@ class Decoupled(ScheduledOptimizer):
             )
         before = [param.detach().clone() for param, _ in decaying]
         self._step_original()
+        if any(param.dtype in SIXTEEN_BIT for param, _ in decaying):
+            self._keep_rounding_keys({param for param, _ in decaying})
         update = self.param_groups[0]["updates"]
-        for number, ((param, rate), old) in enumerate(zip(decaying, before, strict=True)):
-            _subtract(local(param), rate * _wide(local(old)), update=update, stream=4 * number)
+        for (param, rate), old in zip(decaying, before, strict=True):
+            here, amount = local(param), rate * _wide(local(old))
+            if here.dtype in SIXTEEN_BIT:
+                stream, region = 4 * self.state[param][KEY], region_of(param)
+                round_into(here, here.float() - amount, update=update, stream=stream, region=region)
+            else:
+                here.sub_(amount)
         return True
+
+    def _keep_rounding_keys(self, decaying: set[Tensor]) -> None:
+        """Put keys into the states; after a step, since classes begin a state that is empty."""
+        params = [param for group in self.param_groups for param in group["params"]]
+        for param, key in zip(params, new_keys(self.param_groups), strict=True):
+            if param in decaying and param.dtype in SIXTEEN_BIT:
+                self.state[param].setdefault(KEY, key)
 
     def _create_state(self) -> None:
         """Let the class create its state by a step, of which nothing else remains."""
@@ -211,13 +225,6 @@ class Decoupled(ScheduledOptimizer):
             if name != "step" and not name.startswith("_optimizer_")
         }
         return {**others, **super().__getstate__()}
-
-
-def _subtract(param: Tensor, amount: Tensor, *, update: int, stream: int) -> None:
-    if param.dtype in SIXTEEN_BIT:
-        round_into(param, param.float() - amount, update=update, stream=stream)
-    else:
-        param.sub_(amount)
 
 
 def _wide(tensor: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from weightdecay.optim.kernels import KERNELS, Ahead, Plan
 from weightdecay.optim.kernels.slot import Scaling, Slot, State, slot_of
 from weightdecay.optim.kernels.table import Table
 from weightdecay.optim.rates import Applied, Coming, Group
-from weightdecay.optim.rounding import SIXTEEN_BIT, round_into
+from weightdecay.optim.rounding import KEY, ROUNDED, SIXTEEN_BIT, new_keys, round_into
 from weightdecay.optim.scheduled import AnySchedule, ScheduledOptimizer
 
 # Keys that a group may have beside its optimizer's own: torch's, and what identifies it to a user.
@@ -205,11 +205,12 @@ class Elementwise(ScheduledOptimizer):
         owners = [
             (n, param) for n, group in enumerate(self.param_groups) for param in group["params"]
         ]
-        for number, (index, param) in enumerate(owners):
+        keys = new_keys(self.param_groups)
+        for number, ((index, param), key) in enumerate(zip(owners, keys, strict=True)):
             if param.grad is None:
                 idle.append(param)
             else:
-                state = self._state_of(param, self.param_groups[index])
+                state = self._state_of(param, self.param_groups[index], key)
                 slots.append(slot_of(param, state, group=index, number=number))
         return Plan(
             slots,
@@ -220,7 +221,7 @@ class Elementwise(ScheduledOptimizer):
             reference=self._reference,
         )
 
-    def _state_of(self, param: Tensor, group: Group) -> State:
+    def _state_of(self, param: Tensor, group: Group, key: int) -> State:
         assert param.grad is not None
         if param.grad.is_sparse:
             raise RuntimeError(
@@ -231,12 +232,15 @@ class Elementwise(ScheduledOptimizer):
         if not self._keys(group) <= state.keys():
             state |= {k: v for k, v in self._new_state(param, group).items() if k not in state}
         self._compensate(param, state, group)
-        for key, value in state.items():
-            if key != "step" and value.shape != param.shape:
+        tensors = {k: v for k, v in state.items() if isinstance(v, Tensor) and k != "step"}
+        for name, value in tensors.items():
+            if value.shape != param.shape:
                 raise ValueError(
-                    f"`{key}` must have its parameter's shape {tuple(param.shape)}, got "
+                    f"`{name}` must have its parameter's shape {tuple(param.shape)}, got "
                     f"{tuple(value.shape)}: the state is another model's."
                 )
+        if any(tensor.dtype in ROUNDED for tensor in (param, *tensors.values())):
+            state.setdefault(KEY, key)
         if state:
             self.state[param] = state
         return state
@@ -265,7 +269,11 @@ class Elementwise(ScheduledOptimizer):
         wide = {key: state.to(dtype) for key, state in states.items()}
         counted = {"step": slot.state["step"]} if "step" in slot.state else {}
         self._advance(value, grad.to(dtype), {**wide, **counted}, group, multiplier)
-        seed = {"update": group["updates"], "stream": 4 * slot.number}
+        seed: dict[str, Any] = {
+            "update": group["updates"],
+            "stream": 4 * slot.key,
+            "region": slot.region,
+        }
         if rest is None:
             _store(param, value, **seed)
         else:
@@ -289,8 +297,8 @@ def zeros(param: Tensor, group: Group) -> Tensor:
     return torch.zeros_like(param, dtype=dtype)
 
 
-def _store(tensor: Tensor, value: Tensor, *, update: int, stream: int) -> None:
+def _store(tensor: Tensor, value: Tensor, **place: Any) -> None:
     if tensor.dtype in SIXTEEN_BIT:
-        round_into(tensor, value, update=update, stream=stream)
+        round_into(tensor, value, **place)
     elif tensor is not value:
         tensor.copy_(value)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from weightdecay.decay import checked_weight_decay
+from weightdecay.optim.rounding import KEY
 
 Group = dict[str, Any]
 StateDict = dict[str, Any]
@@ -55,6 +56,7 @@ def _converted(
         )
     states = {name: dict(state) for name, state in state_dict["state"].items()}
     for state in states.values():
+        state.pop(KEY, None)
         if state.get(_MOMENTUM, state) is None:  # torch's mark for a buffer not yet begun
             del state[_MOMENTUM]
         if "step" in state:  # older torches saved a number

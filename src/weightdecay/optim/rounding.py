@@ -3,23 +3,70 @@
 A bfloat16 weight times 1 − 10⁻³ rounds back to itself, so that decay of a usual size does nothing.
 Rounded up or down at random, with the odds that make the mean exact, it decays as it should.
 
-The random bits are a hash of (update, stream, element) and nothing else; a tensor's stream is four
-times its number in the optimizer, and its states have the three after it. So they need no memory,
-a resumed run sees the bits it would have seen, and every replica of a weight rounds alike.
+The random bits are a hash of (update, stream, element) and nothing else. So they need no memory, a
+resumed run sees the bits it would have seen, and every replica of a weight rounds alike. Elements
+are counted in the whole parameter, so that its shards round as the whole would.
+
+A tensor's stream is four times its parameter's key, and its states have the three after it. A key
+must be the same however parameters are divided into groups and optimizers. It is a hash of the
+parameter's name, where the optimizer was given names; otherwise of its shape and its place among
+the parameters of that shape. It is kept in the parameter's state, so that it goes with a checkpoint
+into any other arrangement. A state that was saved without one gets one at its next update.
 """
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+from zlib import crc32
 
 import torch
 from torch import Tensor
 
-from weightdecay.words import WORD, scramble
+from weightdecay.optim.shards import Region
+from weightdecay.words import WORD, scramble, word
 
 SIXTEEN_BIT = (torch.bfloat16, torch.float16)
+#: What is rounded at random; of complex numbers, each part.
+ROUNDED = (*SIXTEEN_BIT, torch.complex32)
+#: Where a parameter's state keeps its key.
+KEY = "rounding_key"
+# What wrappers put into the names of parameters: DDP, torch.compile, FSDP1, checkpointing.
+_WRAPPERS = {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 
 
-def round_into(tensor: Tensor, value: Tensor, *, update: int, stream: int) -> None:
-    """Write float32 `value` into a 16-bit `tensor`, rounding at random by (update, stream)."""
-    noise = random_words(value.numel(), update=update, stream=stream, device=value.device)
-    tensor.copy_(stochastic_round(value, noise.view(value.shape), tensor.dtype))
+def new_keys(groups: Iterable[Mapping[str, Any]]) -> list[int]:
+    """Return a key for each parameter of all groups, whether or not its state has one."""
+    keys = []
+    seen: Counter[tuple[int, ...]] = Counter()
+    for group in groups:
+        params, names = group["params"], group.get("param_names", ())
+        if len(names) == len(params):
+            keys += [_named(name) for name in names]
+            continue
+        for param in params:
+            shape = tuple(param.shape)
+            keys.append(word(len(shape), *shape, seen[shape]))
+            seen[shape] += 1
+    return keys
+
+
+def _named(name: str) -> int:
+    return crc32(".".join(part for part in name.split(".") if part not in _WRAPPERS).encode())
+
+
+def round_into(
+    tensor: Tensor, value: Tensor, *, update: int, stream: int, region: Region | None
+) -> None:
+    """Write float32 `value` into a 16-bit `tensor`, rounding at random by (update, stream).
+
+    `region` says where its elements lie in the whole parameter; None where it is the whole.
+    """
+    if region is None:
+        elements = torch.arange(value.numel(), device=value.device).view(value.shape)
+    else:
+        elements = region.elements(value.device)
+    noise = random_words(elements, update=update, stream=stream)
+    tensor.copy_(stochastic_round(value, noise, tensor.dtype))
 
 
 def stochastic_round(value: Tensor, noise: Tensor, dtype: torch.dtype) -> Tensor:
@@ -40,8 +87,9 @@ def stochastic_round(value: Tensor, noise: Tensor, dtype: torch.dtype) -> Tensor
     return torch.where(value.isfinite(), rounded, value).to(dtype)
 
 
-def random_words(numel: int, *, update: int, stream: int, device: torch.device) -> Tensor:
-    """Return a 32-bit word for each element, as int64: a hash of its place in the run."""
+def random_words(elements: Tensor, *, update: int, stream: int) -> Tensor:
+    """Return a 32-bit word for each numbered element, as int64: a hash of its place in the run."""
     seed = scramble(update * 0x9E3779B9 + stream & WORD)
-    words: Tensor = scramble(torch.arange(numel, device=device) + seed & WORD)
+    # Words of 32 bits would repeat after 2³² elements: every further 2³² begin somewhere else.
+    words: Tensor = scramble(elements + (elements >> 32) * 0x9E3779B9 + seed & WORD)
     return words

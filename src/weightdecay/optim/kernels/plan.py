@@ -16,10 +16,11 @@ from torch.overrides import TorchFunctionMode
 
 from weightdecay.optim.kernels import foreach, fused, table
 from weightdecay.optim.kernels.replays import Replays
-from weightdecay.optim.kernels.slot import Columns, Scaling, Slot, State, local
+from weightdecay.optim.kernels.slot import Columns, Scaling, Slot, State
 from weightdecay.optim.kernels.table import Table
 from weightdecay.optim.rates import Group, Rate
 from weightdecay.optim.rounding import SIXTEEN_BIT
+from weightdecay.optim.shards import local
 
 Step: TypeAlias = Callable[[Columns, list[Tensor], Group, float], None]
 Reference: TypeAlias = Callable[[Slot, Tensor, Group, float], None]

@@ -1,8 +1,9 @@
 """The multi-tensor kernel: one program a block of one tensor, and all it needs comes from tables.
 
     blocks   [block, 2]           which tensor, and which block of it
-    tensors  [9, tensor]          pointers to param, grad, up to three states and compensation;
-                                  length, class and number in the optimizer
+    tensors  [12, tensor]         pointers to param, grad, up to three states and compensation;
+                                  length, class and rounding key; length, pitch and first element
+                                  of the rows that a shard has of the whole parameter
     rows     [row, class, WIDTH]  an update's numbers; a class is a group at a count of updates
     cursor   [1]                  the row to read: 0, unless a CUDA graph reads rows filled ahead
     applied  [class, APPLIED]     written: what the last update used
@@ -34,12 +35,13 @@ def scramble(word):
 
 
 @triton.jit
-def rounded(value, offsets, update, stream, DTYPE: tl.constexpr):
-    """The twin of rounding.stochastic_round, for the words of (update, stream, offset)."""
+def rounded(value, element, update, stream, DTYPE: tl.constexpr):
+    """The twin of rounding.stochastic_round, for the words of (update, stream, element)."""
     if tl.float32 == DTYPE:
         return value
     seed = scramble((update * 0x9E3779B9 + stream).to(tl.uint32))
-    noise = scramble(offsets.to(tl.uint32) + seed)
+    further = ((element >> 32) * 0x9E3779B9).to(tl.uint32)
+    noise = scramble(element.to(tl.uint32) + further + seed)
     bits = value.to(tl.uint32, bitcast=True)
     if tl.bfloat16 == DTYPE:
         result = ((bits + (noise >> 16)) & 0xFFFF0000).to(tl.float32, bitcast=True)
@@ -77,6 +79,22 @@ def write(pointer, offsets, value, left, WHOLE: tl.constexpr):
         tl.store(pointer + offsets, value)
     else:
         tl.store(pointer + offsets, value, mask=offsets < left)
+
+
+@triton.jit
+def numbered(entry, count, origin, offsets, BLOCK: tl.constexpr):
+    """The twin of shards.Region: the numbers of a block's elements in the whole parameter."""
+    length = tl.load(entry + 9 * count)
+    pitch = tl.load(entry + 10 * count)
+    element = tl.load(entry + 11 * count) + origin + offsets
+    if pitch != 0:
+        gap = pitch - length
+        begun = origin // length
+        # What is left of the row that has begun; 32 bits then count those that begin in the block.
+        rest = tl.minimum((begun + 1) * length - origin, BLOCK).to(tl.int32)
+        further = (offsets - rest) // tl.minimum(length, BLOCK).to(tl.int32) + 1
+        element += (begun + tl.where(offsets < rest, 0, further)) * gap
+    return element
 
 
 @triton.jit
@@ -211,7 +229,8 @@ def update_tensors(
     pointers = (param, grad, first, second, third, rest)
 
     offsets = tl.arange(0, BLOCK)
-    place = (offsets, left, origin + offsets, factor, update, stream)
+    element = numbered(entry, count, origin, offsets, BLOCK)
+    place = (offsets, left, element, factor, update, stream)
     # A whole block needs no mask, and is read and written sixteen bytes at a time.
     if left == BLOCK:
         update_block(place, pointers, row, ADAM, EXTRA, COMPENSATED, PARAM_TYPE, STATE_TYPE, True)

@@ -7,6 +7,9 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from weightdecay.optim.rounding import KEY
+from weightdecay.optim.shards import Region, local, region_of
+
 State: TypeAlias = dict[str, Any]
 #: GradScaler's `found_inf`, and its `grad_scale` unless gradients are unscaled already.
 Scaling: TypeAlias = tuple[Tensor, Tensor | None]
@@ -16,7 +19,8 @@ Scaling: TypeAlias = tuple[Tensor, Tensor | None]
 class Slot:
     """One parameter that has a gradient, its state, and its place in the optimizer.
 
-    `param` and `states` are what of it is on this rank: of a DTensor, the local shard.
+    `param` and `states` are what of it is on this rank: of a DTensor, the local shard. Values
+    of 16 bits are rounded by `key` and `region`: see `rounding.py`.
     """
 
     owner: Tensor
@@ -25,22 +29,19 @@ class Slot:
     states: dict[str, Tensor]
     group: int
     number: int
+    key: int
+    region: Region | None
 
 
 def slot_of(owner: Tensor, state: State, *, group: int, number: int) -> Slot:
     """Return a parameter's slot."""
     states = {
-        key: local(value)
-        for key, value in state.items()
-        if key != "step" and isinstance(value, Tensor)
+        name: local(value)
+        for name, value in state.items()
+        if name != "step" and isinstance(value, Tensor)
     }
-    return Slot(owner, state, local(owner), states, group, number)
-
-
-def local(tensor: Tensor) -> Tensor:
-    """Return what of a tensor is on this rank."""
-    to_local = getattr(tensor, "to_local", None)
-    return tensor if to_local is None else to_local()
+    region = region_of(owner) if KEY in state else None
+    return Slot(owner, state, local(owner), states, group, number, state.get(KEY, 0), region)
 
 
 def aligned_in_memory(slot: Slot, grad: Tensor) -> bool:

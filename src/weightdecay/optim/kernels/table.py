@@ -51,6 +51,8 @@ def unfit(slot: Slot, grad: Tensor, group: Group) -> str | None:
         return "states of one dtype, got several"
     if not aligned_in_memory(slot, grad):
         return "contiguous parameters and gradients, got a strided one"
+    if slot.region is not None and slot.region.rows() is None:
+        return "16-bit shards of rows at equal distances, got one cut along several dimensions"
     return None
 
 
@@ -79,7 +81,7 @@ class Table:
         places = [(slot.group, float(slot.state.get("step", 0))) for slot in slots]
         self._classes = list(dict.fromkeys(places))
         self._class_of = [self._classes.index(place) for place in places]
-        tensors = np.zeros((9, len(slots)), dtype=np.int64)
+        tensors = np.zeros((12, len(slots)), dtype=np.int64)
         self._pointers = list(map(Tensor.data_ptr, grads))
         tensors[:2] = self._columns.pointers, self._pointers
         for row, key in _POINTERS:
@@ -87,7 +89,8 @@ class Table:
                 tensors[row] = list(map(Tensor.data_ptr, self._columns.states[key]))
         tensors[6] = [slot.param.numel() for slot in slots]
         tensors[7] = self._class_of
-        tensors[8] = [slot.number for slot in slots]
+        tensors[8] = [slot.key for slot in slots]
+        tensors[9:] = np.transpose([_rows_of(slot) for slot in slots])
         self._aligned = not (tensors[:6] % 16).any()
         self._tensors_here, self._tensors = tensors, _upload(tensors.copy(), self._device)
         blocks = _blocks(tensors[6])
@@ -254,6 +257,12 @@ def _numbers(group: Group, rate: Rate, step: float) -> list[float]:
     (beta1, beta2), eps = group["betas"], group["eps"]
     corrections = 1 / (1 - beta1**step), 1 / (1 - beta2**step)
     return [lr, decay, l2, 1 - beta1, 1 - beta2, eps, *corrections, sign]
+
+
+def _rows_of(slot: Slot) -> tuple[int, int, int]:
+    """Return the length, pitch and first element of a slot's rows in the whole parameter."""
+    rows = slot.region and slot.region.rows()
+    return rows or (max(slot.param.numel(), 1), 0, 0)
 
 
 def _blocks(lengths: NDArray[np.int64]) -> NDArray[np.int32]:
