@@ -2,7 +2,11 @@
 
 import copy
 import pickle
+import random
+import re
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -151,6 +155,7 @@ def test_weight_decay_shows_lambda_and_the_class_never_sees_it() -> None:
     groups: Any = [{"params": [parameter()]}, {"params": [parameter()], "weight_decay": 0.3}]
     opt = decouple(Looking)(groups, lr=0.01, weight_decay=0.1)
     opt.add_param_group({"params": [parameter()]})
+    seen.clear()
     advance(opt, 1)
     assert seen == [[0.0, 0.0, 0.0]]
     assert [group["weight_decay"] for group in opt.param_groups] == [0.1, 0.3, 0.1]
@@ -227,7 +232,8 @@ def test_a_step_that_fails_leaves_lambda_where_it_was() -> None:
         def step(self, _: Any = None) -> Any:
             raise OSError("no")
 
-    opt = decouple(Failing)([parameter()], lr=0.01, weight_decay=0.1)
+    with pytest.warns(UserWarning, match="could not be tried out: its step raised OSError: no"):
+        opt = decouple(Failing)([parameter()], lr=0.01, weight_decay=0.1)
     set_gradients(opt, 1)
     with pytest.raises(OSError, match="no"):
         opt.step()
@@ -347,3 +353,100 @@ def test_weight_decay_must_be_stated() -> None:
 def test_a_bad_decay_is_refused(bad: float) -> None:
     with pytest.raises(ValueError, match=r"`weight_decay` must be in \[0, 1\)"):
         decouple(torch.optim.Adagrad)([parameter()], lr=0.01, weight_decay=bad)
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "decouple.md"
+# What a class must be told.
+NEEDED: dict[str, dict[str, Any]] = {"Ranger21": {"num_iterations": 100}}
+
+
+def outcome(cls: type[torch.optim.Optimizer]) -> str:
+    """Return the heading of docs/decouple.md under which a class belongs."""
+    theta = torch.nn.Parameter(torch.ones(3, 4))
+    options = {"lr": 0.01, "weight_decay": 0.1, **NEEDED.get(cls.__name__, {})}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            opt = decouple(cls)([theta], **options)
+            for _ in range(13):
+                before = theta.detach().clone()
+                theta.grad = torch.zeros_like(theta)
+                opt.step()
+        except (AttributeError, ImportError, RuntimeError, TypeError, ValueError) as error:
+            refused = "weights must shrink by λ in every update" in str(error)
+            return "Refused" if refused else "Not tried"
+    assert not any("could not be tried out" in str(each.message) for each in caught)
+    # Gravity begins with a random velocity of its own, which moves idle weights.
+    if cls is not pytorch_optimizer.Gravity:
+        np.testing.assert_allclose(theta.detach(), 0.9 * before, rtol=1e-4)
+    return "Served"
+
+
+def test_the_page_lists_what_every_class_of_pytorch_optimizer_does() -> None:
+    names = pytorch_optimizer.get_supported_optimizers()
+    classes = {pytorch_optimizer.load_optimizer(name) for name in names}
+    found: dict[str, list[str]] = {"Served": [], "Refused": [], "Not tried": []}
+    for cls in sorted(classes, key=lambda cls: cls.__name__):
+        found[outcome(cls)].append(cls.__name__)
+    sections = PAGE.read_text(encoding="utf-8").split("\n## ")[1:]
+    listed = {part.partition("\n")[0]: re.findall(r"`(\w+)`", part) for part in sections}
+    assert listed == found
+
+
+@pytest.mark.parametrize("name", ["ScheduleFreeAdamW", "MADGRAD", "Ranger", "Nero", "Fromage"])
+def test_a_class_that_keeps_or_rescales_weights_is_refused_where_they_decay(name: str) -> None:
+    cls = getattr(pytorch_optimizer, name)
+    with pytest.raises(
+        TypeError, match=f"{name} cannot be decoupled with these arguments: weights "
+    ):
+        decouple(cls)([parameter()], lr=0.01, weight_decay=1e-4)
+    with pytest.raises(TypeError, match="where gradients are 0, and at λ"):
+        decouple(cls)([parameter()], lr=0.01, weight_decay=Normalized(0.1), schedule=Cosine(9))
+    opt = decouple(cls)([parameter()], lr=0.01, weight_decay=0.0)
+    with pytest.raises(TypeError, match="cannot be decoupled with these arguments"):
+        opt.add_param_group({"params": [parameter()], "weight_decay": 0.1})
+    assert len(opt.param_groups) == 1
+
+
+class Slow(torch.optim.SGD):
+    """Every `k` updates, the weights go back halfway to where they were."""
+
+    def __init__(self, params: Any, lr: float, k: int, weight_decay: float = 0.0) -> None:
+        super().__init__(params, lr, weight_decay=weight_decay)
+        for group in self.param_groups:
+            group["k"] = k
+        self.defaults["k"] = k
+
+    def step(self, closure: Any = None) -> Any:
+        super().step(closure)
+        for group in self.param_groups:
+            for param in group["params"]:
+                state = self.state[param]
+                state["count"] = state.get("count", 0) + 1
+                slow = state.setdefault("slow", param.detach().clone())
+                if state["count"] % group["k"] == 0:
+                    slow.lerp_(param, 0.5)
+                    param.copy_(slow)
+
+
+@pytest.mark.parametrize("k", [2, 6, 20])
+def test_weights_that_come_back_are_found_however_many_updates_later(k: int) -> None:
+    with pytest.raises(TypeError, match=f"in update {k}"):
+        decouple(Slow)([parameter()], lr=0.1, k=k, weight_decay=0.1)
+
+
+def test_trying_a_class_out_is_done_once_and_draws_no_random_numbers() -> None:
+    built = []
+
+    class Counted(pytorch_optimizer.Gravity):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            built.append(options)
+            super().__init__(*args, **options)
+
+    states = torch.get_rng_state(), random.getstate()
+    for beta, times in ((0.5, 2), (0.5, 0), (0.75, 2)):
+        built.clear()
+        decouple(Counted)([parameter()], lr=0.1, beta=beta, weight_decay=0.1)
+        assert len(built) == times + 1
+    assert torch.equal(torch.get_rng_state(), states[0])
+    assert random.getstate() == states[1]

@@ -142,10 +142,16 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
         "coupled -k is_the_class_itself",
     ),
     "any decay of a class passes for L2": (
-        "optim/decouple.py",
+        "optim/trials.py",
         "<= 1e-3 * (other - start).norm()",
         "<= 1e3 * (other - start).norm()",
         "coupled -k refused",
+    ),
+    "a class that puts weights back passes": (
+        "optim/trials.py",
+        "<= 1e-3 * _LAMBDA * before.norm()",
+        "<= 1e3 * _LAMBDA * before.norm()",
+        "decouple -k refused_where",
     ),
     "a count is cut up like a weight": (
         "runs/stacked.py",
@@ -161,7 +167,7 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
     ),
     "hooks fire twice": (
         "optim/decouple.py",
-        "_unhooked(self.original.step)(self)",
+        "unhooked(self.original.step)(self)",
         "self._optimizer_step_pre_hooks = hooks[0]; self.original.step(self)",
         "decouple",
     ),

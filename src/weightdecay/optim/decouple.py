@@ -8,6 +8,9 @@ wherever there was a gradient, θ_{t−1} being the weights before the step. Dec
 be the same for a class whose step looks at the weights, as Adafactor's does. A copy of the decaying
 weights exists during the step.
 
+A class that keeps weights of its own, or rescales those it is given, undoes a part of that: a few
+steps with gradients of 0 tell, and it is refused. docs/decouple.md lists which classes are.
+
 To see what decoupling changes, state `l2` in place of `weight_decay`: then the class adds l2·θ to
 the gradient itself, as it does without us, under the same schedule. One whose own decay is not
 that is refused; a few steps of it tell.
@@ -21,11 +24,11 @@ import copy
 import functools
 import importlib
 import inspect
-from collections.abc import Callable
+import warnings
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from weightdecay import checks
@@ -34,6 +37,7 @@ from weightdecay.optim.rates import Group
 from weightdecay.optim.rounding import KEY, SIXTEEN_BIT, new_keys, round_into
 from weightdecay.optim.scheduled import AnySchedule, ScheduledOptimizer
 from weightdecay.optim.shards import local, region_of
+from weightdecay.optim.trials import fault_of_decay, regularizes, unhooked
 
 _REFUSED: dict[type[torch.optim.Optimizer], str] = {
     torch.optim.LBFGS: "it evaluates the loss several times a step and searches along a line, so "
@@ -51,7 +55,7 @@ class Decoupled(ScheduledOptimizer):
     """What `decouple` adds to a class; `original` is that class."""
 
     original: type[torch.optim.Optimizer]
-    _again: Callable[..., torch.optim.Optimizer]
+    _again: functools.partial[torch.optim.Optimizer]
     _unprobed: tuple[dict[Any, Any], list[Group]] | None = None
 
     def __init__(
@@ -103,35 +107,35 @@ class Decoupled(ScheduledOptimizer):
             raise ValueError("A group must decay in one way, got both `weight_decay` and `l2`.")
         super()._check(group)
         if "l2" not in group:
+            if group["weight_decay"]:
+                self._check_idle_weights(group)
             return
         group["l2"] = checks.number("l2", group["l2"], at_least=0)
-        if group["l2"] and not self._regularizes(group):
+        if group["l2"] and not regularizes(self._again, group):
             raise ValueError(
                 f"`l2` must be 0 for {self.original.__name__}, got {group['l2']:g}: its own decay "
                 "is not L2 regularization (it is decoupled already, or there is none), so that "
                 "nothing adds l2·θ to the gradient. State `weight_decay` instead."
             )
 
-    def _regularizes(self, group: Group) -> bool:
-        """Whether the class, told to decay, steps as if a multiple of θ were in the gradient."""
-        sign = -1 if group.get("maximize") else 1  # of the loss, to which a penalty is added
-        only_here = {"lr": 0.1, "capturable": False}  # which is for GPUs alone
-        with torch.device("cpu"), torch.no_grad():
-            start = torch.tensor([[1.0, -2.0], [3.0, -0.5]], dtype=torch.float64)
-            slope = torch.tensor([[-0.2, 0.3], [0.4, 0.1]], dtype=torch.float64)
-            ends = []
-            for own, added in ((0.5, 0.0), (0.0, 0.5)):
-                theta = nn.Parameter(start.clone())
-                told = {**group, **only_here, "params": [theta], "weight_decay": own}
-                twin = self._again([told])
-                if "weight_decay" not in twin.defaults:
-                    return False
-                for _ in range(3):
-                    theta.grad = slope + sign * added * theta
-                    _unhooked(self.original.step)(twin)
-                ends.append(theta.detach())
-        one, other = ends
-        return bool((one - other).norm() <= 1e-3 * (other - start).norm())
+    def _check_idle_weights(self, group: Group) -> None:
+        """Raise unless idle weights shrink by λ alone."""
+        name = self.original.__name__
+        try:
+            fault = fault_of_decay(self._again, group)
+        except Exception as error:  # noqa: BLE001  # a class may need what a trial does not have
+            warnings.warn(
+                f"Whether {name} leaves decay to weightdecay could not be tried out: its step "
+                f"raised {type(error).__name__}: {error}",
+                stacklevel=2,
+            )
+            return
+        if fault is not None:
+            raise TypeError(
+                f"{name} cannot be decoupled with these arguments: weights must shrink by λ in "
+                f"every update where gradients are 0, and {fault}. It keeps weights of its own, or "
+                f"rescales those it is given. Pass weight_decay=0, or use SGDW or AdamW."
+            )
 
     def _make_update(self, multipliers: list[float]) -> bool:
         if self._unprobed is not None:
@@ -201,7 +205,7 @@ class Decoupled(ScheduledOptimizer):
         for group in self.param_groups:
             group["weight_decay"] = group.get("l2", 0.0)
         try:
-            _unhooked(self.original.step)(self)
+            unhooked(self.original.step)(self)
         finally:
             self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = hooks
             for group, weight_decay in zip(self.param_groups, decays, strict=True):
@@ -270,13 +274,6 @@ def _decoupled(cls: type[torch.optim.Optimizer]) -> type[Decoupled]:
 
 def _ways(group: Group) -> list[str]:
     return [way for way in _WAYS if way in group]
-
-
-def _unhooked(step: Callable[..., Any]) -> Callable[..., Any]:
-    # torch wraps a class's `step` so that it fires hooks; ours is wrapped already.
-    while getattr(step, "hooked", False):
-        step = step.__wrapped__  # type: ignore[attr-defined]
-    return step
 
 
 def _address(cls: type) -> str:
