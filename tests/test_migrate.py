@@ -251,3 +251,13 @@ def test_sgd_without_momentum_converts_under_any_schedule() -> None:
     advance(opt, 2, then=scheduler.step)
     [group] = from_torch(opt.state_dict())["param_groups"]
     assert (group["lr"], group["base"], group["l2"]) == (0.025, 0.1, 0.3)
+
+
+def test_torch_is_not_given_the_key_that_16_bit_weights_round_by() -> None:
+    theta = torch.nn.Parameter(torch.ones(4, dtype=torch.bfloat16))
+    mine = AdamW([theta], weight_decay=0.1)
+    theta.grad = torch.ones_like(theta)
+    mine.step()
+    [state] = to_torch(mine.state_dict())["state"].values()
+    assert set(state) == {"step", "exp_avg", "exp_avg_sq"}
+    assert "rounding_key" in mine.state[theta]
