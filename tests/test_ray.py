@@ -35,15 +35,23 @@ IMPATIENT |= {"health_check_initial_delay_ms": 0, "health_check_timeout_ms": 500
 MODELS = ("mlp", "dropping")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def place() -> Iterator[Path]:
+    """Give clusters a folder of their own: in Ray's, each would put its address over a user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        place = Path(tempfile.mkdtemp(prefix="ray"))  # a short path: sockets are in it
+        patch.setenv("RAY_TMPDIR", str(place))
+        yield place
+        shutil.rmtree(place, ignore_errors=True)
+
+
 @contextlib.contextmanager
 def started() -> Iterator[Any]:
     """Give a cluster whose one node has one CPU."""
-    place = tempfile.mkdtemp(prefix="ray")  # a short path: sockets are in it
     head = {"num_cpus": 1, "include_dashboard": False, "_system_config": IMPATIENT}
-    found = Cluster(initialize_head=True, head_node_args={**head, "temp_dir": place})
+    found = Cluster(initialize_head=True, head_node_args=head)
     yield found
     found.shutdown()  # type: ignore[no-untyped-call]
-    shutil.rmtree(place, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -141,6 +149,10 @@ def test_a_killed_node_changes_nothing(
     assert node not in cluster.worker_nodes
     assert begun == len(MODELS) + 1
     assert list(Store(tmp_path).results()) == expected
+
+
+def test_a_cluster_of_the_tests_keeps_to_its_own_folder(cluster: Any, place: Path) -> None:
+    assert (place / "ray" / "ray_current_cluster").read_text() == cluster.address
 
 
 def until(engine: OnRay, kind: type[Message]) -> tuple[int, Message]:
