@@ -5,12 +5,14 @@ alone. Without a GPU, Triton's kernel runs under Triton's interpreter.
 """
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import settings
 
+import weightdecay
 from weightdecay.optim.rates import TORCHS
 
 settings.register_profile("ours", deadline=None, derandomize=True, max_examples=60)
@@ -18,6 +20,10 @@ settings.load_profile("ours")
 torch.set_num_threads(1)
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
+
+# Processes that tests start find these tests, and the package that is tested, installed or not.
+_paths = [str(Path(module).parents[1]) for module in (__file__, weightdecay.__file__)]
+os.environ["PYTHONPATH"] = os.pathsep.join([*_paths, os.environ.get("PYTHONPATH", "")])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

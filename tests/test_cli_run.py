@@ -22,7 +22,7 @@ from weightdecay.records import Record, RunConfig
 from weightdecay.runs import pack
 from weightdecay.runs.shelf import Shelf
 
-COMMAND = str(Path(sys.executable).with_name("weightdecay"))
+COMMAND = [sys.executable, "-m", "weightdecay.cli"]
 CLOUDS = '''
 """Two clouds of points. Training can be slowed down, and broken off at an update."""
 
@@ -203,7 +203,7 @@ def test_a_stopped_run_says_how_to_go_on(
 def test_an_interrupt_from_the_keyboard_loses_nothing(clouds: Any, capsys: Output) -> None:
     command = [*SHORT, *RESTARTS]
     slow = {**os.environ, "CLOUDS_SLEEP": "0.05"}
-    with subprocess.Popen([COMMAND, *command], env=slow, stderr=subprocess.PIPE, text=True) as run:
+    with subprocess.Popen([*COMMAND, *command], env=slow, stderr=subprocess.PIPE, text=True) as run:
         deadline = time.monotonic() + 60
         while not list(Path().glob("runs/*/checkpoint-*.pt")) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -221,10 +221,10 @@ def test_an_interrupt_from_the_keyboard_loses_nothing(clouds: Any, capsys: Outpu
 
 
 def test_processes_of_torchrun_speak_with_one_voice(clouds: Any, tmp_path: Path) -> None:
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     once = {**os.environ, "OMP_NUM_THREADS": "1"}
     said = subprocess.run(
-        [sys.executable, *launch, COMMAND, *SHORT, "--ensemble"],
+        [sys.executable, *launch, *COMMAND[1:], *SHORT, "--ensemble"],
         check=True, capture_output=True, text=True, env=once,
     )  # fmt: skip
     assert said.stdout.count("epoch  train loss") == 1

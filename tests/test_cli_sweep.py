@@ -28,8 +28,7 @@ from weightdecay.sweeps.engine import Ended, Failed, Job, Message
 from weightdecay.sweeps.export import imported
 from weightdecay.sweeps.lines import Failure
 
-COMMAND = str(Path(sys.executable).with_name("weightdecay"))
-ROOT = str(Path(__file__).parents[1])
+COMMAND = [sys.executable, "-m", "weightdecay.cli"]
 TOY = """
 task = "tests.toys:toy"
 model = "linear"
@@ -86,7 +85,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "moody.toml").write_text(moody)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), ROOT]))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     yield
     sys.modules.pop("moody", None)
 
@@ -96,7 +95,7 @@ def results(folder: str) -> list[str]:
 
 
 def started(*words: str, **how: Any) -> "subprocess.Popen[str]":
-    return subprocess.Popen([COMMAND, *words], stderr=subprocess.PIPE, text=True, **how)
+    return subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE, text=True, **how)
 
 
 def wait_for(pattern: str, where: "subprocess.Popen[str]") -> None:
@@ -582,7 +581,7 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(monkeypatch: pytest.Mon
     saved = {path.parent.name for path in Path("s/checkpoints").glob("*/checkpoint-*.pt")}
     assert saved == {one.identity for one in read_study("hasty.toml")}
     assert results("s") == []
-    again = subprocess.run([COMMAND, *command], capture_output=True, text=True, check=True)
+    again = subprocess.run([*COMMAND, *command], capture_output=True, text=True, check=True)
     assert again.stderr.splitlines()[1].startswith("Taken up at update ")
     assert main(["sweep", "hasty.toml", "--out", "whole", *HERE]) == 0
     assert results("s") == results("whole")
