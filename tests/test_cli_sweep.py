@@ -384,14 +384,32 @@ def test_a_package_that_is_not_there_has_a_cure(
     assert said.count("\n") == 1
 
 
-def test_a_reader_that_has_enough_is_not_complained_to() -> None:
+@pytest.mark.parametrize(
+    ("words", "unbuffered"), [(["status", "s"], ""), (["status", "s"], "1"), (["--help"], "")]
+)
+def test_a_reader_that_has_enough_is_not_complained_to(words: list[str], unbuffered: str) -> None:
     Store("s").ask_for({one.identity: one for one in read_study("half.toml")})
     reads, writes = os.pipe()
     os.close(reads)
-    process = started("status", "s", stdout=writes)
+    process = started(*words, stdout=writes, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
     os.close(writes)
     assert process.communicate()[1] == ""
     assert process.returncode == 141
+
+
+def test_what_cannot_be_written_is_said_once() -> None:
+    Store("s").ask_for({one.identity: one for one in read_study("half.toml")})
+    with Path("/dev/full").open("w") as full:
+        process = started("status", "s", stdout=full)
+    assert process.communicate()[1] == "weightdecay: [Errno 28] No space left on device\n"
+    assert process.returncode == 2
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_missed_by_nobody(closed: str) -> None:
+    command = shlex.join([*COMMAND, "sweep", "half.toml", "--out", "s", *HERE])
+    subprocess.run(["sh", "-c", f"{command} {closed}"], check=True, capture_output=True)
+    assert len(results("s")) == len(read_study("half.toml"))
 
 
 class Screen:

@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from weightdecay import __version__
 from weightdecay.cli import convert, data, reproduce, run, sweep
@@ -27,14 +28,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     for command in (convert, data, run, sweep, reproduce):
         command.add(commands)
-    options = parser.parse_args(arguments)
+    options = argparse.Namespace()
     try:
-        status: int = options.command(options)
+        try:
+            options = parser.parse_args(arguments)
+            status: int = options.command(options)
+        finally:
+            _flush(sys.stdout)
     except KeyboardInterrupt:
         print("weightdecay: stopped.", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        return _unheard()
+    except BrokenPipeError:  # as `head` leaves, which has read enough: nothing is said of it
+        _flush(sys.stderr, quietly=True)
+        return 141  # 128 and the signal's number, as a shell has it
     except _MISTAKES as error:
         if not _explains_itself(error):
             raise
@@ -53,13 +59,22 @@ def _explains_itself(error: Exception) -> bool:
     return isinstance(error, OSError) or raised_in.is_relative_to(_HERE)
 
 
-def _unheard() -> int:
-    """End without a word, as `head` expects of what it has read enough of."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())  # or Python would complain when it flushes at the end
-    return 141  # 128 and the signal's number, as a shell has it
+def _flush(stream: TextIO, *, quietly: bool = False) -> None:
+    """Write out what was printed, while a failure can still be told.
+
+    What cannot be written is dropped: Python would try again at the end, and complain.
+    """
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not quietly:
+            raise
 
 
 def script() -> None:
     """Run the command line as a program."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed: a file of ours must not take its number
+            setattr(sys, name, Path(os.devnull).open("r+"))  # noqa: SIM115 - to the end
     sys.exit(main())
