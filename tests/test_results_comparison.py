@@ -68,23 +68,55 @@ def test_the_interval_covers_the_true_difference_of_what_was_chosen(
     seeds: int, paired: bool, noise: dict[str, Any]
 ) -> None:
     """Also where most of the noise is what seeds do to one landscape and not to the other."""
+    share = _covered([BETTER.errors(), WORSE.errors()], seeds=seeds, paired=paired, noise=noise)
+    assert 0.90 <= share <= 0.99
+
+
+def _covered(errors: list[Array], *, seeds: int, paired: bool, noise: dict[str, Any]) -> float:
+    """Return how often the interval has the true difference of the settings that were chosen."""
     random = np.random.default_rng(seeds)
-    truths = (BETTER, WORSE)
-    kept = [of(truth, exact(truth.errors(), seeds)) for truth in truths]
+    truths = [Truth(rates=one.shape[0], decays=one.shape[1]) for one in errors]
+    without = [exact(one, seeds) for one in errors]
+    kept = [of(truth, split) for truth, split in zip(truths, without, strict=True)]
     if not paired:
         kept[1] = _other_seeds(kept[1])
     covered = []
     for _ in range(150):
-        splits = [measured(truth.errors(), seeds, random, **noise) for truth in truths]
-        seen = difference(*(reseen(one, split) for one, split in zip(kept, splits, strict=True)))
-        true = difference(
-            *(
-                reseen(one, (split[0], exact(truth.errors(), seeds)[0]))
-                for one, split, truth in zip(kept, splits, truths, strict=True)
+        splits = [measured(one, seeds, random, **noise) for one in errors]
+        seen, true = (
+            difference(
+                *(
+                    reseen(one, (chosen, tested))
+                    for one, (chosen, _), (_, tested) in zip(kept, splits, judges, strict=True)
+                )
             )
+            for judges in (splits, without)
         )
         covered.append(seen.low <= true.value <= seen.high)
-    assert 0.90 <= np.mean(covered) <= 0.99
+    return float(np.mean(covered))
+
+
+LONE = np.array([[0.5], [0.3], [0.5]])  # a basin of one cell
+
+
+@pytest.mark.parametrize("other", [LONE, BETTER.errors()], ids=["both", "one"])
+@pytest.mark.parametrize("noise", [{}, OF_SEEDS], ids=["of cells", "of seeds"])
+@pytest.mark.parametrize("paired", [True, False], ids=["paired", "apart"])
+def test_a_basin_of_one_cell_is_as_uncertain_as_its_seeds_say(
+    paired: bool, noise: dict[str, Any], other: Array
+) -> None:
+    """No other cell tells noise from what a seed does; its seeds still differ by both."""
+    share = _covered([LONE, other], seeds=3, paired=paired, noise=noise)
+    assert 0.90 <= share <= 0.99
+
+
+def test_two_basins_of_one_cell_are_a_paired_t_test() -> None:
+    tested = LONE[..., None] + np.array([[0.03, -0.04, 0.01], [0.02, 0.0, 0.01]])[:, None, None]
+    one, other = (of(Truth(rates=3, decays=1), (split, split)) for split in tested)
+    apart = np.array([0.01, -0.04, 0.0])
+    half = 4.30265 * apart.std(ddof=1) / np.sqrt(3)
+    found = difference(one, other)
+    assert (found.low, found.high) == pytest.approx((apart.mean() - half, apart.mean() + half))
 
 
 def _other_seeds(landscape: Landscape) -> Landscape:

@@ -33,12 +33,19 @@ class _Side:
     judged: dict[int, float]
     effects: dict[int, float]
 
-    def noise(self, seeds: Sequence[int]) -> tuple[float, float]:
-        """Return the variance of the mean over seeds that the cells' noise makes, its freedom."""
+    def noise(self, seeds: Sequence[int]) -> tuple[tuple[float, float], list[float]]:
+        """Return the variance that the cells' noise gives the mean over seeds, with its freedom.
+
+        Beside it is what each seed adds. A basin of one cell cannot tell a seed's effect from
+        noise: there the seeds' errors hold both, and no noise is left to add.
+        """
         squares = np.zeros(self.grid.tested.shape[:2])
         for seed in seeds:
             squares[self.choices[seed]] += 1 / len(seeds) ** 2
-        return self.grid.spread(squares)
+        variance, freedom = self.grid.spread(squares)
+        if np.isnan(variance):
+            return (0.0, 0.0), [self.judged[seed] for seed in seeds]
+        return (variance, freedom), [self.effects[seed] for seed in seeds]
 
 
 def difference(one: Landscape, other: Landscape) -> Estimate:
@@ -116,13 +123,14 @@ def _combined(signed: Sequence[tuple[int, Landscape]]) -> Estimate:
         return UNKNOWN
     own = list(zip(sides, seeds, strict=True))
     value = sum(side.sign * fmean(side.judged[seed] for seed in of) for side, of in own)
-    noises = [side.noise(of) for side, of in own]
+    noises, by_seed = zip(*(side.noise(of) for side, of in own), strict=True)
     if len(shared) >= 2:
-        together = [sum(s.sign * s.effects[seed] for s in sides) for seed in sorted(shared)]
-        noises.append(_variance_of_mean(together))
+        signs = [side.sign for side in sides]
+        together = [float(np.dot(signs, added)) for added in zip(*by_seed, strict=True)]
+        of_seeds = [_variance_of_mean(together)]
     else:
-        noises += [_variance_of_mean([side.effects[seed] for seed in of]) for side, of in own]
-    return within(value, *summed(*noises))
+        of_seeds = [_variance_of_mean(added) for added in by_seed]
+    return within(value, *summed(*noises, *of_seeds))
 
 
 def _side(sign: int, grid: Grid) -> _Side:

@@ -67,12 +67,13 @@ class Grid:
         """Return the variance of a sum of test errors, and its freedom, from its weights squared.
 
         The noise is pooled over the basin and the cells that have a weight, which may lie far
-        outside. A wild cell has its own.
+        outside. A wild cell has its own. NaN where there is too little to tell noise by.
         """
         own, freedom = self._own()
         wild, weighed = self.wild(), squares > 0
         variance, free = noise(self.tested, self.near(weighed) & ~wild)
-        parts = [(variance * float(squares[~wild].sum()), free)]
+        usual = float(squares[~wild].sum())
+        parts = [(variance * usual, free)] if usual > 0 else []
         parts += [
             (float(squares[place] * own[place]), float(freedom[place]))
             for place in zip(*np.nonzero(wild & weighed), strict=True)
