@@ -61,6 +61,13 @@ def test_no_difference_of_the_committed_results_lacks_an_interval(
     assert "unknown from so few runs" not in committed[0]
 
 
+@pytest.mark.parametrize("said", ["results are provisional", "not all fixed beforehand"])
+def test_both_pages_say_what_is_to_be_known_of_the_results(
+    committed: tuple[str, str], said: str
+) -> None:
+    assert all(said in text for text in committed)
+
+
 @pytest.mark.parametrize("page", [PAGE, README], ids=lambda page: page.name)
 def test_pictures_and_pages_that_are_linked_are_there(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8"))

@@ -1,8 +1,9 @@
-"""Held, not held, or not decided by this much data: rules that were written down beforehand.
+"""Held, not held, or not decided by this much data: one set of rules for every task.
 
-A rule looks at a 95 % interval and never at the value alone. Where the interval allows both
-answers, nothing is decided. To be as good is to be so but for one percentage point of error; to be
-better is to be surely better, by however little.
+The rules were not all fixed before the first records were seen, as `book` says. A rule looks at a
+95 % interval and never at the value alone. Where the interval allows both answers, nothing is
+decided. To be as good is to be so but for one percentage point of error; to be better is to be
+surely better, by however little.
 """
 
 import math
