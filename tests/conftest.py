@@ -1,10 +1,12 @@
 """Every test runs on one thread: small work on two busy cores is far slower with two.
 
-`pytest --device cuda` runs the whole suite on a GPU; what needs one is marked `gpu` and runs there
-alone. Without a GPU, Triton's kernel runs under Triton's interpreter.
+`pytest --device cuda` runs the suite on a GPU, with what needs one, which is marked `gpu`. What is
+marked `cpu("why")` runs there too, as on a machine without a GPU. Without a GPU, Triton's kernel
+runs under Triton's interpreter.
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +34,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "gpu: needs a GPU; runs with --device cuda")
+    config.addinivalue_line("markers", "cpu(reason): sees no GPU, wherever it runs")
     # A decay that is seen after a few updates is large beside the default lr; test_torchs_number.py
     # says when that is warned about.
     config.addinivalue_line("filterwarnings", f"ignore:{TORCHS}:UserWarning")
     if config.getoption("--device") != "cpu":
         torch.set_default_device(config.getoption("--device"))
+        torch.empty(0)  # which takes the GPU, before a test hides it
         _compare_on_the_host()
 
 
@@ -61,6 +65,21 @@ def _compare_on_the_host() -> None:
 
     torch.Tensor.numpy = numpy  # type: ignore[method-assign,assignment]
     torch.Tensor.__array__ = array  # type: ignore[method-assign]
+
+
+@pytest.fixture(autouse=True)
+def hidden_gpu(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Hide the GPU from a test that is marked `cpu`, and from the processes that it starts."""
+    marker = request.node.get_closest_marker("cpu")
+    if marker is None:
+        yield
+        return
+    [_reason] = marker.args
+    with pytest.MonkeyPatch.context() as patch, torch.device("cpu"):
+        patch.setenv("CUDA_VISIBLE_DEVICES", "")
+        patch.setattr(torch.cuda, "is_available", lambda: False)
+        patch.setattr(torch.cuda, "device_count", lambda: 0)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -48,6 +48,7 @@ def test_every_model_of_a_task_takes_its_data(name: str, monkeypatch: pytest.Mon
     inputs = task.prepare(batch.inputs, word(torch.arange(4)))
     for build in task.models.values():
         model = build(width=8, generator=torch.Generator("cpu").manual_seed(0))
+        model.generator = torch.Generator(inputs.device)  # type: ignore[assignment]
         with torch.no_grad():
             logits = model(inputs)
         assert logits.shape == (*batch.targets.shape, task.classes)

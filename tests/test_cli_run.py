@@ -22,6 +22,9 @@ from weightdecay.records import Record, RunConfig
 from weightdecay.runs import pack
 from weightdecay.runs.shelf import Shelf
 
+pytestmark = pytest.mark.cpu(
+    "its task counts and breaks off updates in Python, which a CUDA graph replays without"
+)
 COMMAND = [sys.executable, "-m", "weightdecay.cli"]
 CLOUDS = '''
 """Two clouds of points. Training can be slowed down, and broken off at an update."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.cpu("a wrong formula is as wrong there, and each mutant is a process")
 ROOT = Path(__file__).parents[1]
 
 # file, the right line, the wrong one, the tests that must fail

@@ -21,6 +21,9 @@ from weightdecay.runs.stacked import Stacked, can_stack
 from weightdecay.tasks import Examples, split
 from weightdecay.tasks.models import MLP
 
+pytestmark = pytest.mark.cpu(
+    "lanes are equal to the bit on a CPU; test_captured.py trains on a GPU"
+)
 CPU = torch.device("cpu")
 ALGORITHMS = {
     "adamw": "normalized_decay",
