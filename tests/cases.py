@@ -3,8 +3,9 @@
 Decay is large in every row, and never zero.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,31 @@ from tests.reference import Gradient, Vector, algorithm_1, algorithm_2
 from weightdecay import SGD, SGDW, Adam, AdamW
 
 STEPS = 40
+Class = type[torch.optim.Optimizer]
+
+
+class Missing(torch.optim.Optimizer):
+    """Stands for a class of a package that is not installed."""
+
+
+def third_party(name: str) -> Class:
+    """Return a class of pytorch_optimizer, where that is installed."""
+    try:
+        package = import_module("pytorch_optimizer")
+    except ImportError:
+        return Missing
+    found: Class = getattr(package, name)
+    return found
+
+
+def each(table: Mapping[str, tuple[Class, dict[str, Any]]]) -> pytest.MarkDecorator:
+    """Run a test with every class and its options; those that are missing are skipped."""
+    needed = pytest.mark.skip("pytorch_optimizer is not installed")
+    rows = [
+        pytest.param(*row, id=name, marks=[needed] * (row[0] is Missing))
+        for name, row in table.items()
+    ]
+    return pytest.mark.parametrize(("cls", "options"), rows)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+import pytest
 
 from weightdecay.tasks.cache import Stored
 from weightdecay.tasks.cifar import CIFAR10, CIFAR100, Layout
@@ -63,6 +63,7 @@ def as_pickles(layout: Layout, files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def as_sheets(layout: Layout, files: dict[str, bytes]) -> dict[str, bytes]:
+    image = pytest.importorskip("PIL.Image")
     sheets: dict[str, bytes] = {}
     labels: dict[str, list[int]] = {"data": [], "test": []}
     for name, data in files.items():
@@ -70,7 +71,7 @@ def as_sheets(layout: Layout, files: dict[str, bytes]) -> dict[str, bytes]:
         labels[name[:4]] += batch[:, 0].tolist()
         pixels = batch[:, 1:].reshape(SIZE, 3, 1024).transpose(0, 2, 1)
         buffer = io.BytesIO()
-        Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "PNG")
+        image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "PNG")
         sheets[f"{Path(name).stem}.png"] = buffer.getvalue()
     return {
         **sheets,

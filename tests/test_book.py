@@ -19,6 +19,8 @@ from weightdecay.studies.rulings import BETWEEN, MARGIN
 from weightdecay.studies.scales import values
 from weightdecay.sweeps.export import export
 
+for package in ("matplotlib", "pyarrow"):
+    pytest.importorskip(package)
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE, README = ROOT / "results", ROOT / "docs" / "reproduction.md", ROOT / "README.md"
 AT, TEXT = scale("mnist1d", "small"), scale("text", "small")

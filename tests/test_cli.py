@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,9 @@ def test_what_is_not_a_number_is_refused(bad: str, capsys: pytest.CaptureFixture
     assert "number" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(
+    not list(distributions(name="weightdecay")), reason="these sources are not installed"
+)
 def test_it_is_installed_as_a_command() -> None:
     command = Path(sys.executable).with_name("weightdecay")
     said = subprocess.run([command, "--version"], check=True, capture_output=True, text=True)

@@ -45,6 +45,8 @@ TINY = Scale(
         "sgdwr": ([2**-6], [2**-4]),
     },
 )
+pytest.importorskip("matplotlib")
+pytestmark = pytest.mark.cpu("reports are equal to the byte on a CPU")
 HERE = ["--task", TASK, "--on", "here", "--device", "cpu"]
 OUT = Path("reproduction") / TINY.folder
 Output = pytest.CaptureFixture[str]

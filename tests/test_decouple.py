@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import pytorch_optimizer
 import torch
 
-from tests.cases import advance, parameter, set_gradients, start, weights
+from tests.cases import advance, each, parameter, set_gradients, start, third_party, weights
 from weightdecay import (
     SGD,
     SGDW,
@@ -45,14 +44,14 @@ TORCH: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
     "Adam foreach": (torch.optim.Adam, {"lr": 0.01, "foreach": True}),
 }
 THIRD_PARTY: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
-    "Lion": (pytorch_optimizer.Lion, {"lr": 0.01}),
-    "AdaBelief": (pytorch_optimizer.AdaBelief, {"lr": 0.01}),
-    "AdamP": (pytorch_optimizer.AdamP, {"lr": 0.01}),
-    "LAMB": (pytorch_optimizer.Lamb, {"lr": 0.01}),
-    "Adan": (pytorch_optimizer.Adan, {"lr": 0.01}),
+    "Lion": (third_party("Lion"), {"lr": 0.01}),
+    "AdaBelief": (third_party("AdaBelief"), {"lr": 0.01}),
+    "AdamP": (third_party("AdamP"), {"lr": 0.01}),
+    "LAMB": (third_party("Lamb"), {"lr": 0.01}),
+    "Adan": (third_party("Adan"), {"lr": 0.01}),
 }
 EVERY = {**TORCH, **THIRD_PARTY}
-every_class = pytest.mark.parametrize(("cls", "options"), EVERY.values(), ids=EVERY)
+every_class = each(EVERY)
 
 
 class NeedsClosure(torch.optim.SGD):

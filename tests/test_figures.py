@@ -9,9 +9,11 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pytest
+
+pytest.importorskip("matplotlib")
+import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure

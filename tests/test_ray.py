@@ -14,9 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-import ray
 import torch
-from ray.cluster_utils import Cluster
 from torch import nn
 
 from tests.toys import config, toy
@@ -25,9 +23,15 @@ from weightdecay.runs import pack
 from weightdecay.sweeps import CellFailed, Store, Working, sweep
 from weightdecay.sweeps.engine import Died, Ended, Engine, Job, Message
 from weightdecay.sweeps.here import Here
-from weightdecay.sweeps.onray import OnRay, _writable
 from weightdecay.tasks import Task
 
+pytest.importorskip("ray")
+import ray
+from ray.cluster_utils import Cluster
+
+from weightdecay.sweeps.onray import OnRay, _writable
+
+pytestmark = pytest.mark.cpu("its clusters have CPUs alone")
 # A node that dies is missed in a second, instead of half a minute.
 IMPATIENT = {"health_check_period_ms": 200, "health_check_failure_threshold": 3}
 IMPATIENT |= {"health_check_initial_delay_ms": 0, "health_check_timeout_ms": 500}
@@ -48,7 +52,7 @@ def place() -> Iterator[Path]:
 @contextlib.contextmanager
 def started() -> Iterator[Any]:
     """Give a cluster whose one node has one CPU."""
-    head = {"num_cpus": 1, "include_dashboard": False, "_system_config": IMPATIENT}
+    head = {"num_cpus": 1, "num_gpus": 0, "include_dashboard": False, "_system_config": IMPATIENT}
     found = Cluster(initialize_head=True, head_node_args=head)
     yield found
     found.shutdown()  # type: ignore[no-untyped-call]
@@ -63,7 +67,7 @@ def cluster() -> Iterator[Any]:
 @pytest.fixture
 def node(cluster: Any) -> Iterator[Any]:
     """Give a second node, with one CPU, which the test may remove."""
-    found = cluster.add_node(num_cpus=1, include_dashboard=False)
+    found = cluster.add_node(num_cpus=1, num_gpus=0, include_dashboard=False)
     yield found
     if found in cluster.worker_nodes:
         cluster.remove_node(found)

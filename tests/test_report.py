@@ -14,10 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weightdecay.figures import multipliers
 from weightdecay.look import OUTCOMES, luminance
 from weightdecay.schedules import Cosine
 from weightdecay.site import Picture, Ruling, Sheet, report
+
+pytest.importorskip("matplotlib")
+from weightdecay.figures import multipliers
 
 ARXIV = "https://arxiv.org/abs/1711.05101"
 VOID = {"meta"}

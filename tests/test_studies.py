@@ -144,6 +144,7 @@ def test_figure_3_has_one_learning_rate() -> None:
 
 
 def test_figure_4_restarts_where_the_schedule_s_figure_does() -> None:
+    pytest.importorskip("matplotlib")
     cells = paper("figure-4")
     [restarts] = {c.schedule for c in cells if c.schedule.startswith("restarts")}
     options = Spec.parse("schedule", restarts).options
