@@ -12,6 +12,7 @@ from weightdecay.results.coupling import Coupling, Exponent, Line, Point, coupli
 from weightdecay.results.curves import Curve, against_training_loss, anytime, curve
 from weightdecay.results.estimate import Estimate
 from weightdecay.results.landscape import Cell, Landscape, landscapes
+from weightdecay.results.outliers import Outlier, outliers
 from weightdecay.results.separability import Regret, interaction_share, regret, sensitivity
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Exponent",
     "Landscape",
     "Line",
+    "Outlier",
     "Point",
     "Regret",
     "against_training_loss",
@@ -35,6 +37,7 @@ __all__ = [
     "equal_loss",
     "interaction_share",
     "landscapes",
+    "outliers",
     "regret",
     "sensitivity",
     "with_and_without",
