@@ -1,5 +1,6 @@
 """Records, wherever they come from, into numbers: landscapes, exponents, ties, curves."""
 
+from weightdecay.results.agreement import Agreement, Doubts, Pair, agreement, doubts
 from weightdecay.results.budget import budget_exponents
 from weightdecay.results.comparison import (
     chosen_by_others,
@@ -16,17 +17,21 @@ from weightdecay.results.outliers import Outlier, outliers
 from weightdecay.results.separability import Regret, interaction_share, regret, sensitivity
 
 __all__ = [
+    "Agreement",
     "Cell",
     "Coupling",
     "Curve",
+    "Doubts",
     "Estimate",
     "Exponent",
     "Landscape",
     "Line",
     "Outlier",
+    "Pair",
     "Point",
     "Regret",
     "against_training_loss",
+    "agreement",
     "anytime",
     "budget_exponents",
     "chosen_by_others",
@@ -34,6 +39,7 @@ __all__ = [
     "coupling",
     "curve",
     "difference",
+    "doubts",
     "equal_loss",
     "interaction_share",
     "landscapes",

@@ -140,7 +140,7 @@ def landscapes(
     groups: dict[tuple[RunConfig, str], dict[RunConfig, Run]] = {}
     for run in runs:
         if run.records:
-            group = groups.setdefault(_apart(run.config), {})
+            group = groups.setdefault(apart(run.config), {})
             group.setdefault(run.config, run)
     return [
         _landscape(way, list(group.values()), choose_on, of) for (_, way), group in groups.items()
@@ -153,7 +153,8 @@ def way_of(config: RunConfig) -> str:
     return way
 
 
-def _apart(config: RunConfig) -> tuple[RunConfig, str]:
+def apart(config: RunConfig) -> tuple[RunConfig, str]:
+    """Return what the configurations of one landscape have in common."""
     way = way_of(config)
     stated: dict[str, Any] = {way: 0}
     return replace(config, lr=1, seed=0, **stated), way

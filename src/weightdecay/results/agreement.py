@@ -1,0 +1,166 @@
+"""Runs that must agree: twins, which differ in the name of a decay that is 0, and repeats.
+
+Without decay, L2 regularization and decoupled decay are the same steps: `sgd` with l2 = 0 is `sgdw`
+with weight_decay = 0, and so on. On a CPU they agree to a few bits. On a GPU, rounding grows during
+training to the noise of their landscape, which is what a difference is held against.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TypeAlias
+
+from weightdecay.records import COUPLED, DECAYS, DECOUPLED, Run, RunConfig, Spec
+from weightdecay.results.landscape import Landscape, apart, landscapes, way_of
+from weightdecay.results.outliers import Outlier, allowances, outliers
+
+_COUPLED = dict(zip(DECOUPLED, COUPLED, strict=True))
+# By how much errors may differ, relatively, where too few cells are there to know their noise.
+_UNKNOWN = 0.1
+_TOLD = [
+    field.name
+    for field in fields(RunConfig)
+    if field.name not in ("algorithm", "lr", "seed", "evaluate_every", *DECAYS)
+]
+_Key: TypeAlias = tuple[RunConfig, str]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs that must agree, and by how much noise may have their test errors differ."""
+
+    one: Run
+    other: Run
+    allowed: float
+
+    @property
+    def difference(self) -> float:
+        """Return by how much their test errors differ; not at all where both diverged."""
+        if self.one.diverged and self.other.diverged:
+            return 0.0
+        return abs(self.one.last.test_error - self.other.last.test_error)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether noise explains the difference."""
+        return self.difference <= self.allowed
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """All pairs of runs that must agree."""
+
+    pairs: tuple[Pair, ...] = ()
+
+    @property
+    def largest(self) -> float:
+        """Return the largest difference; 0 where there are no pairs."""
+        return max((pair.difference for pair in self.pairs), default=0.0)
+
+    @property
+    def broken(self) -> tuple[Pair, ...]:
+        """Return the pairs that differ by more than noise explains, the worst first."""
+        found = (pair for pair in self.pairs if not pair.agrees)
+        return tuple(sorted(found, key=lambda pair: -pair.difference))
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """What a sweep's runs give reason to doubt: pairs that disagree, and cells that stand out.
+
+    `varied` are the fields that tell the sweep's landscapes apart, beside their algorithm.
+    """
+
+    agreement: Agreement = Agreement()
+    outliers: tuple[tuple[Landscape, Outlier], ...] = ()
+    varied: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.agreement.broken or self.outliers)
+
+
+def doubts(runs: Iterable[Run], repeats: Iterable[Run] = (), *, of: str = "error") -> Doubts:
+    """Compare what must agree, and every cell with its neighbours.
+
+    `of` is the error that landscapes are of: "error", or "error_top5".
+    """
+    runs = list(runs)
+    found = landscapes(runs, of=of)
+    return Doubts(
+        agreement=_agreement(runs, repeats, found),
+        outliers=tuple((scape, one) for scape in found for one in outliers(scape)),
+        varied=tuple(
+            name for name in _TOLD if len({getattr(scape.config, name) for scape in found}) > 1
+        ),
+    )
+
+
+def agreement(runs: Iterable[Run], repeats: Iterable[Run] = ()) -> Agreement:
+    """Compare runs that must agree: twins, and one configuration trained more than once.
+
+    `repeats` are second trainings of configurations that are among the runs; a configuration that
+    comes twice in the runs is one too. All are compared with the first of their kind.
+    """
+    runs = list(runs)
+    return _agreement(runs, repeats, landscapes(runs))
+
+
+def twin(config: RunConfig) -> RunConfig:
+    """Return the configuration that trains alike with L2 regularization; itself where none does."""
+    way = way_of(config)
+    if getattr(config, way) != 0:
+        return config
+    spec = Spec.parse("algorithm", config.algorithm)
+    coupled = replace(spec, name=_COUPLED.get(spec.name, spec.name))
+    return replace(config, algorithm=str(coupled), weight_decay=None, normalized_decay=None, l2=0.0)
+
+
+def _agreement(
+    runs: Sequence[Run], repeats: Iterable[Run], scapes: Sequence[Landscape]
+) -> Agreement:
+    noise = _Noise(scapes)
+    compared = _compared([*runs, *repeats])
+    return Agreement(tuple(Pair(one, other, noise.of(one, other)) for one, other in compared))
+
+
+def _compared(runs: Iterable[Run]) -> Iterator[tuple[Run, Run]]:
+    """Yield a repeat with the first of its configuration, and that with the first of its twins."""
+    first: dict[RunConfig, Run] = {}
+    kinds: dict[RunConfig, Run] = {}
+    for run in runs:
+        if not run.records:
+            continue
+        if run.config in first:
+            yield first[run.config], run
+            continue
+        first[run.config] = run
+        before = kinds.setdefault(twin(run.config), run)
+        if before is not run:
+            yield before, run
+
+
+class _Noise:
+    """By how much noise may have two runs differ; a landscape is looked at once, when asked for."""
+
+    def __init__(self, scapes: Sequence[Landscape]) -> None:
+        self._scapes = {apart(scape.config): scape for scape in scapes}
+        self._known: dict[_Key, dict[tuple[float, float], float]] = {}
+
+    def of(self, one: Run, other: Run) -> float:
+        """Return the difference between test errors that is allowed: two runs have two noises.
+
+        Where one of their landscapes has less noise, it says what a run can be off.
+        """
+        known = [noise for run in (one, other) if (noise := self._at(run.config)) is not None]
+        allowed = min(known, default=_UNKNOWN)
+        if math.isinf(allowed):
+            return math.inf
+        low = min(one.last.test_error, other.last.test_error)
+        return low * math.expm1(math.sqrt(2) * allowed)
+
+    def _at(self, config: RunConfig) -> float | None:
+        key = apart(config)
+        if key not in self._known:
+            scape = self._scapes.get(key)
+            self._known[key] = allowances(scape) if scape is not None else {}
+        return self._known[key].get((config.lr, getattr(config, way_of(config))))
