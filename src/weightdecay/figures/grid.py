@@ -12,11 +12,11 @@ from itertools import pairwise
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.colors import Normalize
-from matplotlib.patches import Circle, Rectangle
+from matplotlib.patches import Circle, Rectangle, RegularPolygon
 
 from weightdecay.figures.page import decay_words
 from weightdecay.look import COLOURS_OF_ERRORS, FAINT, INK, MUTED, PAPER, power, shared_base
-from weightdecay.results import Cell, Coupling, Landscape
+from weightdecay.results import Cell, Coupling, Landscape, Outlier
 
 GAP = 0.4
 DIVERGED = "#e4e0dc"
@@ -90,7 +90,13 @@ def place(value: float, settings: Sequence[float]) -> float:
 
 
 def draw(
-    axes: Axes, grid: Grid, coupling: Coupling | None, *, norm: Normalize, stride: int
+    axes: Axes,
+    grid: Grid,
+    coupling: Coupling | None,
+    *,
+    norm: Normalize,
+    stride: int,
+    doubted: Iterable[Outlier] = (),
 ) -> None:
     """Draw the cells and the marks on them; every `stride`-th decay is written under them."""
     _axis(axes, grid, stride)
@@ -121,6 +127,7 @@ def draw(
     if landscape.cells:
         _outline(axes, grid, landscape.tied)
         _circle(axes, grid, landscape.ten_best)
+    _flag(axes, grid, {(one.lr, one.decay) for one in doubted})
 
 
 def _axis(axes: Axes, grid: Grid, stride: int) -> None:
@@ -189,6 +196,16 @@ def _circle(axes: Axes, grid: Grid, cells: Sequence[Cell]) -> None:
         _add(axes, collection, label)
     dot = PatchCollection([Circle(centres[0], 0.16)], facecolors=INK, edgecolors="none")
     _add(axes, dot, "the best")
+
+
+def _flag(axes: Axes, grid: Grid, cells: Iterable[tuple[float, float]]) -> None:
+    """Put a white triangle on cells, aside of where a circle is."""
+    centres = [(grid.x(decay) + 0.12, grid.y(lr) + 0.02) for lr, decay in sorted(cells)]
+    for colour, width, label in ((PAPER, 3.0, "halo of doubt"), (INK, 1.2, "doubt")):
+        shapes = [RegularPolygon(centre, 3, radius=0.32) for centre in centres]
+        triangles = PatchCollection(shapes, facecolors=PAPER, edgecolors=colour)
+        triangles.set_linewidth(width)
+        _add(axes, triangles, label)
 
 
 def _ridge(axes: Axes, grid: Grid, coupling: Coupling) -> None:

@@ -4,6 +4,7 @@
     ▢  those that cannot be told from the best
     ×  diverged: every seed; a single stroke, some of them
     —  the fitted ridge: the best decay at each learning rate, λ* ∝ α⁻ˢ
+    △  stands out from its neighbours by more than noise explains
 
 Which cells these are, and what s is, `results` has said: nothing is computed here but the scale.
 """
@@ -38,7 +39,7 @@ from weightdecay.figures.page import (
     wrapped,
 )
 from weightdecay.look import COLOURS_OF_ERRORS, FAINT, INK, MUTED, PAPER, interval, percent
-from weightdecay.results import Coupling, Landscape
+from weightdecay.results import Coupling, Landscape, Outlier, outliers
 
 #: A panel's title, its landscape, and its coupling where that was measured.
 Panel: TypeAlias = tuple[str, Landscape, Coupling | None]
@@ -76,14 +77,15 @@ def heatmaps(
             )
     norm, beyond = scale([landscape for _, landscape, _ in panels])
     layout = _Layout(panels, columns)
-    handles = _handles(panels)
+    doubted = [outliers(landscape) for _, landscape, _ in panels]
+    handles = _handles(panels, doubted=any(doubted))
     per_row = fitting(handles, width=layout.width - 2 * MARGIN)
     legend = math.ceil(len(handles) / per_row) * 0.19 + 0.06
     sheet = page(
         width=layout.width, body=layout.height + legend, title=title, small_print=small_print
     )
     for index, panel in enumerate(panels):
-        _panel(sheet, layout, index, panel, norm)
+        _panel(sheet, layout, index, panel, norm, doubted=doubted[index])
     _bar(sheet, layout, norm, beyond=beyond, quantity=quantity)
     sheet.legend(handles, left=MARGIN, top=layout.height + 0.06, columns=per_row)
     return sheet.figure
@@ -174,14 +176,22 @@ def _said(panel: Panel, room: float) -> str:
     return wrapped("\n".join(said), size=TEXT - 0.5, width=room)
 
 
-def _panel(sheet: Page, layout: _Layout, index: int, panel: Panel, norm: Normalize) -> None:
+def _panel(
+    sheet: Page,
+    layout: _Layout,
+    index: int,
+    panel: Panel,
+    norm: Normalize,
+    *,
+    doubted: Sequence[Outlier],
+) -> None:
     _, landscape, coupling = panel
     grid = layout.grids[index]
     left, top = layout.lefts[index % layout.columns], layout.tops[index // layout.columns]
     size = layout.cell
     axes = sheet.axes(left=left, top=top, width=size * grid.width, height=size * grid.height)
     stride = max(1, math.ceil((widest(grid.along) + 0.07) / size))
-    draw(axes, grid, coupling, norm=norm, stride=stride)
+    draw(axes, grid, coupling, norm=norm, stride=stride, doubted=doubted)
     along = along_words(landscape)
     if width_of(along, TEXT) > size * grid.width:
         along = along_words(landscape, brief=True)
@@ -211,7 +221,7 @@ def _bar(sheet: Page, layout: _Layout, norm: Normalize, *, beyond: bool, quantit
     axes.tick_params(length=2.5)
 
 
-def _handles(panels: Sequence[Panel]) -> list[Artist]:
+def _handles(panels: Sequence[Panel], *, doubted: bool) -> list[Artist]:
     """Return what the legend explains: the marks that are there, and no other."""
     landscapes = [landscape for _, landscape, _ in panels]
     cells = [cell for landscape in landscapes for cell in landscape.cells.values()]
@@ -244,6 +254,11 @@ def _handles(panels: Sequence[Panel]) -> list[Artist]:
             "markersize": 6,
         }
         handles.append(Line2D([], [], label="diverged (/ for some seeds)", **crossed))
+    if doubted:
+        label = "stands out from its neighbours"
+        triangle: dict[str, Any] = {"marker": "^", "markersize": 7, "color": INK}
+        shape = Line2D([], [], linestyle="none", fillstyle="none", label=label, **triangle)
+        handles.append(shape)
     if any(len(scape.cells) < len(scape.lrs) * len(scape.decays) for scape in landscapes):
         handles.append(Patch(facecolor="none", edgecolor=FAINT, label="not run"))
     return handles
