@@ -148,12 +148,15 @@ def _tell(study: "Study", at: "Scale", runs: "Sequence[Run]", folder: Path) -> N
 
 
 def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
+    from weightdecay.site import doubts
     from weightdecay.studies.findings import undrawn
     from weightdecay.table import table
 
     print(f"\n{found.study.title}: {found.scale.task}, {found.scale.name}\n")
     if found.table:
         print(table([(*row[:2], *row[3:6]) for row in found.table]) + "\n")
+    for line in doubts.lines(found.doubts):
+        print(line)
     for ruling in found.rulings:
         print(f"{ruling.outcome.upper():12} {ruling.claim}\n{'':12} {ruling.because}")
     if drawn:

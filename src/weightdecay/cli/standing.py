@@ -8,6 +8,9 @@ from weightdecay.cli.progress import duration
 from weightdecay.cli.run import command_of
 from weightdecay.sweeps.standing import Standing, of_folder
 
+# So many results are read whole and compared in a second; more, if asked to.
+_CHECKED = 2000
+
 
 def line(standing: Standing) -> str:
     """Return a sweep's standing in one line."""
@@ -59,6 +62,21 @@ def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[
     if failures:
         told.append(f"`weightdecay retry {folder}` tries again.")
     return counted, told
+
+
+def doubts(folder: Path, standing: Standing, *, every_result: bool = False) -> list[str]:
+    """Return what of a folder's results disagrees or stands out, or that it was not looked for."""
+    if standing.done > _CHECKED and not every_result:
+        command = f"weightdecay status {folder} --check"
+        return [f"{standing.done} results are not compared here: `{command}` takes the time to."]
+    from weightdecay import results
+    from weightdecay.site.doubts import lines
+    from weightdecay.sweeps.store import Store
+
+    store = Store(folder)
+    planned = store.plan()
+    runs = [run for run in store.runs() if run.config.identity in planned]
+    return lines(results.doubts(runs))
 
 
 def cells(count: int) -> str:

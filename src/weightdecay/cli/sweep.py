@@ -29,6 +29,9 @@ def add(commands: Commands) -> None:
     add_engine(retry)
     status = _of_folder(commands, "status", "say how a sweep stands", _status)
     status.add_argument("--failures", action="store_true", help="name every cell that failed")
+    status.add_argument(
+        "--check", action="store_true", help="compare results however many there are"
+    )
     watch = _of_folder(commands, "watch", "keep a sweep's standing on the screen", _watch)
     watch.add_argument(
         "--every", type=float, default=1.0, metavar="S", help="seconds between looks (default 1)"
@@ -88,8 +91,9 @@ def _retry(options: argparse.Namespace) -> int:
 def _status(options: argparse.Namespace) -> int:
     from weightdecay.cli import standing
 
-    _, told = standing.lines(options.folder, every_failure=options.failures)
-    print("\n".join(told))
+    now, told = standing.lines(options.folder, every_failure=options.failures)
+    doubts = standing.doubts(options.folder, now, every_result=options.check)
+    print("\n".join([*told, *doubts]))
     return 0
 
 
@@ -110,7 +114,7 @@ def _watch(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("No longer watched; what runs goes on.", file=sys.stderr)
         return 130
-    print("\n".join(told))
+    print("\n".join([*told, *standing.doubts(options.folder, now)]))
     return 1 if now.failed else 0
 
 

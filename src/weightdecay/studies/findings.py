@@ -10,8 +10,10 @@ from weightdecay import files
 from weightdecay.look import interval, percent, power
 from weightdecay.records import Run
 from weightdecay.results import (
+    Doubts,
     Landscape,
     coupling,
+    doubts,
     interaction_share,
     landscapes,
     regret,
@@ -19,6 +21,7 @@ from weightdecay.results import (
 )
 from weightdecay.site import Picture, Sheet, report
 from weightdecay.site import Ruling as Row
+from weightdecay.site import doubts as said
 from weightdecay.studies.rulings import Ruling, points_of, shares_of
 from weightdecay.studies.scales import Scale, scale, values
 from weightdecay.studies.study import Evidence, Study, restated
@@ -26,7 +29,7 @@ from weightdecay.studies.study import Evidence, Study, restated
 
 @dataclass(frozen=True)
 class Findings:
-    """A study's rulings, and what its landscapes come to, a row each.
+    """A study's rulings, what its landscapes come to, a row each, and what of them is doubtful.
 
     `runs` are the identities of those that it was judged by.
     """
@@ -37,6 +40,7 @@ class Findings:
     rulings: tuple[Ruling, ...]
     table: tuple[tuple[str, ...], ...]
     small_print: str
+    doubts: Doubts
 
 
 def command(study: Study, at: Scale) -> str:
@@ -58,6 +62,7 @@ def find(study: Study, at: Scale, runs: Iterable[Run]) -> tuple[Findings, Eviden
         rulings=tuple(study.rule(seen)),
         table=tuple(tuple(row) for row in table) if scapes else (),
         small_print=_small_print(study, at, own),
+        doubts=doubts(own, of=at.error),
     )
     return found, seen
 
@@ -160,10 +165,15 @@ def draw(
     from weightdecay.figures import NothingToDrawError, save
 
     try:
-        figure = found.study.draw(seen, found.small_print)
+        figure = found.study.draw(seen, "\n".join([*_warning(found), found.small_print]))
     except NothingToDrawError:
         return []
     return save(figure, folder / "figure", formats=formats)
+
+
+def _warning(found: Findings) -> list[str]:
+    """Return what the picture says of doubts: nothing where there are none."""
+    return said.lines(found.doubts) if found.doubts else []
 
 
 def write_rulings(found: Findings, folder: Path) -> None:
@@ -210,15 +220,21 @@ def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
         caption = _OF_CURVES if found.study.curves else _OF_LANDSCAPES
         pictures.append(Picture(name, svg, caption))
     notes = [undecided(found.study, found.scale), "" if drawn else undrawn(found)]
+    lead = f"{name} of Decoupled Weight Decay Regularization, on {found.scale.task}, at "
+    lead += f"{found.scale.name} scale."
+    sheets = [
+        ("Landscapes", found.table),
+        ("Cells that stand out from their neighbours", said.rows(found.doubts)),
+    ]
     page = report(
         found.study.title,
-        lead=f"{name} of Decoupled Weight Decay Regularization, on {found.scale.task}, at "
-        f"{found.scale.name} scale.",
+        lead=" ".join([lead, *(line.strip() for line in _warning(found))]),
         pictures=pictures,
         rulings=[Row(r.claim, r.outcome, r.because, r.rule) for r in found.rulings],
-        sheets=[Sheet("Landscapes", found.table)] if found.table else [],
+        sheets=[Sheet(title, rows) for title, rows in sheets if rows],
         small_print=[
             *filter(None, notes),
+            *(() if found.doubts else said.lines(found.doubts)),
             *_WORDS,
             f"Made by `{command(found.study, found.scale)}`.",
         ],

@@ -1,0 +1,146 @@
+"""Whoever looks at a sweep is told what disagrees and what stands out, wherever they look."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from tests.landscapes import Truth, ended, measured, runs_of
+from weightdecay.cli import main, standing
+from weightdecay.cli.reproduce import _show
+from weightdecay.figures import heatmaps
+from weightdecay.records import Run
+from weightdecay.results import Landscape, landscapes
+from weightdecay.studies import STUDIES, scale
+from weightdecay.studies.findings import draw, find, tell
+from weightdecay.sweeps import Store
+from weightdecay.sweeps.lines import Cost
+
+TRUTH = Truth(rates=7, decays=8, zero=True)
+WRONG = 3 * 9 + 5
+SAID = "  adamw, lr 2⁻⁷, weight_decay 2⁻¹¹: "
+Output = pytest.CaptureFixture[str]
+
+
+def runs(*, wrong: bool) -> list[Run]:
+    """Return a landscape, one cell of which is too high by half if it is to be wrong."""
+    random = np.random.default_rng(0)
+    found = runs_of(TRUTH, measured(TRUTH.errors(), 1, random, spread=0.004, examples=10_000))
+    if wrong:
+        last = found[WRONG].last
+        found[WRONG] = Run(found[WRONG].config, (replace(last, test_error=1.5 * last.test_error),))
+    return found
+
+
+def kept(folder: Path, found: Sequence[Run]) -> Path:
+    """Return the folder of a sweep that has found these runs."""
+    store = Store(folder)
+    store.ask_for({run.config.identity: run.config for run in found})
+    with store.writing(workers=1) as writer:
+        writer.results((run, Cost(run.config.identity, 1.0, 1, 1, "here")) for run in found)
+    return folder
+
+
+@pytest.mark.parametrize("command", ["status", "watch"])
+def test_status_names_a_cell_that_stands_out(command: str, tmp_path: Path, capsys: Output) -> None:
+    assert main([command, str(kept(tmp_path, runs(wrong=True)))]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-2] == "1 cell stands out from its neighbours:"
+    pattern = re.escape(SAID) + r"4\d\.\d\d\s% where its neighbours say [23]\d\.\d\d\s% \(±\d\.\d\)"
+    assert re.fullmatch(pattern, said[-1])
+
+
+def test_status_of_a_clean_sweep_says_nothing_more(tmp_path: Path, capsys: Output) -> None:
+    assert main(["status", str(kept(tmp_path, runs(wrong=False)))]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_status_says_when_it_compared_nothing_and_compares_if_asked(
+    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = kept(tmp_path, runs(wrong=True))
+    monkeypatch.setattr(standing, "_CHECKED", 62)
+    assert main(["status", str(folder)]) == 0
+    command = f"weightdecay status {folder} --check"
+    [_, said] = capsys.readouterr().out.splitlines()
+    assert said == f"63 results are not compared here: `{command}` takes the time to."
+    assert main(["status", str(folder), "--check"]) == 0
+    assert SAID in capsys.readouterr().out
+
+
+def test_status_leaves_out_what_is_no_longer_planned(tmp_path: Path, capsys: Output) -> None:
+    found = runs(wrong=True)
+    folder = kept(tmp_path, found)
+    asked = {run.config.identity: run.config for run in found if run is not found[WRONG]}
+    Store(folder).ask_for(asked)
+    assert main(["status", str(folder)]) == 0
+    assert "stands out" not in capsys.readouterr().out
+
+
+def test_the_end_of_a_sweep_names_a_cell_that_stands_out(tmp_path: Path, capsys: Output) -> None:
+    """Every cell is recorded already, so that nothing is left to train."""
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'task = "mnist1d"\nmodel = "mlp"\nalgorithm = "adamw"\nepochs = 10\nbatch = 100\n'
+        'lr = "2^-10..2^-4"\nweight_decay = [0, "2^-15..2^-8"]\n'
+    )
+    folder = kept(tmp_path / "s", runs(wrong=True))
+    assert main(["sweep", str(study), "--out", str(folder), "--on", "here", "--device", "cpu"]) == 0
+    said = capsys.readouterr().out
+    assert said.index("best lr") < said.index("1 cell stands out from its neighbours:\n" + SAID)
+
+
+@pytest.mark.parametrize("doubted", [False, True])
+def test_reproduce_says_it_in_the_picture_on_the_page_and_in_the_terminal(
+    doubted: bool, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, study = scale("mnist1d", "small"), STUDIES["figure-2"]
+    cells = [
+        cell
+        for cell in study.cells(at)
+        if cell.algorithm == "adamw" and cell.seed == 0 and cell.epochs > 1
+    ]
+    found_runs = {
+        cell: ended(cell, test_error=0.4 - 0.01 * float(np.log2(cell.lr))) for cell in cells
+    }
+    middle = sorted({cell.lr for cell in cells})[3]
+    wrong = next(cell for cell in cells if cell.lr == middle and cell.weight_decay)
+    if doubted:
+        found_runs[wrong] = ended(wrong, test_error=0.8)
+    found, seen = find(study, at, found_runs.values())
+    figures: list[Figure] = []
+    monkeypatch.setattr("weightdecay.figures.save", lambda figure, *_, **__: figures.append(figure))
+    draw(found, seen, tmp_path)
+    monkeypatch.undo()
+    draw(found, seen, tmp_path, formats=("svg",))
+    page = tell(found, tmp_path)
+    _show(found, page, drawn=True)
+    sentence = "1 cell stands out from its neighbours"
+    assert any(sentence in text.get_text() for text in figures[0].texts) is doubted
+    assert (sentence in capsys.readouterr().out) is doubted
+    html = page.read_text("utf-8")
+    assert (sentence in html) is doubted
+    assert ("Cells that stand out from their neighbours</h3>" in html) is doubted
+
+
+def triangles(landscape: Landscape) -> list[tuple[float, float]]:
+    """Return the middles of the triangles that are drawn."""
+    figure = heatmaps([("AdamW", landscape, None)], columns=1)
+    [marks] = [one for one in figure.axes[0].collections if one.get_label() == "doubt"]
+    corners = [np.asarray(path.vertices, dtype=np.float64)[:3] for path in marks.get_paths()]
+    return [(float(one[:, 0].mean()), float(one[:, 1].mean())) for one in corners]
+
+
+def test_a_heat_map_marks_the_cell_that_stands_out_and_explains_the_mark() -> None:
+    [clean], [wrong] = landscapes(runs(wrong=False)), landscapes(runs(wrong=True))
+    assert triangles(clean) == []
+    [(x, y)] = triangles(wrong)
+    assert (round(x), round(y)) == (4, 3)
+    for landscape, explained in ((clean, False), (wrong, True)):
+        figure = heatmaps([("AdamW", landscape, None)], columns=1)
+        said = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert ("stands out from its neighbours" in said) is explained
