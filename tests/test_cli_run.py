@@ -126,10 +126,11 @@ def test_every_option_is_heard(clouds: Any) -> None:
         "seed": 7, "precision": "bfloat16", "evaluate_every": 2,
     }  # fmt: skip
     typed = [word for name, value in said.items() for word in (option(name), str(value))]
-    assert main(["run", "--task", "clouds:task", *typed, "--folder", "elsewhere/deep"]) == 0
+    typed += ["--keep-missed", "--folder", "elsewhere/deep"]
+    assert main(["run", "--task", "clouds:task", *typed]) == 0
     [head, *_] = lines(the_run("elsewhere/deep") / "records.jsonl")
     nothing = {"weight_decay": None, "normalized_decay": None}
-    assert head["config"] == {"task": "clouds:task", **said, **nothing}
+    assert head["config"] == {"task": "clouds:task", **said, **nothing, "keep_missed": True}
 
 
 def test_a_finished_run_trains_nothing_and_says_the_same(clouds: Any, capsys: Output) -> None:

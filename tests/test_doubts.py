@@ -41,7 +41,7 @@ def kept(folder: Path, found: Sequence[Run]) -> Path:
     store = Store(folder)
     store.ask_for({run.config.identity: run.config for run in found})
     with store.writing(workers=1) as writer:
-        writer.results((run, Cost(run.config.identity, 1.0, 1, 1, "here")) for run in found)
+        writer.results((run, Cost(run.config.identity, 1.0, 1, 1)) for run in found)
     return folder
 
 

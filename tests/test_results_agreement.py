@@ -141,7 +141,7 @@ def test_doubts_are_said_in_words() -> None:
     twins, alone = runs[3 * size].config, runs[(3 + 7) * size + 5].config
     found = doubts(raised(raised(runs, twins, 1.2), alone, 1.5))
     told = lines(found)
-    assert told[0].startswith("7 pairs that must agree were compared; the largest difference is ")
+    assert told[0].startswith("7 pairs of twins compared; the largest difference is ")
     assert told[1] == "1 pair disagrees by more than noise explains:"
     assert told[2].startswith("  adam and adamw, lr 2⁻⁷, no decay, seed 0: ")
     stands_out = [line for line in told if line.startswith("  adamw, lr 2⁻⁷, weight_decay 2⁻¹¹: ")]

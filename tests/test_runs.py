@@ -14,6 +14,7 @@ from weightdecay import Constant, Cosine, Schedule, StepDrop, WarmRestarts, Warm
 from weightdecay.records import Progress, Record, RunConfig, Timing
 from weightdecay.runs import ensemble, train, training
 from weightdecay.runs.build import schedule_of
+from weightdecay.runs.captured import Fitting
 from weightdecay.runs.lanes import Lanes, losses
 from weightdecay.runs.separate import Separate
 from weightdecay.runs.shelf import Shelf
@@ -411,7 +412,12 @@ def test_lanes_that_do_not_fit_are_split_and_what_cannot_be_captured_trains_with
     lanes = [config(model="dropping", seed=seed) for seed in (1, 2, 3)]
     expected = trained(lanes)
     monkeypatch.setattr(training, "Captured", Separate)
-    monkeypatch.setattr(training, "fitting", lambda *_: fit)
+
+    class Fits(Fitting):
+        def __call__(self, *_: Any) -> int:
+            return fit
+
+    monkeypatch.setattr(training, "fitting", Fits())
     events = list(train(lanes, device="cpu"))
     assert any(said in text for text in notices_of(events))
     assert records_of(events) == expected

@@ -105,9 +105,10 @@ def _reproduce(options: argparse.Namespace) -> int:
         status = follow(cells, options, retry=False, tell_best=False)
         if status not in (0, 1):
             return status
-    runs = Store(options.folder).runs() if cells else []
+    store = Store(options.folder)
+    runs, repeats = (store.runs(), store.repeats()) if cells else ([], [])
     for study in studies:
-        _tell(study, at, runs, options.folder / study.name)
+        _tell(study, at, runs, repeats, options.folder / study.name)
     return status
 
 
@@ -139,10 +140,12 @@ def _estimate(cells: "Sequence[RunConfig]", options: argparse.Namespace) -> None
     print(f"Estimated time: {told}", flush=True)
 
 
-def _tell(study: "Study", at: "Scale", runs: "Sequence[Run]", folder: Path) -> None:
+def _tell(
+    study: "Study", at: "Scale", runs: "Sequence[Run]", repeats: "Sequence[Run]", folder: Path
+) -> None:
     from weightdecay.studies.findings import draw, find, tell
 
-    found, seen = find(study, at, runs)
+    found, seen = find(study, at, runs, repeats)
     drawn = bool(draw(found, seen, folder))
     _show(found, tell(found, folder, drawn=drawn), drawn=drawn)
 

@@ -69,6 +69,11 @@ def add(commands: Commands) -> None:
         metavar="N",
         help="epochs from one record to the next; 0: only where a cycle ends (default 1)",
     )
+    how.add_argument(
+        "--keep-missed",
+        action="store_true",
+        help="record which test examples the run missed at its end",
+    )
     where = parser.add_argument_group("where, and what else")
     where.add_argument("--device", help="as torch names it (default a GPU, where there is one)")
     where.add_argument(
@@ -95,9 +100,9 @@ def add(commands: Commands) -> None:
 def command_of(config: Mapping[str, Any], *, device: str | None = None) -> str:
     """Return the command that trains a configuration, given as plain values."""
     words = [
-        f"{option(name)} {shlex.quote(str(value))}"
+        option(name) if value is True else f"{option(name)} {shlex.quote(str(value))}"
         for name, value in (*config.items(), ("device", device))
-        if value is not None
+        if value is not None and value is not False
     ]
     return " ".join(["weightdecay run", *words])
 

@@ -76,7 +76,7 @@ def doubts(folder: Path, standing: Standing, *, every_result: bool = False) -> l
     store = Store(folder)
     planned = store.plan()
     runs = [run for run in store.runs() if run.config.identity in planned]
-    return lines(results.doubts(runs))
+    return lines(results.doubts(runs, store.repeats()))
 
 
 def cells(count: int) -> str:

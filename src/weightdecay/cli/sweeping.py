@@ -39,9 +39,11 @@ def follow(
     assert screen.standing is not None
     print(standing.line(screen.standing))
     asked = {config.identity for config in configs}
-    runs = [run for run in Store(options.folder).runs() if run.config.identity in asked]
+    store = Store(options.folder)
+    runs = [run for run in store.runs() if run.config.identity in asked]
     if runs and tell_best:
-        print("\n".join([best_settings(runs), *doubts.lines(results.doubts(runs))]))
+        found = results.doubts(runs, store.repeats())
+        print("\n".join([best_settings(runs), *doubts.lines(found)]))
     if screen.standing.failed:
         print(f"`weightdecay retry {options.folder}` tries the failed ones again.")
         return 1

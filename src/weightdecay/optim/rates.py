@@ -24,6 +24,7 @@ class Applied(NamedTuple):
     decay: float
     l2: float
 
+
 #: How the warning of a decay that was meant as torch's begins.
 TORCHS = "`weight_decay` looks like torch's"
 # λ is taken for torch's number from here on: an idle weight halves within 69 updates, and AdamW

@@ -6,11 +6,12 @@ training to the noise of their landscape, which is what a difference is held aga
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TypeAlias
 
-from weightdecay.records import COUPLED, DECAYS, DECOUPLED, Run, RunConfig, Spec
+from weightdecay.records import COUPLED, DECAYS, DECOUPLED, Environment, Run, RunConfig, Spec
 from weightdecay.results.landscape import Landscape, apart, landscapes, way_of
 from weightdecay.results.outliers import Outlier, allowances, outliers
 
@@ -18,9 +19,9 @@ _COUPLED = dict(zip(DECOUPLED, COUPLED, strict=True))
 # By how much errors may differ, relatively, where too few cells are there to know their noise.
 _UNKNOWN = 0.1
 _TOLD = [
-    field.name
-    for field in fields(RunConfig)
-    if field.name not in ("algorithm", "lr", "seed", "evaluate_every", *DECAYS)
+    one.name
+    for one in fields(RunConfig)
+    if one.name not in ("algorithm", "lr", "seed", "evaluate_every", *DECAYS)
 ]
 _Key: TypeAlias = tuple[RunConfig, str]
 
@@ -39,6 +40,11 @@ class Pair:
         if self.one.diverged and self.other.diverged:
             return 0.0
         return abs(self.one.last.test_error - self.other.last.test_error)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether one configuration was trained twice; else the two are twins."""
+        return self.one.config == self.other.config
 
     @property
     def agrees(self) -> bool:
@@ -75,8 +81,11 @@ class Doubts:
     outliers: tuple[tuple[Landscape, Outlier], ...] = ()
     varied: tuple[str, ...] = ()
 
+    #: The environments that runs were trained in, where landscapes mix several of them.
+    environments: Mapping[Environment | None, int] = field(default_factory=dict)
+
     def __bool__(self) -> bool:
-        return bool(self.agreement.broken or self.outliers)
+        return bool(self.agreement.broken or self.outliers or self.environments)
 
 
 def doubts(runs: Iterable[Run], repeats: Iterable[Run] = (), *, of: str = "error") -> Doubts:
@@ -92,7 +101,16 @@ def doubts(runs: Iterable[Run], repeats: Iterable[Run] = (), *, of: str = "error
         varied=tuple(
             name for name in _TOLD if len({getattr(scape.config, name) for scape in found}) > 1
         ),
+        environments=_mixed(found),
     )
+
+
+def _mixed(scapes: Iterable[Landscape]) -> Mapping[Environment | None, int]:
+    total: Counter[Environment | None] = Counter()
+    for scape in scapes:
+        if len(scape.environments) > 1:
+            total.update(scape.environments)
+    return total
 
 
 def agreement(runs: Iterable[Run], repeats: Iterable[Run] = ()) -> Agreement:
@@ -119,7 +137,8 @@ def _agreement(
     runs: Sequence[Run], repeats: Iterable[Run], scapes: Sequence[Landscape]
 ) -> Agreement:
     noise = _Noise(scapes)
-    compared = _compared([*runs, *repeats])
+    known = {run.config for run in runs}
+    compared = _compared([*runs, *(run for run in repeats if run.config in known)])
     return Agreement(tuple(Pair(one, other, noise.of(one, other)) for one, other in compared))
 
 

@@ -73,7 +73,7 @@ class Grid:
         wild, weighed = self.wild(), squares > 0
         variance, free = noise(self.tested, self.near(weighed) & ~wild)
         usual = float(squares[~wild].sum())
-        parts = [(variance * usual, free)] if usual > 0 else []
+        parts = [(variance * usual, free)] if usual > 0 or not weighed.any() else []
         parts += [
             (float(squares[place] * own[place]), float(freedom[place]))
             for place in zip(*np.nonzero(wild & weighed), strict=True)

@@ -6,15 +6,16 @@ it reports top-5 errors: `of="error_top5"` chooses on these and reports them.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
 
 from weightdecay import checks
-from weightdecay.records import DECAYS, Run, RunConfig, Spec
+from weightdecay.records import DECAYS, Environment, Run, RunConfig, Spec
 from weightdecay.results.noise import tied
 
 #: The errors of a record that a landscape can be of.
@@ -63,6 +64,8 @@ class Landscape:
     first, where there is one. `chosen_on` is "validation", or "test": the paper's way. `updates`
     are those of the last cycle, N, and `examples` those that an epoch trains on; None where no run
     has come to its end. `of` is the error chosen on and reported: "error", or "error_top5".
+    `environments` are those that its runs were trained in, with the number of runs of each; None is
+    that of runs from before environments were recorded.
     """
 
     config: RunConfig
@@ -74,6 +77,7 @@ class Landscape:
     updates: int | None = None
     examples: int | None = None
     of: str = "error"
+    environments: Mapping[Environment | None, int] = field(default_factory=dict)
 
     @property
     def ranked(self) -> tuple[Cell, ...]:
@@ -179,6 +183,7 @@ def _landscape(way: str, runs: list[Run], choose_on: str, of: str) -> Landscape:
         updates=_cycle(whole[0]) if whole else None,
         examples=whole[0].last.updates // whole[0].last.epoch * config.batch if whole else None,
         of=of,
+        environments=Counter(run.environment for run in runs),
     )
 
 

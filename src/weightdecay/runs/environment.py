@@ -18,7 +18,7 @@ def environment(device: torch.device) -> Environment:
     """Return the environment of what is trained on a device of this process."""
     return Environment(
         device=_device(device),
-        torch=torch.__version__,
+        torch=str(torch.__version__),  # of a class of torch's own
         python=platform.python_version(),
         version=weightdecay.__version__,
         commit=_commit(),

@@ -1,10 +1,11 @@
 """What is said of runs that must agree and do not, and of cells that stand out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 
 from weightdecay.look import percent, power, shared_base
-from weightdecay.records import DECAYS, RunConfig
-from weightdecay.results import Doubts, Landscape, Outlier, Pair
+from weightdecay.records import DECAYS, Environment, RunConfig
+from weightdecay.results import Agreement, Doubts, Landscape, Outlier, Pair
 
 # So many are named one by one.
 _NAMED = 10
@@ -15,10 +16,13 @@ def lines(doubts: Doubts) -> list[str]:
     """Return all there is to say, a line each: nothing where nothing could be compared."""
     told = []
     pairs, broken = doubts.agreement.pairs, doubts.agreement.broken
-    if pairs:
-        largest = _points(doubts.agreement.largest)
-        compared = _counted(len(pairs), "pair", "that must agree was", "that must agree were")
-        told.append(f"{compared} compared; the largest difference is {largest}.")
+    repeats, twins = (Agreement(tuple(p for p in pairs if p.repeated is k)) for k in (True, False))
+    for found, named in (
+        (repeats, _counted(len(repeats.pairs), "cell", "was trained twice", "were trained twice")),
+        (twins, _counted(len(twins.pairs), "pair", "of twins compared", "of twins compared")),
+    ):
+        if found.pairs:
+            told.append(f"{named}; the largest difference is {_points(found.largest)}.")
     if broken:
         disagree = _counted(len(broken), "pair", "disagrees", "disagree")
         told.append(f"{disagree} by more than noise explains:")
@@ -27,7 +31,29 @@ def lines(doubts: Doubts) -> list[str]:
         stand = _counted(len(doubts.outliers), "cell", "stands out", "stand out")
         told.append(f"{stand} from {'its' if len(doubts.outliers) == 1 else 'their'} neighbours:")
         told += _listed([_outlier(*one, doubts.varied) for one in doubts.outliers])
+    if doubts.environments:
+        told.append("Landscapes mix runs of several environments:")
+        told += _listed(_environments(doubts.environments))
     return told
+
+
+def _environments(found: Mapping[Environment | None, int]) -> list[str]:
+    """Name environments by the fields that tell them apart."""
+    known = [place for place in found if place is not None]
+    varied = [
+        field.name
+        for field in fields(Environment)
+        if len({getattr(place, field.name) for place in known}) > 1
+    ]
+    return [
+        f"{_counted(count, 'run', 'of', 'of')} "
+        + (
+            "an environment that was not recorded"
+            if place is None
+            else ", ".join(f"{name} {getattr(place, name)}" for name in varied) or place.device
+        )
+        for place, count in found.items()
+    ]
 
 
 def rows(doubts: Doubts) -> list[tuple[str, ...]]:

@@ -48,8 +48,10 @@ def command(study: Study, at: Scale) -> str:
     return f"weightdecay reproduce {study.name} --task {at.task} --scale {at.name}"
 
 
-def find(study: Study, at: Scale, runs: Iterable[Run]) -> tuple[Findings, Evidence]:
-    """Judge a study by those runs that are its own."""
+def find(
+    study: Study, at: Scale, runs: Iterable[Run], repeats: Iterable[Run] = ()
+) -> tuple[Findings, Evidence]:
+    """Judge a study by those runs that are its own; `repeats` are second trainings of them."""
     there = {run.config.identity: run for run in runs}
     own = [there[cell.identity] for cell in study.cells(at) if cell.identity in there]
     seen = Evidence(at, own)
@@ -62,7 +64,7 @@ def find(study: Study, at: Scale, runs: Iterable[Run]) -> tuple[Findings, Eviden
         rulings=tuple(study.rule(seen)),
         table=tuple(tuple(row) for row in table) if scapes else (),
         small_print=_small_print(study, at, own),
-        doubts=doubts(own, of=at.error),
+        doubts=doubts(own, repeats, of=at.error),
     )
     return found, seen
 
