@@ -337,7 +337,8 @@ def test_an_overflow_is_no_update_and_uses_no_row() -> None:
 
 def test_what_was_applied_is_what_the_last_update_used() -> None:
     schedule = WarmRestarts(4)
-    for kernel in ("reference", "foreach", "fused"):
+    kernels = ["reference", "foreach"] + ["fused"] * (torch.get_default_device().type == "cpu")
+    for kernel in (*kernels, None):
         theta = torch.nn.Parameter(torch.ones(4))
         opt = AdamW([theta], 0.1, weight_decay=Normalized(0.2), schedule=schedule, kernel=kernel)
         assert opt.applied() == [None]
@@ -347,4 +348,5 @@ def test_what_was_applied_is_what_the_last_update_used() -> None:
             opt.step()
             eta = schedule(update)
             wanted = (update, group["lr"], eta * group["weight_decay"], 0.0)
-            assert opt.applied()[0] == pytest.approx(wanted, rel=1e-12)
+            rounding = 1e-12 if torch.get_default_device().type == "cpu" else 1e-6  # of float32
+            assert opt.applied()[0] == pytest.approx(wanted, rel=rounding)

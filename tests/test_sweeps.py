@@ -235,6 +235,51 @@ def test_a_folder_that_is_no_sweep_says_so(tmp_path: Path) -> None:
         sweep([], folder=tmp_path)
 
 
+def test_a_few_cells_are_trained_again_once_all_are_done(tmp_path: Path) -> None:
+    engine = Scripted(workers=1, lanes=4, repeats=0.3)
+    events = swept(CELLS, tmp_path, engine)
+    assert Notice(f"Training 2 of {len(CELLS)} cells again, as a control.") in events
+    again = names(CELLS)[:2]
+    assert [run.config.identity for run in Store(tmp_path).repeats()] == again
+    assert done(tmp_path) == names(CELLS)
+    *before, last = engine.jobs
+    assert [one.identity for one in last.cells] == again
+    assert last.cells not in [job.cells for job in before]
+    assert last.folder != before[0].folder  # what the first training has saved is none of theirs
+
+
+def test_a_sweep_that_is_begun_again_repeats_no_cell_again(tmp_path: Path) -> None:
+    swept(CELLS, tmp_path, Scripted(workers=1, repeats=0.3))
+    engine = Scripted(workers=1, repeats=0.3)
+    swept(CELLS, tmp_path, engine)
+    assert engine.jobs == []
+
+
+def test_a_repeat_that_fails_is_said_and_no_cell_has_failed(tmp_path: Path) -> None:
+    seen: set[str] = set()
+
+    def script(job: Job) -> list[Message]:
+        first = not seen & {one.identity for one in job.cells}
+        seen.update(one.identity for one in job.cells)
+        failed = Failed("RuntimeError: no", "", memory=False)
+        return [finished(job.cells), Ended()] if first else [failed]
+
+    events = swept(CELLS, tmp_path, Scripted(script, workers=1, repeats=0.3))
+    assert Notice("2 cells could not be trained again: RuntimeError: no") in events
+    assert not Store(tmp_path).refresh().failures
+    assert not Store(tmp_path).repeats()
+
+
+def test_repeats_of_real_cells_are_the_same_to_the_bit_on_a_cpu(tmp_path: Path) -> None:
+    cells = [config(seed=seed, epochs=1) for seed in range(5)]
+    swept(cells, tmp_path, Here("cpu", lanes=2, repeats=0.5))
+    store = Store(tmp_path)
+    first = {run.config: run for run in store.runs()}
+    assert [first[run.config] for run in store.repeats()] == store.repeats()
+    assert len(store.repeats()) == 3
+    assert not list((tmp_path / "checkpoints").glob("repeats/*"))
+
+
 def test_packs_hold_each_cell_once_and_only_what_can_share_lanes() -> None:
     cells = [cell(n, batch=batch, lr=lr) for n in range(7) for batch in (20, 30) for lr in (1, 2)]
     found = packs(cells, workers=3, lanes=4)
