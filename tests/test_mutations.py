@@ -232,10 +232,40 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
         "order[:used]",
         "runs -k held_out",
     ),
+    "replays that do not move on": (
+        "optim/kernels/program.py",
+        "tl.store(counts + 1, made + taken)",
+        "tl.store(counts + 1, made)",
+        "graphs -k next_row",
+    ),
+    "a first replay that loads nothing": (
+        "optim/kernels/program.py",
+        "start = tl.where(made < 0, 0, words)",
+        "start = words",
+        "graphs -k next_row",
+    ),
+    "an overflow that counts": (
+        "optim/kernels/program.py",
+        "taken = tl.where(tl.load(found_inf) == 0, 1, 0)",
+        "taken = 1",
+        "graphs -k overflow",
+    ),
+    "rates that are not looked at": (
+        "runs/pack.py",
+        "        self._lanes.verify()\n",
+        "",
+        "what_runs_leave -k frozen",
+    ),
+    "planned rates in a record": (
+        "runs/lanes.py",
+        "return used.lr, decay",
+        'return group["lr"], decay',
+        "what_runs_leave -k applied",
+    ),
     "of several results the last counts": (
         "sweeps/store.py",
-        'if kind == "result" and value.get("run") not in found:',
-        'if kind == "result":',
+        'if kind == wanted and value.get("run") not in found:',
+        "if kind == wanted:",
         "sweeps -k several_results",
     ),
     "a half-written line stays": (

@@ -270,6 +270,15 @@ def test_a_repeat_that_fails_is_said_and_no_cell_has_failed(tmp_path: Path) -> N
     assert not Store(tmp_path).repeats()
 
 
+def test_merging_takes_repeats_along_once(tmp_path: Path) -> None:
+    swept(CELLS, tmp_path / "one", Scripted(workers=1, repeats=0.3))
+    both = Store(tmp_path / "both")
+    for _ in range(2):
+        both.merge(Store(tmp_path / "one"))
+        assert both.repeats() == Store(tmp_path / "one").repeats() != []
+        assert len(lines_of(tmp_path / "both", "repeat")) == 2
+
+
 def test_repeats_of_real_cells_are_the_same_to_the_bit_on_a_cpu(tmp_path: Path) -> None:
     cells = [config(seed=seed, epochs=1) for seed in range(5)]
     swept(cells, tmp_path, Here("cpu", lanes=2, repeats=0.5))

@@ -240,7 +240,9 @@ class Store:
         done = self.refresh().diverged
         runs = [run for run in other.runs() if run.config.identity not in done]
         costs = other.refresh().costs
+        again = [r for r in other.repeats() if r.config.identity not in self.ledger.repeated]
         lines = [("result", as_result(run)) for run in runs]
+        lines += [("repeat", as_result(run)) for run in again]
         names = [run.config.identity for run in runs if run.config.identity in costs]
         timings = [Cost(run, *costs[run], 1) for run in names]
         if lines:
