@@ -230,8 +230,8 @@ def test_mixed_dtypes_in_a_group_decay_once_each(case: Case) -> None:
     together = case.build([parameter(dtype=dtype) for dtype in dtypes])
     advance(together, 5)
     for number, dtype in enumerate(dtypes):
-        # Rounding at random depends on a tensor's place: put it where it was.
-        filler = [torch.nn.Parameter(torch.zeros(1)) for _ in range(number)]
+        # Rounding at random depends on a tensor's place among those of its shape: put it there.
+        filler = [parameter() for _ in range(number)]
         alone = case.build([*filler, parameter(dtype=dtype)])
         advance(alone, 5)
         assert torch.equal(weights(together)[number], weights(alone)[number])

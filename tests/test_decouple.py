@@ -436,6 +436,14 @@ def test_weights_that_come_back_are_found_however_many_updates_later(k: int) -> 
         decouple(Slow)([parameter()], lr=0.1, k=k, weight_decay=0.1)
 
 
+def test_a_class_is_tried_out_with_arguments_that_were_given_by_place() -> None:
+    theta = parameter()
+    opt = decouple(torch.optim.Adagrad)([theta], 0.01, 0.1, weight_decay=0.05)
+    assert opt.param_groups[0]["lr_decay"] == 0.1
+    with pytest.raises(TypeError, match="Slow cannot be decoupled with these arguments"):
+        decouple(Slow)([theta], 0.1, 3, weight_decay=0.05)
+
+
 def test_trying_a_class_out_is_done_once_and_draws_no_random_numbers() -> None:
     built = []
 

@@ -98,7 +98,7 @@ def _twin(
 ) -> torch.optim.Optimizer:
     only_here = {"lr": 0.1, "capturable": False}  # which is for GPUs alone
     told = {**_own(group), **only_here, "weight_decay": weight_decay, "params": [theta]}
-    return build([told])
+    return build.func([told], *build.args, **build.keywords)
 
 
 @contextmanager
