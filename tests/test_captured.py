@@ -196,3 +196,24 @@ def test_missed_examples_are_those_that_the_error_counts() -> None:
     for _ in range(2):
         for tested in lanes.evaluate(lanes.task.test):
             assert tested.missed.double().mean() == pytest.approx(tested.error, abs=1e-12)
+
+
+def test_evaluations_in_any_order_change_nothing() -> None:
+    """Graphs of one pack share memory, and are replayed in other orders than they were captured."""
+    often, seldom = (lanes_of(Captured, some()) for _ in range(2))
+    for part in ("test", "choices", "choices", "test", "choices", "test", "test", "choices"):
+        often.advance(3)
+        often.evaluate(getattr(often.task, part))
+        seldom.advance(3)
+    for part in ("choices", "test"):
+        pairs = zip(
+            often.evaluate(getattr(often.task, part)),
+            seldom.evaluate(getattr(seldom.task, part)),
+            strict=True,
+        )
+        for one, other in pairs:
+            assert one.loss == pytest.approx(other.loss, rel=1e-5)
+            assert torch.equal(one.missed, other.missed)
+    for lane in range(3):
+        norms = often.weight_norm(lane), seldom.weight_norm(lane)
+        assert norms[0] == pytest.approx(norms[1], rel=1e-6)
