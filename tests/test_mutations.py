@@ -252,8 +252,8 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
     ),
     "rates that are not looked at": (
         "runs/pack.py",
-        "        self._lanes.verify()\n",
-        "",
+        'end."""\n        self._lanes.verify()\n',
+        'end."""\n',
         "what_runs_leave -k frozen",
     ),
     "planned rates in a record": (

@@ -1,6 +1,7 @@
 """A sweep loses nothing, repeats nothing, and says at once what went wrong."""
 
 import errno
+import io
 import json
 import os
 import pickle
@@ -8,8 +9,11 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,7 +25,8 @@ from tests import killing
 from tests.toys import config
 from weightdecay import files, records
 from weightdecay.records import Notice, Progress, Record, Run, RunConfig
-from weightdecay.sweeps import CellFailed, Standing, Store, SweepEvent, sweep
+from weightdecay.sweeps import CellFailed, Standing, Store, SweepEvent, local, sweep, worker
+from weightdecay.sweeps import engine as engines
 from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Message
 from weightdecay.sweeps.here import Here
 from weightdecay.sweeps.lines import Cost
@@ -277,6 +282,104 @@ def test_merging_takes_repeats_along_once(tmp_path: Path) -> None:
         both.merge(Store(tmp_path / "one"))
         assert both.repeats() == Store(tmp_path / "one").repeats() != []
         assert len(lines_of(tmp_path / "both", "repeat")) == 2
+
+
+def test_a_finished_sweep_is_not_repeated_by_another_machine(tmp_path: Path) -> None:
+    """What was trained elsewhere may differ, and says nothing of this device."""
+    swept(CELLS, tmp_path, Scripted(workers=1))
+    engine = Scripted(workers=1, repeats=0.3)
+    swept([*CELLS, cell(seed=99)], tmp_path, engine)
+    assert [one.seed for job in engine.jobs for one in job.cells] == [99]
+    assert not Store(tmp_path).repeats()
+
+
+def test_a_worker_that_dies_after_its_job_has_ended_is_no_ones_death(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both may be heard of at once, where a disk is slow or a laptop was asleep."""
+    engine = Local(workers=1, device="cpu")
+    wait = engine.wait
+
+    def late(seconds: float) -> list[tuple[int, Message]]:
+        for number in engine._busy:
+            engine._messages.put((number, Ended()))
+            engine._messages.put((number, Died("Its process ended by signal 9.")))
+        return wait(seconds)
+
+    monkeypatch.setattr(engine, "begin", lambda job: engine._busy.update({job.number: 0}))
+    monkeypatch.setattr(engine, "wait", late)
+    events = sweep(CELLS[:1], folder=tmp_path, engine=engine)
+    for _ in range(20):
+        next(events)
+    events.close()  # type: ignore[attr-defined]
+
+
+def test_a_worker_whose_gpu_is_lost_gets_no_more_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+
+    class Process:
+        def __init__(self, *_: Any) -> None:
+            made.append(self)
+
+        def begin(self, job: Job) -> bool:
+            del job
+            return True
+
+        def kill(self) -> None:
+            made.remove(self)
+
+    monkeypatch.setattr(local, "_Process", Process)
+    engine = Local(workers=1, device="cpu")
+    for number, leaves in ((1, False), (2, True), (3, False)):
+        engine.begin(Job(number, tuple(CELLS[:1]), Path()))
+        engine._messages.put((number, Failed("no", "", memory=False, leaves=leaves)))
+        assert len(engine.wait(1.0)) == 1
+    assert len(made) == 2
+    engine.close()
+    assert made == []
+
+
+@pytest.mark.parametrize("usable", [True, False])
+def test_a_worker_leaves_only_where_its_gpu_is_lost(
+    usable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = Failed("RuntimeError: no", "", memory=False)
+    monkeypatch.setattr(worker, "done", lambda *_: iter([failed]))
+    monkeypatch.setattr(worker, "_usable", lambda _: usable)
+    answers, job = io.BytesIO(), Job(1, tuple(CELLS[:1]), Path())
+    with nullcontext() if usable else pytest.raises(SystemExit):
+        worker._do(job, "cuda:0", answers, threading.Event(), {})
+    assert pickle.loads(answers.getvalue()) == (1, replace(failed, leaves=not usable))
+
+
+def test_a_task_is_loaded_once_for_jobs_in_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[str] = []
+    load = catalogue.load
+    monkeypatch.setattr("weightdecay.tasks.load", lambda name: loaded.append(name) or load(name))  # type: ignore[func-returns-value]
+    held: dict[str, Any] = {}
+    for number in range(3):
+        list(engines.done(Job(number, (cell(seed=number),), tmp_path), "cpu", held))
+    assert loaded == list(held) == [CELLS[0].task]
+
+
+def test_a_new_log_is_on_the_disk_with_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(files, "sync_folder", synced.append)
+    with Store(tmp_path).writing(workers=1):
+        assert synced == [tmp_path / "log"]
+
+
+def test_failures_are_not_counted_anew_for_every_one_of_them(tmp_path: Path) -> None:
+    cells = [cell(seed=seed) for seed in range(300)]
+    script = lambda job: [Failed("ValueError: no", "", memory=False)]  # noqa: E731
+    events = swept(cells, tmp_path, Scripted(script, workers=1, lanes=1))
+    assert sum(isinstance(event, CellFailed) for event in events) == 300
+    assert sum(isinstance(event, Standing) for event in events) < 100
+    assert [event for event in events if isinstance(event, Standing)][-1].failed == 300
 
 
 def test_repeats_of_real_cells_are_the_same_to_the_bit_on_a_cpu(tmp_path: Path) -> None:

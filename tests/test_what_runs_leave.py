@@ -119,3 +119,32 @@ def test_which_examples_were_missed_is_what_the_solution_misses(tmp_path: Path) 
     with torch.no_grad():
         wrong = model.eval()(toy().prepare(test.inputs, None)).argmax(1) != test.targets
     assert unpacked(str(found[-1].missed)) == wrong.tolist()
+
+
+def test_a_run_that_went_wrong_is_not_taken_up_from_its_own_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkpoint in the middle of an epoch is checked as its end is."""
+    real = ScheduledOptimizer.applied
+
+    def frozen(opt: ScheduledOptimizer) -> list[Applied | None]:
+        return [used and used._replace(lr=0.02) for used in real(opt)]
+
+    monkeypatch.setattr(pack, "CHECKPOINT_EVERY", 0.0)
+    lane = config(epochs=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(ScheduledOptimizer, "applied", frozen)
+        with pytest.raises(RuntimeError, match="The run is wrong from there on"):
+            list(train(lane, folder=tmp_path, device="cpu"))
+    kept = [path.name for path in Shelf(tmp_path, lane).checkpoints()]
+    assert kept in ([], ["checkpoint-000000000001.pt"])  # η = 1 until then, as it should be
+    assert trained(lane, folder=tmp_path) == trained(lane)
+
+
+def test_missed_examples_are_refused_over_several_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    with pytest.raises(ValueError, match="`keep_missed` must be False over several processes"):
+        train(config(keep_missed=True), device="cpu")

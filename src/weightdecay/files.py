@@ -31,12 +31,17 @@ def written(path: Path) -> Iterator[IO[bytes]]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk, not only what is in its files."""
     if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
+        opened = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(folder)  # the new name, too
+            os.fsync(opened)
         finally:
-            os.close(folder)
+            os.close(opened)
 
 
 def sweep(folder: Path) -> None:

@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from weightdecay import results
 from weightdecay.cli import report, standing
 from weightdecay.cli.best import best_settings
 from weightdecay.cli.progress import Bars
 from weightdecay.cli.run import command_of
 from weightdecay.cli.stopping import stopped_gently
 from weightdecay.records import Notice, RunConfig
-from weightdecay.site import doubts
 from weightdecay.sweeps import CellFailed, Idle, Standing, Store, SweepEvent, Working, sweep
 from weightdecay.sweeps.engine import Engine
 
@@ -39,11 +37,10 @@ def follow(
     assert screen.standing is not None
     print(standing.line(screen.standing))
     asked = {config.identity for config in configs}
-    store = Store(options.folder)
-    runs = [run for run in store.runs() if run.config.identity in asked]
+    runs = [run for run in Store(options.folder).runs() if run.config.identity in asked]
     if runs and tell_best:
-        found = results.doubts(runs, store.repeats())
-        print("\n".join([best_settings(runs), *doubts.lines(found)]))
+        doubts = standing.doubts(options.folder, screen.standing)
+        print("\n".join([best_settings(runs), *doubts]))
     if screen.standing.failed:
         print(f"`weightdecay retry {options.folder}` tries the failed ones again.")
         return 1

@@ -106,7 +106,7 @@ class Elementwise(ScheduledOptimizer):
         super().load_state_dict(state_dict)
         self._plan = None
         if self._ahead is not None:
-            self._ahead.refill()
+            self._ahead.refill(checked=False)  # what was done until now is given up
 
     def _make_update(self, multipliers: list[float]) -> bool:
         scaling = self._scaling()

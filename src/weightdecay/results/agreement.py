@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from weightdecay.records import COUPLED, DECAYS, DECOUPLED, Environment, Run, RunConfig, Spec
 from weightdecay.results.landscape import Landscape, apart, landscapes, way_of
-from weightdecay.results.outliers import Outlier, allowances, outliers
+from weightdecay.results.outliers import Outlier, allowances, least_error, outliers
 
 _COUPLED = dict(zip(DECOUPLED, COUPLED, strict=True))
 # By how much errors may differ, relatively, where too few cells are there to know their noise.
@@ -164,6 +164,8 @@ class _Noise:
     def __init__(self, scapes: Sequence[Landscape]) -> None:
         self._scapes = {apart(scape.config): scape for scape in scapes}
         self._known: dict[_Key, dict[tuple[float, float], float]] = {}
+        # An error of 0 has no relative noise: it is taken as the smallest other there is.
+        self._least = min((2 * least_error(scape) for scape in scapes), default=0.0)
 
     def of(self, one: Run, other: Run) -> float:
         """Return the difference between test errors that is allowed: two runs have two noises.
@@ -175,7 +177,7 @@ class _Noise:
         if math.isinf(allowed):
             return math.inf
         low = min(one.last.test_error, other.last.test_error)
-        return low * math.expm1(math.sqrt(2) * allowed)
+        return max(low, self._least) * math.expm1(math.sqrt(2) * allowed)
 
     def _at(self, config: RunConfig) -> float | None:
         key = apart(config)

@@ -70,6 +70,12 @@ def outliers(landscape: Landscape) -> tuple[Outlier, ...]:
     return tuple(sorted(found, key=lambda one: (one.lr, one.decay, one.seed or 0)))
 
 
+def least_error(landscape: Landscape) -> float:
+    """Return what stands for an error of 0: half of the smallest other, as of half an example."""
+    errors = [error for cell in landscape.cells.values() for error in cell.tested if error > 0]
+    return min(errors, default=1e-6) / 2
+
+
 def allowances(landscape: Landscape) -> dict[tuple[float, float], float]:
     """Return by how much noise alone may change the logarithm of a run's error, in each cell.
 
@@ -118,7 +124,7 @@ class _Errors:
         for row, cell in zip(self.tested, self.cells, strict=True):
             row[[self.seeds.index(seed) for seed in cell.seeds]] = cell.tested
         lost = np.array([bool(cell.diverged) for cell in self.cells])
-        logs = np.log(np.maximum(self.tested, 1e-6))
+        logs = np.log(np.maximum(self.tested, least_error(landscape)))
         self._logs = np.where(lost[:, None], np.nan, logs)
         _, self._of_seed = effects(self._logs)
         self._level = self._logs - self._of_seed
@@ -157,13 +163,15 @@ class _Errors:
         """Return what stands out, in errors instead of their logarithms."""
         one = self.cells[cell]
         said = float(np.exp(expected))
+        error = one.mean if seed is None else float(self.tested[cell, seed])
+        way = 1 if error > said else -1
         return Outlier(
             lr=one.lr,
             decay=one.decay,
             seed=None if seed is None else self.seeds[seed],
-            error=one.mean if seed is None else float(self.tested[cell, seed]),
+            error=error,
             expected=said,
-            allowed=said * float(np.expm1(allowed)),
+            allowed=way * said * float(np.expm1(way * allowed)),
         )
 
 

@@ -247,6 +247,8 @@ def _memory_of_lane(config: RunConfig, task: Task, device: torch.device) -> int 
         lane.advance(min(WARM_UP + 1, lane.per_epoch))
         lane.evaluate(lane.task.test[:CHUNK])
         torch.cuda.synchronize(device)
+    except torch.OutOfMemoryError:  # which may pass
+        raise
     except RuntimeError:
         return None
     return torch.cuda.max_memory_allocated(device) - before

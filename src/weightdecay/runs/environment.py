@@ -50,13 +50,14 @@ def _commit() -> str:
     A package that is installed into somebody else's checkout is not of their commit: git must know
     its files.
     """
-    if not _git("ls-files", "--", "__init__.py"):
+    known = _git("ls-files", "--", "__init__.py")
+    head, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--", ".")
+    if not known or not head or changed is None:
         return "unknown"
-    changed = "+" if _git("status", "--porcelain", "--", ".") else ""
-    return _git("rev-parse", "HEAD") + changed
+    return head + ("+" if changed else "")
 
 
-def _git(*words: str) -> str:
+def _git(*words: str) -> str | None:
     try:
         told = subprocess.run(  # noqa: S603 - words of ours
             ["git", "-C", str(_PACKAGE), *words],  # noqa: S607 - whichever git there is
@@ -66,5 +67,5 @@ def _git(*words: str) -> str:
             timeout=10,
         )
     except (OSError, subprocess.SubprocessError):
-        return ""
+        return None
     return told.stdout.strip()

@@ -82,6 +82,7 @@ class Pack:
 
     def _stand_still(self) -> Iterator[Event]:
         """Do what is to be done at a cycle's or an epoch's end."""
+        self._lanes.verify()
         if self._lasting:
             yield from self._keep_solutions()
         if self._lanes.updates % self._lanes.per_epoch == 0:
@@ -152,7 +153,6 @@ class Pack:
         )
 
     def _end_epoch(self) -> Iterator[Event]:
-        self._lanes.verify()
         self._epochs = [epochs + 1 for epochs in self._epochs]
         if due := self._due_records():
             yield from self._recorded(due)
@@ -254,6 +254,7 @@ class Pack:
         return time.monotonic() - self._saved_at > CHECKPOINT_EVERY
 
     def _save(self) -> Iterator[Event]:
+        self._lanes.verify()  # or what is wrong would be taken up, and pass from then on
         self._saved_at = time.monotonic()
         for lane, shelf in enumerate(self._shelves):
             if shelf is None or not leads():
@@ -294,13 +295,13 @@ class Pack:
 
 def _before(state: LaneState, here: Environment, total: int) -> Environment:
     """Return where a lane was trained before, and here, if something of it is left to train."""
-    if "environment" not in state:  # as checkpoints were before
-        return here
-    before = Environment(**state["environment"])
-    return before if state["updates"] == total else before.then(here)
+    unknown = dict.fromkeys(asdict(here), "unknown")  # as checkpoints were before
+    before = Environment(**state.get("environment", unknown))
+    records = state["records"]
+    ended = state["updates"] == total or (records and records[-1]["diverged"])
+    return before if ended else before.then(here)
 
 
 def _missed(tested: Evaluation) -> str:
-    if tested.missed is None:
-        raise ValueError("`keep_missed` must be False over several processes, got True.")
+    assert tested.missed is not None, "refused before training, over several processes"
     return packed(tested.missed.tolist())

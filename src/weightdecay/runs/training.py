@@ -121,6 +121,11 @@ def _check(configs: list[RunConfig]) -> None:
                 f"Lanes must share `{name}`, got {', '.join(sorted(map(repr, values)))}. Train "
                 "those apart."
             )
+    if configs[0].keep_missed and dist.is_initialized() and dist.get_world_size() > 1:
+        raise ValueError(
+            "`keep_missed` must be False over several processes, which share the test examples, "
+            "got True."
+        )
     if len({config.identity for config in configs}) < len(configs):
         raise ValueError("`configs` must differ from each other, got one of them twice.")
 

@@ -141,7 +141,8 @@ class Coordinator:
         # How often packs have lost their workers at the furthest update that they have come to.
         self._deaths: dict[Pack, tuple[int, int]] = {}
         self._said: set[str] = set()
-        # Whether cells that are done are trained again, as a control.
+        # Cells that were trained in this sweep; and whether some are trained again, as a control.
+        self._trained: list[str] = []
         self._repeating = False
 
     def run(self, *, retry: bool) -> Iterator[SweepEvent]:
@@ -165,19 +166,20 @@ class Coordinator:
         yield self._standing()
 
     def repeat(self) -> Iterator[SweepEvent]:
-        """Train a few of the cells again, in other company: what comes of them must be the same.
+        """Train a few cells again, in other company: what comes of them must be the same.
 
-        Which, is told by their names alone, so that a sweep that is taken up goes on with the same.
+        They are of those that were trained just now, on the same device and by the same code.
         """
         ledger = self._store.refresh()
-        done = sorted(run for run in self._cells if ledger.diverged.get(run) is False)
-        chosen = done[: math.ceil(len(done) * self._engine.repeats)]
+        done = sorted(run for run in self._trained if ledger.diverged.get(run) is False)
+        chosen = done[: math.floor(len(done) * self._engine.repeats + 0.5)]
         left = [self._cells[run] for run in chosen if run not in ledger.repeated]
         if left:
             yield Notice(f"Training {len(left)} of {len(done)} cells again, as a control.")
             self._repeating = True
             self._share_out(left)
             yield from self._train()
+            yield self._standing()
 
     def _train(self) -> Iterator[SweepEvent]:
         try:
@@ -258,6 +260,7 @@ class Coordinator:
         elif runs:
             self._writer.results(runs)
             names = [run.config.identity for run, _ in runs]
+            self._trained += names
             self._store.forget_checkpoints(names)
             for name in names:
                 self._claims.free(name)
@@ -283,17 +286,19 @@ class Coordinator:
                 del self._going[number]
                 heappush(self._idle, going.worker)
                 yield Idle(going.worker)
-                yield from self._ended(going, message)
+                ended = self._repeat_ended if self._repeating else self._ended
+                yield from ended(going, message)
+
+    def _repeat_ended(self, going: _Going, message: Ended | Failed | Died) -> Iterator[SweepEvent]:
+        """Let go of what could not be trained again: it is no failure of the cells."""
+        for config in going.pack:
+            self._claims.free(config.identity)
+        if going.pack and not isinstance(message, Ended):
+            yield Notice(f"{len(going.pack)} cells could not be trained again: {message.reason}")
 
     def _ended(self, going: _Going, message: Ended | Failed | Died) -> Iterator[SweepEvent]:
         """Try again what is left of a job, in a way that may do better."""
         pack = going.pack
-        if self._repeating:
-            for config in pack:
-                self._claims.free(config.identity)
-            if pack and not isinstance(message, Ended):
-                yield Notice(f"{len(pack)} cells could not be trained again: {message.reason}")
-            return
         match message:
             case _ if not pack:
                 return
@@ -318,7 +323,8 @@ class Coordinator:
             self._forgiven.pop(pack[0].identity, None)
             self._writer.failure(failure)
             yield CellFailed(pack[0], failure)
-            yield self._standing()
+            if time.monotonic() - self._counted_at > _COUNT_EVERY:  # a count looks at every failure
+                yield self._standing()
         else:
             self._left.appendleft(pack)
 

@@ -9,7 +9,6 @@ import traceback
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -53,11 +52,15 @@ class Ended:
 
 @dataclass(frozen=True)
 class Failed:
-    """A job raised. `memory` is whether it was for want of that."""
+    """A job raised. `memory` is whether it was for want of that.
+
+    A worker that `leaves` takes no more jobs: the error has made its GPU unusable to its process.
+    """
 
     reason: str
     trace: str
     memory: bool
+    leaves: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,12 +101,17 @@ class Engine(Protocol):
         """End every worker at once."""
 
 
-def done(job: Job, device: str | None = None) -> Iterator[Message]:
-    """Do a job: train its cells, and tell of it. This is what a worker of any engine runs."""
+def done(
+    job: Job, device: str | None = None, held: "dict[str, Task] | None" = None
+) -> Iterator[Message]:
+    """Do a job: train its cells, and tell of it. This is what a worker of any engine runs.
+
+    A process that does nothing else keeps the task of its last job in `held`.
+    """
     from weightdecay.runs import train  # noqa: PLC0415 - the planner does without torch
 
     try:
-        task = _loaded(job.cells[0].task)
+        task = None if held is None else _loaded(job.cells[0].task, held)
         events = train(list(job.cells), folder=job.folder, device=device, task=task, cells=True)
         with closing(events):  # type: ignore[type-var]
             yield from _told(job, events)
@@ -114,12 +122,14 @@ def done(job: Job, device: str | None = None) -> Iterator[Message]:
         yield Ended()
 
 
-@lru_cache(maxsize=1)
-def _loaded(name: str) -> "Task":
+def _loaded(name: str, held: "dict[str, Task]") -> "Task":
     """Load a task once for all jobs in a row that train on it."""
     from weightdecay.tasks import load  # noqa: PLC0415
 
-    return load(name)
+    if name not in held:
+        held.clear()  # before another comes into memory
+        held[name] = load(name)
+    return held[name]
 
 
 def _told(job: Job, events: Iterator[Event]) -> Iterator[Message]:

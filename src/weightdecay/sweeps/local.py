@@ -42,6 +42,8 @@ class Local:
         self._processes: dict[int, _Process] = {}
         self._messages: Queue[tuple[int, Message]] = Queue()
         self._busy: dict[int, int] = {}
+        # Workers that said they would leave: they get no more jobs.
+        self._left: list[_Process] = []
 
     def begin(self, job: Job) -> None:
         place = next(n for n in range(self.workers) if n not in self._busy.values())
@@ -59,10 +61,15 @@ class Local:
                 found.append(self._messages.get_nowait())
         except Empty:
             pass
-        ours = [(number, message) for number, message in found if number in self._busy]
-        for number, message in ours:
+        ours = []
+        for number, message in found:
+            if number not in self._busy:  # a worker that died after it had ended its job, too
+                continue
+            ours.append((number, message))
             if isinstance(message, Ended | Failed | Died):
-                self._busy.pop(number, None)
+                place = self._busy.pop(number)
+                if isinstance(message, Failed) and message.leaves:
+                    self._left.append(self._processes.pop(place))
         return ours
 
     def ask_to_stop(self) -> None:
@@ -70,9 +77,10 @@ class Local:
             process.ask_to_stop()
 
     def close(self) -> None:
-        for process in self._processes.values():
+        for process in (*self._processes.values(), *self._left):
             process.kill()
         self._processes.clear()
+        self._left.clear()
         self._busy.clear()
         self._messages = Queue()
 

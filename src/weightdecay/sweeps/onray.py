@@ -180,6 +180,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self._stopping = threading.Event()
+        self._held: dict[str, Any] = {}
 
     def do(self, job: Job, device: str) -> Iterator[Message | None]:
         """Do a job, and stream what comes of it; cells that end together are one message."""
@@ -188,7 +189,7 @@ class _Worker:
 
         if device == "cpu":
             torch.set_num_threads(1)  # of this thread
-        messages = done(replace(job, folder=_writable(job.folder)), device)
+        messages = done(replace(job, folder=_writable(job.folder)), device, self._held)
         for message in messages:
             yield message
             if isinstance(message, Progress) and self._stopping.is_set():

@@ -213,6 +213,7 @@ class Store:
                 number += 1
         with file:
             files.lock(file, wait=True)
+            files.sync_folder(path.parent)
             writer = Writer(path, file, self)
             writer.write([("writer", {"workers": workers})])
             yield writer

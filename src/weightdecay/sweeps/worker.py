@@ -3,16 +3,21 @@
 It ends when told to, and at once when whoever started it is gone: the pipe it listens to closes.
 """
 
+import gc
 import os
 import pickle
 import sys
 import threading
+from dataclasses import replace
 from functools import partial
 from queue import Queue
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from weightdecay.records import Progress
 from weightdecay.sweeps.engine import Ended, Failed, Job, Message, done
+
+if TYPE_CHECKING:
+    from weightdecay.tasks import Task
 
 
 def main(device: str) -> None:
@@ -25,8 +30,9 @@ def main(device: str) -> None:
 
     if device == "cpu":
         torch.set_num_threads(1)
+    held: dict[str, Task] = {}
     while (job := jobs.get()) is not None:
-        _do(job, device, answers, stopping)
+        _do(job, device, answers, stopping, held)
 
 
 def _pipes() -> tuple[IO[bytes], IO[bytes]]:
@@ -44,15 +50,37 @@ def _pipes() -> tuple[IO[bytes], IO[bytes]]:
     return commands, answers
 
 
-def _do(job: Job, device: str, answers: IO[bytes], stopping: threading.Event) -> None:
-    messages = done(job, device)
+def _do(
+    job: Job,
+    device: str,
+    answers: IO[bytes],
+    stopping: threading.Event,
+    held: "dict[str, Task]",
+) -> None:
+    messages = done(job, device, held)
     for message in messages:
+        if isinstance(message, Failed) and not _usable(device):
+            _send(answers, job, replace(message, leaves=True))
+            sys.exit()
         _send(answers, job, message)
-        if isinstance(message, Failed) and device.startswith("cuda"):
-            sys.exit()  # some errors leave a GPU unusable to the process that made them
         if isinstance(message, Progress) and stopping.is_set():
             messages.close()  # type: ignore[attr-defined]
             _send(answers, job, Ended())
+
+
+def _usable(device: str) -> bool:
+    """Whether this process can go on with its device: some errors leave a GPU unusable to it."""
+    if not device.startswith("cuda"):
+        return True
+    import torch  # noqa: PLC0415
+
+    gc.collect()  # what the error's frames held
+    try:
+        torch.cuda.empty_cache()
+        torch.zeros(1, device=device).add_(1).item()
+    except (AssertionError, RuntimeError):
+        return False
+    return True
 
 
 def _send(answers: IO[bytes], job: Job, message: Message) -> None:

@@ -36,8 +36,13 @@ class Ahead:
 
     @property
     def tables(self) -> list[Table]:
-        """Return the tables of all captured steps."""
-        return [replays.table for replays in chain.from_iterable(self._captured)]
+        """Return the tables of the captured step that made the last update.
+
+        Of several steps it is the one that made any: rows are written again after each.
+        """
+        several = len(self._captured) > 1
+        every = chain.from_iterable(self._captured)
+        return [replays.table for replays in every if not several or replays.made()]
 
     def capture(self, plan: Plan, grads: list[Tensor], scaling: Scaling | None) -> None:
         """Record an update of the parameters of a plan."""
@@ -67,8 +72,6 @@ class Ahead:
             )
         made = self._counted() - self._made if self._scaled else updates
         self._made += made
-        if self._half_used():  # the device is waited for anyway
-            self.check()
         steps = [slot.state["step"] for slot in self._slots.values() if "step" in slot.state]
         if made and steps:
             torch._foreach_add_(steps, float(made))
@@ -105,9 +108,14 @@ class Ahead:
         """Return how many updates the device says it made since rows were written."""
         return sum(max(replays.made() for replays in tables) for tables in self._captured if tables)
 
-    def refill(self) -> None:
-        """Write the table again where it is half used up, or no longer what is coming."""
+    def refill(self, *, checked: bool = True) -> None:
+        """Write the table again where it is half used up, or no longer what is coming.
+
+        What the device did until then is checked first: it is waited for anyway.
+        """
         if self._half_used() or self._values() != self._filled_for:
+            if checked:
+                self.check()
             self._note_filled()
             for replays in chain.from_iterable(self._captured):
                 replays.fill(self._filled)
