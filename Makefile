@@ -14,9 +14,9 @@ check: lint test
 test: $(READY)
 	$(BIN)/pytest
 
-# Tests against other libraries' models, which are too large a dependency for every contributor.
+# Tests against other libraries, which are too large a dependency for every contributor.
 peers: $(PEERS)
-	$(BIN)/pytest -n0 tests/test_transformers.py
+	$(BIN)/pytest -n0 tests/test_transformers.py tests/test_lightning.py
 
 lint: $(READY)
 	$(BIN)/ruff format --check

@@ -274,8 +274,13 @@ def test_states_and_weights_may_be_replaced(name: str, kernel: str) -> None:
     assert all(map(torch.equal, *([s for d in o.state.values() for s in d.values()] for o in opts)))
 
 
+@pytest.mark.parametrize("by_step", [False, True])
 @every_kernel
-def test_gradscaler_is_served(case: Case, kernel: str) -> None:
+def test_gradscaler_is_served(
+    case: Case, kernel: str, by_step: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it unscales and skips itself, or leaves both to `step`, as in a CUDA graph."""
+    monkeypatch.setattr(case.cls, "_step_supports_amp_scaling", by_step)
     ends = []
     for scaler in (None, torch.amp.GradScaler(torch.get_default_device().type, init_scale=8.0)):
         theta = parameter(dtype=torch.float32)

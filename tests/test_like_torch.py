@@ -82,6 +82,33 @@ def test_an_update_that_gradscaler_skips_is_no_update(case: Case) -> None:
 
 
 @every_case
+def test_gradscaler_unscales_before_the_step_where_it_can(case: Case) -> None:
+    """So gradients can be clipped: trainers refuse to clip where the step unscales."""
+    opt = case.build([parameter(dtype=torch.float32)])
+    assert not getattr(opt, "_step_supports_amp_scaling", False)
+    scaler = torch.amp.GradScaler(torch.get_default_device().type, init_scale=4.0)
+    [theta] = opt.param_groups[0]["params"]
+    scaler.scale(theta.sum()).backward()
+    scaler.step(opt)
+    assert torch.equal(theta.grad, torch.ones_like(theta))
+
+
+@every_case
+def test_gradscaler_serves_float16_parameters(case: Case) -> None:
+    """Whose gradients it refuses to unscale itself."""
+    ends = []
+    for scale in (1.0, 4.0):
+        theta = parameter(dtype=torch.float16)
+        opt = case.build([theta])
+        scaler = torch.amp.GradScaler(torch.get_default_device().type, init_scale=scale)
+        scaler.scale(theta.square().sum()).backward()  # type: ignore[no-untyped-call]
+        scaler.step(opt)
+        ends.append(theta.detach())
+    assert opt.param_groups[0]["updates"] == 1
+    assert torch.equal(*ends)
+
+
+@every_case
 def test_zero_grad_and_repr_work(case: Case) -> None:
     opt = case.build([parameter()])
     set_gradients(opt, 1)

@@ -44,8 +44,6 @@ class Computing(TypedDict, total=False):
 class Elementwise(ScheduledOptimizer):
     """An optimizer whose update of an element needs that element alone."""
 
-    #: GradScaler leaves unscaling and skipping to `step`.
-    _step_supports_amp_scaling = True
     _kernel: str | None
     _plan: Plan | None = None
     _ahead: Ahead | None = None
@@ -181,6 +179,18 @@ class Elementwise(ScheduledOptimizer):
 
     def _create_state(self) -> None:
         self._new_plan()
+
+    @property
+    def _step_supports_amp_scaling(self) -> bool:
+        """Whether GradScaler leaves unscaling and skipping to `step`.
+
+        It must in a CUDA graph, where it cannot read whether to skip, and for float16 parameters,
+        whose gradients it refuses to unscale. Elsewhere it must not: gradients that `step` unscales
+        cannot be clipped before, and trainers refuse to.
+        """
+        return _capturing() or any(
+            param.dtype is torch.float16 for group in self.param_groups for param in group["params"]
+        )
 
     def _scaling(self) -> Scaling | None:
         """Return what GradScaler left for this step: whether gradients overflowed, and a scale."""
