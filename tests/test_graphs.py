@@ -259,6 +259,16 @@ def test_an_update_must_come_before_a_capture() -> None:
         captured.opt._capture(None)
 
 
+def test_groups_cannot_be_replaced_once_a_step_is_captured() -> None:
+    opt = AdamW([torch.nn.Parameter(torch.zeros(3))], 0.01, weight_decay=0.1)
+    opt._ahead = Ahead(opt._scheduled_groups())
+    opt.param_groups = [dict(group) for group in opt.param_groups]
+    for use in (opt.step, opt.replayed):
+        with pytest.raises(RuntimeError, match="must stay as they are once a step is captured"):
+            use()
+    assert opt.param_groups[0]["updates"] == 0
+
+
 @gpu
 def test_what_triton_cannot_serve_cannot_be_captured() -> None:
     theta = torch.nn.Parameter(torch.zeros(3, dtype=torch.float64))
@@ -280,7 +290,7 @@ def test_what_is_written_ahead_is_what_steps_would_use(decay: Any) -> None:
     opt = CASES["adamw"].build(
         [torch.nn.Parameter(torch.zeros(3))], weight_decay=decay, schedule=SCHEDULE
     )
-    rates = Ahead(opt.param_groups, opt._schedules)._rates()
+    rates = Ahead(opt._scheduled_groups())._rates()
     for expected in rates[:30]:
         group = opt.param_groups[0]
         eta = group["lr"] / group["base"]
@@ -302,7 +312,7 @@ def test_the_first_replay_loads_the_tables_and_every_replay_reads_the_next_row()
     assert opt._plan is not None
     [table] = opt._plan.tables
     table.lay_by()
-    rates = Ahead(opt.param_groups, opt._schedules)._rates()
+    rates = Ahead(opt._scheduled_groups())._rates()
     replays = table.capture([theta.grad], rates, None)  # type: ignore[list-item]
     for count in range(1, 6):
         eager.step()
@@ -323,7 +333,7 @@ def test_an_overflow_is_no_update_and_uses_no_row() -> None:
     [table] = opt._plan.tables
     table.lay_by()
     overflow = torch.ones(())
-    rates = Ahead(opt.param_groups, opt._schedules)._rates()
+    rates = Ahead(opt._scheduled_groups())._rates()
     before = theta.detach().clone()
     replays = table.capture([theta.grad], rates, (overflow, None))
     assert replays.made() == 0

@@ -13,6 +13,7 @@ lightning: Any = pytest.importorskip(
     "lightning", reason="lightning is not installed: `make peers` installs it and runs these"
 )
 precisions: Any = pytest.importorskip("lightning.pytorch.plugins")
+callbacks: Any = pytest.importorskip("lightning.pytorch.callbacks")
 pytestmark = [
     pytest.mark.cpu("Lightning would take the GPU for itself"),
     pytest.mark.filterwarnings("ignore::UserWarning:lightning"),  # of few workers, no loggers
@@ -35,6 +36,12 @@ class Net(lightning.LightningModule):  # type: ignore[misc]
         return AdamW(
             self.parameters(), 0.01, weight_decay=Normalized(0.1), schedule=WarmRestarts(3)
         )
+
+
+class Tuned(Net):
+    def configure_optimizers(self) -> Any:
+        params = [param for param in self.parameters() if param.requires_grad]
+        return AdamW(params, 0.01, weight_decay=Normalized(0.1), schedule=WarmRestarts(3))
 
 
 def batches() -> Any:
@@ -98,4 +105,29 @@ def test_a_resumed_training_is_the_whole_one_bit_for_bit(precision: str, tmp_pat
     trainer = train(resumed, epochs=3, resume=tmp_path / "one.ckpt")
     assert trainer.optimizers[0].param_groups[0]["updates"] == 9
     assert not any(map(torch.equal, begun.parameters(), whole.parameters()))
+    assert all(map(torch.equal, resumed.parameters(), whole.parameters()))
+
+
+class Unfreeze(callbacks.BaseFinetuning):  # type: ignore[misc]
+    """Trains the body from the second epoch on."""
+
+    def freeze_before_training(self, net: Net) -> None:
+        self.freeze(net.body)
+
+    def finetune_function(self, net: Net, epoch: int, optimizer: Any) -> None:
+        if epoch >= 1:  # a resumed one is frozen again
+            self.make_trainable(net.body)
+        if epoch == 1:
+            self.unfreeze_and_add_param_group(net.body, optimizer, lr=0.005)
+
+
+def test_a_fine_tuning_that_added_groups_is_resumed(tmp_path: Path) -> None:
+    """Lightning puts a list of its own in place of `param_groups`, with more groups than built."""
+    whole, begun, resumed = Tuned(), Tuned(), Tuned()
+    fit(whole, tmp_path, epochs=4, callbacks=[Unfreeze()])
+    first = fit(begun, tmp_path, epochs=2, callbacks=[Unfreeze()])
+    first.save_checkpoint(tmp_path / "two.ckpt")
+    trainer = fit(resumed, tmp_path, epochs=4, callbacks=[Unfreeze()], resume=tmp_path / "two.ckpt")
+    assert trainer.optimizers[0].schedules == (WarmRestarts(3), WarmRestarts(3))
+    assert [g["updates"] for g in trainer.optimizers[0].param_groups] == [12, 12]
     assert all(map(torch.equal, resumed.parameters(), whole.parameters()))

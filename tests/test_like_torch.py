@@ -1,5 +1,8 @@
 """Where the paper is silent: what a user of `torch.optim` expects."""
 
+import pickle
+from typing import Any
+
 import pytest
 import torch
 
@@ -106,6 +109,87 @@ def test_gradscaler_serves_float16_parameters(case: Case) -> None:
         ends.append(theta.detach())
     assert opt.param_groups[0]["updates"] == 1
     assert torch.equal(*ends)
+
+
+def replace_groups(opt: Any) -> None:
+    """Put copies of the groups in their place, as a trainer does that restores them itself."""
+    opt.param_groups = [{**group, "params": list(group["params"])} for group in opt.param_groups]
+
+
+@pytest.mark.parametrize("saved", [False, True])
+@every_case
+def test_groups_that_others_replace_go_on_with_their_schedules(case: Case, saved: bool) -> None:
+    schedules = (WarmRestarts(3), Cosine(9), None)
+    plain, replaced = (
+        case.build([{"params": [parameter()], "schedule": schedule} for schedule in schedules])
+        for _ in range(2)
+    )
+    for opt in (plain, replaced):
+        advance(opt, 4)
+    replace_groups(replaced)
+    for opt in (plain, replaced):
+        opt.param_groups[2]["lr"] = 0.01
+        opt.param_groups[0][case.decay] = 0.2
+    if saved:
+        replaced = pickle.loads(pickle.dumps(replaced))
+    for opt in (plain, replaced):
+        advance(opt, 4, first=5)
+    assert all(map(torch.equal, weights(plain), weights(replaced)))
+    assert replaced.schedules == schedules
+    assert replaced.applied() == plain.applied()
+
+
+def test_groups_may_be_put_in_another_order_or_taken_away() -> None:
+    groups = [{"params": [parameter()], "lr": lr, "schedule": Cosine(9)} for lr in (0.1, 0.2, 0.3)]
+    opt = AdamW(groups, weight_decay=0.01)
+    advance(opt, 2)
+    opt.param_groups[:] = [opt.param_groups[2], opt.param_groups[0]]
+    assert opt.applied() == [None, None]
+    advance(opt, 1, first=3)
+    assert [used and used.lr for used in opt.applied()] == [0.3 * Cosine(9)(2), 0.1 * Cosine(9)(2)]
+
+
+def test_a_group_of_new_parameters_takes_the_optimizers_schedule() -> None:
+    """As a trainer restores the groups that a callback had added before."""
+    longer = AdamW([parameter()], 0.1, weight_decay=0.01, schedule=Cosine(9))
+    advance(longer, 3)
+    longer.add_param_group({"params": [parameter()], "lr": 0.05})
+    resumed = AdamW([parameter()], 0.1, weight_decay=0.01, schedule=Cosine(9))
+    resumed.param_groups = [
+        {**group, "params": new}
+        for group, new in zip(
+            longer.param_groups, (resumed.param_groups[0]["params"], [parameter()]), strict=True
+        )
+    ]
+    resumed.load_state_dict(longer.state_dict())
+    for there, here in zip(weights(longer), resumed.param_groups, strict=True):
+        here["params"][0].data.copy_(there)
+    for opt in (longer, resumed):
+        advance(opt, 3, first=4)
+    assert resumed.schedules == (Cosine(9), Cosine(9))
+    assert all(map(torch.equal, weights(longer), weights(resumed)))
+
+
+def test_a_group_that_is_no_group_of_ours_is_refused() -> None:
+    opt = AdamW([parameter()], 0.1, weight_decay=0.01, schedule=Cosine(9))
+    opt.param_groups.append({"params": [parameter()], "lr": 0.1})
+    set_gradients(opt, 1)
+    before = weights(opt)
+    with pytest.raises(ValueError, match=r"without 'amsgrad', 'base', .* opt\.add_param_group"):
+        opt.step()
+    assert all(map(torch.equal, before, weights(opt)))
+
+
+def test_a_scheduled_group_needs_a_schedule_and_one_alone() -> None:
+    groups = [{"params": [parameter()], "schedule": s} for s in (Cosine(9), Cosine(5))]
+    opt = AdamW(groups, 0.1, weight_decay=0.01)
+    first, second = opt.param_groups
+    opt.param_groups = [{**first, "params": first["params"] + second["params"]}]
+    with pytest.raises(ValueError, match="parameters of one schedule, got several"):
+        opt.step()
+    opt.param_groups = [first, {**second, "params": [parameter()]}]
+    with pytest.raises(ValueError, match="must find its schedule here"):
+        opt.step()
 
 
 @every_case

@@ -17,13 +17,12 @@ from weightdecay import checks
 from weightdecay.optim.kernels import KERNELS, Ahead, Plan
 from weightdecay.optim.kernels.slot import Scaling, Slot, State, slot_of
 from weightdecay.optim.kernels.table import Table
-from weightdecay.optim.rates import Applied, Coming, Group
+from weightdecay.optim.rates import OURS, Applied, Coming, Group
 from weightdecay.optim.rounding import KEY, ROUNDED, SIXTEEN_BIT, new_keys, round_into
 from weightdecay.optim.scheduled import AnySchedule, ScheduledOptimizer
 
 # Keys that a group may have beside its optimizer's own: torch's, and what identifies it to a user.
 _ALLOWED = {"params", "param_names", "name", "initial_lr"}
-_OURS = {"base", "updates", "scheduled", "normalized"}
 _STATE_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -82,9 +81,19 @@ class Elementwise(ScheduledOptimizer):
         super().add_param_group(param_group)
         self._plan = None
 
+    def _follow_groups(self) -> None:
+        if self._ahead is not None:
+            raise RuntimeError(
+                "`param_groups` must stay as they are once a step is captured, got others: a CUDA "
+                "graph reads the numbers of those it was captured with. Replace them first, or "
+                "build another optimizer."
+            )
+        super()._follow_groups()
+        self._plan, self._tables = None, ()
+
     def _check(self, group: Group) -> None:
         super()._check(group)
-        self._refuse(set(group) - set(self.defaults) - _ALLOWED - _OURS, self.defaults)
+        self._refuse(set(group) - set(self.defaults) - _ALLOWED - OURS, self.defaults)
         checks.flag("maximize", group["maximize"])
         checks.one_of("rounding", group["rounding"], ("stochastic", "compensated"))
         checks.one_of("state_dtype", group["state_dtype"], tuple(_STATE_DTYPES))
@@ -95,7 +104,7 @@ class Elementwise(ScheduledOptimizer):
         if unknown:
             raise TypeError(
                 f"{type(self).__name__} has no {', '.join(f'`{key}`' for key in sorted(unknown))}; "
-                f"it has {', '.join(f'`{key}`' for key in known if key not in _OURS)}. "
+                f"it has {', '.join(f'`{key}`' for key in known if key not in OURS)}. "
                 "L2 regularization is `l2` of SGD and Adam, decoupled decay is `weight_decay` of "
                 "SGDW and AdamW."
             )
@@ -138,7 +147,7 @@ class Elementwise(ScheduledOptimizer):
                 "replay would begin their state anew. Make one outside the graph first."
             )
         if self._ahead is None:
-            self._ahead = Ahead(self.param_groups, self._schedules)
+            self._ahead = Ahead(self._scheduled_groups())
         self._ahead.capture(self._plan, grads, scaling)
 
     def replayed(self, updates: int = 1) -> None:
@@ -153,6 +162,7 @@ class Elementwise(ScheduledOptimizer):
         checks.whole("updates", updates, at_least=0)
         if self._ahead is None:
             raise RuntimeError("A step must have been captured to be replayed, got none.")
+        self._scheduled_groups()  # which raises where others have replaced them
         made = self._ahead.replayed(updates)
         if made:
             self._plan = None  # which has not seen these updates

@@ -16,7 +16,7 @@ scales the decay too.
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, overload
 
 import torch
@@ -30,13 +30,16 @@ from weightdecay.optim.rates import (
     Applied,
     Coming,
     Group,
+    Scheduled,
     check_decay,
+    check_foreign,
     checked_lr,
     coming_of,
     is_over,
     looks_like_torchs,
     normalized_of,
     parts,
+    schedule_of_foreign,
     show,
     write_rates,
 )
@@ -54,7 +57,8 @@ class ScheduledOptimizer(torch.optim.Optimizer):
     """What SGD, SGDW, Adam, AdamW and every decoupled class share."""
 
     _schedule: Schedule | None
-    _schedules: list[Schedule | None]
+    #: The groups as they were last seen, each with its schedule: others may replace them.
+    _known: Scheduled
     _applied: Sequence[Applied | None] = ()
     _said_over = _said_torchs = False
 
@@ -64,7 +68,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
 
     def _begin(self, schedule: AnySchedule) -> None:
         self._schedule = None if schedule is None else as_schedule(schedule)
-        self._schedules = []
+        self._known = []
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group, with its own α, λ and schedule; it joins at the update the others are at."""
@@ -74,7 +78,8 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         schedule = None if schedule is None else as_schedule(schedule)
         self._set_rate(group, schedule, own="lr" in param_group)
         group["scheduled"] = schedule is not None
-        group["updates"] = self.param_groups[0]["updates"] if self.param_groups else 0
+        others = self._scheduled_groups()
+        group["updates"] = others[0][0]["updates"] if others else 0
         if "weight_decay" in group:
             group["normalized"] = parts(group["weight_decay"])
         self._check(group)
@@ -83,7 +88,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
             warn(doubt)
         coming = coming_of(group, schedule, group["updates"])
         super().add_param_group(group)
-        self._schedules.append(schedule)
+        self._known = [*self._known, (group, schedule)]
         show([group], [coming])
 
     def _set_rate(self, group: Group, schedule: Schedule | None, *, own: bool) -> None:
@@ -137,16 +142,16 @@ class ScheduledOptimizer(torch.optim.Optimizer):
 
     def applied(self) -> list[Applied | None]:
         """Return what each group's last update used; None before its first one here."""
-        return list(self._applied) or [None] * len(self.param_groups)
+        groups = self._scheduled_groups()
+        return list(self._applied) or [None] * len(groups)
 
     def _count(self, updates: int, coming: list[Coming] | None = None) -> None:
         """Note that so many updates were made, and show what the coming one has."""
-        for group in self.param_groups:
+        groups = self._scheduled_groups()
+        for group, _ in groups:
             group["updates"] += updates
         if coming is None:
-            coming = [
-                coming_of(g, schedule, g["updates"]) for g, schedule in self._scheduled_groups()
-            ]
+            coming = [coming_of(g, schedule, g["updates"]) for g, schedule in groups]
         show(self.param_groups, coming)
 
     def _say_if_over(self) -> None:
@@ -157,7 +162,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
             return
         self._said_over = True
         warn(
-            f"Training goes on with lr = 0: {self._schedules[0]} has ended, and this was update "
+            f"Training goes on with lr = 0: {self.schedules[0]} has ended, and this was update "
             f"{self.param_groups[0]['updates'] - 1}, counted from 0. Stop where the schedule ends, "
             "build with a longer one, or end it above 0, as in Cosine(steps, low=0.1)."
         )
@@ -186,8 +191,26 @@ class ScheduledOptimizer(torch.optim.Optimizer):
                 return False
         return True
 
-    def _scheduled_groups(self) -> Iterator[tuple[Group, Schedule | None]]:
-        return zip(self.param_groups, self._schedules, strict=True)
+    def _scheduled_groups(self) -> Scheduled:
+        """Return every group with its schedule, also where others have replaced `param_groups`."""
+        if [id(group) for group, _ in self._known] != list(map(id, self.param_groups)):
+            self._follow_groups()
+        return self._known
+
+    def _follow_groups(self) -> None:
+        """Take on the groups that others put into `param_groups`."""
+        known = {id(group): (group, schedule) for group, schedule in self._known}
+        followed = []
+        for group in self.param_groups:
+            if id(group) in known:
+                followed.append(known[id(group)])
+                continue
+            check_foreign(group, self.defaults)
+            schedule = schedule_of_foreign(group, self._known, self._schedule)
+            self._check(group)
+            group["scheduled"] = schedule is not None
+            followed.append((group, schedule))
+        self._known, self._applied = followed, ()
 
     def _multiplier(self, group: Group, schedule: Schedule | None) -> float:
         lr, base = float(group["lr"]), group["base"]
@@ -229,7 +252,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
     @property
     def schedules(self) -> tuple[Schedule | None, ...]:
         """Each group's schedule; None where `lr` is left to others."""
-        return tuple(self._schedules)
+        return tuple(schedule for _, schedule in self._scheduled_groups())
 
     @property
     def cycle(self) -> Cycle | None:
@@ -296,7 +319,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         return super().__repr__().removesuffix(")") + "\n".join(lines)
 
     def __getstate__(self) -> dict[str, Any]:
-        mine = {"_schedule": self._schedule, "_schedules": self._schedules}
+        mine = {"_schedule": self._schedule, "_known": self._scheduled_groups()}
         return {**super().__getstate__(), **mine}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

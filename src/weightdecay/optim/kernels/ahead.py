@@ -15,15 +15,15 @@ from weightdecay.optim.kernels.plan import Plan
 from weightdecay.optim.kernels.replays import AHEAD, Replays
 from weightdecay.optim.kernels.slot import Scaling, Slot
 from weightdecay.optim.kernels.table import Table
-from weightdecay.optim.rates import Applied, Group, Rate, coming_of
-from weightdecay.schedules import Schedule
+from weightdecay.optim.rates import Applied, Group, Rate, Scheduled, coming_of
 
 
 class Ahead:
     """What captured steps read, and how far they have come."""
 
-    def __init__(self, groups: list[Group], schedules: list[Schedule | None]) -> None:
-        self._groups, self._schedules = groups, schedules
+    def __init__(self, scheduled: Scheduled) -> None:
+        self._scheduled = scheduled
+        self._groups = [group for group, _ in scheduled]
         self._captured: list[list[Replays]] = []
         self._slots: dict[int, Slot] = {}
         self._scaled = False
@@ -146,7 +146,7 @@ class Ahead:
 
     def _rates(self) -> list[Sequence[Rate]]:
         columns = []
-        for group, schedule in zip(self._groups, self._schedules, strict=True):
+        for group, schedule in self._scheduled:
             first, base = group["updates"], group["base"] or 1.0
             ahead = range(first, first + AHEAD) if schedule is not None else [first] * AHEAD
             coming = (coming_of(group, schedule, t) for t in ahead)
