@@ -312,6 +312,52 @@ def test_a_trainer_that_insists_gets_a_scheduler_that_changes_nothing() -> None:
     scheduler.load_state_dict({})
 
 
+def test_a_scheduler_of_ours_reports_what_torchs_reports_at_the_same_place() -> None:
+    """Before its `step` the rate of the update just made, and after it the coming one's."""
+    ours = AdamW([parameter()], LR, weight_decay=0.1, schedule=Cosine(6))
+    torchs = AdamW([parameter()], LR, weight_decay=0.1)
+    schedulers = [ours.scheduler(), torch_schedulers.LambdaLR(torchs, Cosine(6))]
+    reported: list[list[Any]] = [[], []]
+    for t in range(1, 6):
+        for opt, scheduler, log in zip((ours, torchs), schedulers, reported, strict=True):
+            log.extend(scheduler.get_last_lr())
+            advance(opt, 1, first=t)
+            log.extend(scheduler.get_last_lr())
+            scheduler.step()
+            log.extend(scheduler.get_last_lr())
+    assert reported[0] == pytest.approx(reported[1], rel=1e-12)
+
+
+def test_a_scheduler_that_is_never_stepped_reports_what_was_used() -> None:
+    opt, resumed = (
+        AdamW([parameter()], LR, weight_decay=0.1, schedule=Cosine(9)) for _ in range(2)
+    )
+    schedulers = opt.scheduler(), resumed.scheduler()
+    advance(opt, 4)
+    resumed.load_state_dict(opt.state_dict())
+    opt.add_param_group({"params": [parameter()], "lr": 0.5})
+    assert schedulers[0].get_last_lr() == [LR * Cosine(9)(3), 0.5 * Cosine(9)(3)]
+    assert schedulers[1].get_last_lr() == [LR * Cosine(9)(3)]
+    assert [used is None for used in opt.applied()] == [False, True]
+    opt.rebase([0.25, 0.25])
+    assert schedulers[0].get_last_lr()[0] == LR * Cosine(9)(3)
+
+
+@pytest.mark.parametrize("begin", [0, 2])
+def test_torchs_sequence_of_our_schedulers_changes_nothing(begin: int) -> None:
+    opt, alone = (
+        AdamW([parameter()], LR, weight_decay=0.1, schedule=Warmup(3, Cosine(9))) for _ in range(2)
+    )
+    opt.scheduler()
+    for one in (opt, alone):
+        advance(one, begin)
+    sequence = torch_schedulers.SequentialLR(opt, [opt.scheduler(), opt.scheduler()], [3])
+    advance(opt, 6, then=sequence.step, first=begin + 1)
+    advance(alone, 6, first=begin + 1)
+    assert torch.equal(*weights(opt), *weights(alone))
+    assert sequence.get_last_lr() == [alone.param_groups[0]["lr"]]
+
+
 def test_rebase_changes_alpha_and_leaves_decay_alone() -> None:
     opt = AdamW([parameter()], LR, weight_decay=0.1, schedule=Cosine(10))
     advance(opt, 5)

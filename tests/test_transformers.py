@@ -1,10 +1,12 @@
-"""Who decays in the models that people train, as transformers builds them: `make peers`."""
+"""Models as transformers builds them, and training by its Trainer: `make peers`."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from weightdecay import AdamW, explain, parameter_groups
+from weightdecay import AdamW, Cosine, explain, parameter_groups
 
 transformers: Any = pytest.importorskip(
     "transformers", reason="transformers is not installed: `make peers` installs it and runs these"
@@ -61,3 +63,35 @@ def test_explain_names_the_norms_that_decay_when_all_parameters_do(name: str) ->
     flat = [name for name, param in model.named_parameters() if param.dim() == 1]
     assert unusual is not None
     assert set(unusual) == set(flat)
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = torch.nn.Linear(4, 1)
+
+    def forward(self, inputs: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"loss": self.body(inputs).square().mean()}
+
+
+@pytest.mark.cpu("Trainer would take the GPU for itself")
+def test_trainer_logs_the_lr_that_an_update_used(tmp_path: Path) -> None:
+    net = Net()
+    opt = AdamW(net.parameters(), 0.01, weight_decay=1e-4, schedule=Cosine(5))
+    trainer = transformers.Trainer(
+        model=net,
+        args=transformers.TrainingArguments(
+            output_dir=tmp_path,
+            max_steps=5,
+            logging_steps=1,
+            report_to=[],
+            save_strategy="no",
+            disable_tqdm=True,
+            dataloader_pin_memory=False,
+        ),
+        train_dataset=[{"inputs": torch.randn(4)} for _ in range(40)],
+        optimizers=(opt, opt.scheduler()),
+    )
+    trainer.train()
+    logged = [entry["learning_rate"] for entry in trainer.state.log_history if "loss" in entry]
+    assert logged == pytest.approx([0.01 * Cosine(5)(t) for t in range(5)], rel=1e-12)

@@ -1,18 +1,29 @@
 """A scheduler for trainers that insist on one."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import LRScheduler
 
+if TYPE_CHECKING:
+    from weightdecay.optim.scheduled import ScheduledOptimizer
+
 
 class Bystander(LRScheduler):
-    """A scheduler that changes nothing and reports α·η: the optimizer schedules itself."""
+    """A scheduler that changes nothing and reports α·η: the optimizer schedules itself.
 
-    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+    It reports what a scheduler of torch's would at the same place of a loop: the rate of the update
+    just made, until its own `step` is called; from then on the coming one.
+    """
+
+    optimizer: "ScheduledOptimizer"
+
+    def __init__(self, optimizer: "ScheduledOptimizer") -> None:
         self.optimizer = optimizer
         self._step_count = 0  # some trainers count in it
+        self._stepped_at = self.last_epoch
+        for group in optimizer.param_groups:
+            group["initial_lr"] = float(group["lr"])  # which SequentialLR writes into `lr`
 
     @property
     def base_lrs(self) -> list[float]:  # type: ignore[override]
@@ -20,21 +31,31 @@ class Bystander(LRScheduler):
         return [group["base"] for group in self.optimizer.param_groups]
 
     @property
-    def last_epoch(self) -> int:  # type: ignore[override]
+    def last_epoch(self) -> int:
         """The updates made so far."""
         updates: int = self.optimizer.param_groups[0]["updates"]
         return updates
 
+    @last_epoch.setter
+    def last_epoch(self, value: int) -> None:
+        """Do nothing: the optimizer counts."""
+
     @property
     def _last_lr(self) -> list[float | Tensor]:  # type: ignore[override]
-        return [float(group["lr"]) for group in self.optimizer.param_groups]
+        if self._stepped_at == self.last_epoch:
+            return self.get_lr()
+        return list(self.optimizer._last_rates())
 
-    def step(self, epoch: int | None = None) -> None:
-        """Do nothing."""
+    def step(self, epoch: int | None = None) -> None:  # noqa: ARG002
+        """Report the coming update from now on."""
+        self._stepped_at = self.last_epoch
+
+    def _update_lr(self, epoch: int | None = None) -> None:
+        self.step(epoch)  # what SequentialLR calls where a scheduler begins
 
     def get_lr(self) -> list[float | Tensor]:
         """Return each group's α·η of the coming update."""
-        return self._last_lr
+        return [float(group["lr"]) for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
         """Return nothing: all there is to save is in the optimizer."""

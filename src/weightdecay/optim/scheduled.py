@@ -89,6 +89,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         coming = coming_of(group, schedule, group["updates"])
         super().add_param_group(group)
         self._known = [*self._known, (group, schedule)]
+        self._applied = [*self._applied, None] if self._applied else ()
         show([group], [coming])
 
     def _set_rate(self, group: Group, schedule: Schedule | None, *, own: bool) -> None:
@@ -144,6 +145,24 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         """Return what each group's last update used; None before its first one here."""
         groups = self._scheduled_groups()
         return list(self._applied) or [None] * len(groups)
+
+    def _last_rates(self) -> list[float]:
+        """Return each group's α·η of the last update, or of the first, without asking a device.
+
+        Of an update that was not noted here, made by a CUDA graph or before a run was resumed, it
+        is what the schedule says.
+        """
+        rates = []
+        groups = self._scheduled_groups()
+        for (group, schedule), used in zip(groups, ScheduledOptimizer.applied(self), strict=True):
+            last = group["updates"] - 1
+            if used is not None and used.update == last:
+                rates.append(used.lr)
+            elif schedule is not None and last >= 0:
+                rates.append(group["base"] * schedule(last))
+            else:
+                rates.append(float(group["lr"]))
+        return rates
 
     def _count(self, updates: int, coming: list[Coming] | None = None) -> None:
         """Note that so many updates were made, and show what the coming one has."""
