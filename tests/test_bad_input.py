@@ -120,7 +120,7 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (
         lambda p: Adam([{"params": p, "weight_decay": 0.1}]),
         TypeError,
-        "Adam has no `weight_decay`; it has `lr`, `betas`.*L2 regularization is `l2` of SGD",
+        r"Adam has no `weight_decay`\. It has `lr`, `betas`.*L2 regularization is `l2` of SGD",
     ),
     (
         lambda p: SGDW([{"params": p, "l2": 0.1}], 0.1, weight_decay=0.1),
@@ -130,7 +130,7 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (
         lambda p: AdamW([{"params": p, "wieght_decay": 0.1}], weight_decay=0.1),
         TypeError,
-        "AdamW has no `wieght_decay`; it has `lr`, `betas`, `eps`, `weight_decay`",
+        r"no `wieght_decay`\. Did you mean `weight_decay`\? It has `lr`, `betas`, `eps`, `weight_d",
     ),
     (
         lambda p: AdamW([{"params": p, "lr": NAN}], weight_decay=0.1),
@@ -146,6 +146,51 @@ def test_a_bad_argument_says_requirement_value_and_cure(
 ) -> None:
     with pytest.raises(error, match=text):
         build([parameter()])
+
+
+LEAVE_OUT = "Leave it out: the fastest kernel is chosen; `kernel=` forces one"
+
+
+@pytest.mark.parametrize("key", ["fused", "foreach", "capturable", "differentiable"])
+@pytest.mark.parametrize("value", [True, False, None])
+@every_case
+def test_torchs_choice_of_a_kernel_is_to_be_left_out(case: Case, key: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=f"has no `{key}`. {LEAVE_OUT}"):
+        case.build([parameter()], **{key: value})
+    with pytest.raises(TypeError, match=LEAVE_OUT):
+        case.build([{"params": [parameter()], key: value}])
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("weight_decy", "weight_decay"),
+        ("weightdecay", "weight_decay"),
+        ("lambda", "weight_decay"),
+        ("wd", "weight_decay"),
+        ("beta", "betas"),
+        ("beta1", "betas"),
+        ("learning_rate", "lr"),
+        ("LR", "lr"),
+        ("epsilon", "eps"),
+        ("ams_grad", "amsgrad"),
+        ("scheduler", "schedule"),
+    ],
+)
+def test_a_misspelt_key_of_a_group_is_told_from_a_users_own(key: str, meant: str) -> None:
+    with pytest.raises(TypeError, match=f"AdamW has no `{key}`. Did you mean `{meant}`?"):
+        AdamW([{"params": [parameter()], key: 0.1}])
+
+
+@pytest.mark.parametrize("key", ["momentum", "nesterov", "dampening", "l2", "kernel"])
+def test_a_key_that_another_class_has_is_no_key_of_a_users_own(key: str) -> None:
+    with pytest.raises(TypeError, match=f"AdamW has no `{key}`. It has `lr`"):
+        AdamW([{"params": [parameter()], key: 0.1}], weight_decay=0.1)
+
+
+def test_a_misspelt_argument_is_told_what_was_meant() -> None:
+    with pytest.raises(TypeError, match=r"AdamW has no `kernal`\. Did you mean `kernel`\?"):
+        AdamW([parameter()], weight_decay=0.1, kernal="fused")  # type: ignore[call-arg]
 
 
 def test_a_refused_group_leaves_the_optimizer_as_it_was() -> None:

@@ -371,8 +371,8 @@ def test_fused_sgd_with_nesterov_says_so() -> None:
         ({"kernel": 3}, TypeError, "`kernel` must be one of .* got 3"),
         ({"rounding": "nearest"}, ValueError, "`rounding` must be one of 'stochastic'"),
         ({"state_dtype": torch.float32}, TypeError, "`state_dtype` must be one of 'float32'"),
-        ({"l2": 0.1}, TypeError, "AdamW has no `l2`; it has `lr`"),
-        ({"fused": True}, TypeError, "AdamW has no `fused`; it has `lr`"),
+        ({"l2": 0.1}, TypeError, r"AdamW has no `l2`\. It has `lr`"),
+        ({"fused": True}, TypeError, "AdamW has no `fused`. Leave it out"),
     ],
 )
 def test_a_bad_choice_is_refused(options: Any, error: Any, text: str) -> None:

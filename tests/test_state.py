@@ -559,3 +559,44 @@ def test_a_state_of_another_dtype_than_its_parameter_serves() -> None:
     other.load_state_dict(saved.state_dict())
     advance(other, 2, first=3)
     assert next(iter(other.state.values()))["exp_avg"].dtype is torch.float32
+
+
+# Of timm's layer decay, of MMEngine, and of a user who names groups.
+OWN_KEYS: dict[str, Any] = {
+    "lr_scale": 0.75,
+    "lr_mult": 0.1,
+    "decay_mult": 0.0,
+    "weight_decay_scale": 2.0,
+    "layer_decay": 0.9,
+    "group_name": "head",
+    "name": "head",
+    "names": ("weight", "bias"),
+    "tag": None,
+}
+
+
+@every_case
+def test_a_users_own_keys_are_carried_saved_and_loaded(case: Case) -> None:
+    groups = [{"params": [parameter()], **OWN_KEYS}, {"params": [parameter()], "lr_scale": 0.5}]
+    opt, other = case.build(groups), case.build([{"params": [parameter()]} for _ in groups])
+    plain = case.build([{"params": [parameter()]} for _ in groups])
+    advance(opt, 3)
+    advance(plain, 3)
+    assert all(map(torch.equal, weights(opt), weights(plain)))
+    other.load_state_dict(copy.deepcopy(opt.state_dict()))
+    for loaded in (opt, other, pickle.loads(pickle.dumps(opt))):
+        found = [{key: group.get(key) for key in OWN_KEYS} for group in loaded.param_groups]
+        assert found == [OWN_KEYS, {**dict.fromkeys(OWN_KEYS), "lr_scale": 0.5}]
+
+
+def test_layer_decay_as_timm_scales_it() -> None:
+    """Its schedulers write lr · lr_scale into every group; here α is built so."""
+    scales = (0.25, 0.5, 1.0)
+    groups = [{"params": [parameter()], "lr": 0.1 * s, "lr_scale": s} for s in scales]
+    opt = AdamW(groups, 0.1, weight_decay=0.01)
+    for t in range(1, 4):
+        for group in opt.param_groups:
+            group["lr"] = 0.1 / t * group["lr_scale"]
+        advance(opt, 1, first=t)
+        used = [(one.lr, one.decay) for one in opt.applied() if one is not None]
+        assert used == [pytest.approx((0.1 / t * s, 0.01 / t)) for s in scales]

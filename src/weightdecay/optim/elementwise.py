@@ -6,7 +6,7 @@ of real numbers, 16-bit ones in float32 with the decay inside the quantity that 
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 import torch
@@ -17,12 +17,11 @@ from weightdecay import checks
 from weightdecay.optim.kernels import KERNELS, Ahead, Plan
 from weightdecay.optim.kernels.slot import Scaling, Slot, State, slot_of
 from weightdecay.optim.kernels.table import Table
-from weightdecay.optim.rates import OURS, Applied, Coming, Group
+from weightdecay.optim.keys import looks_wrong, refuse
+from weightdecay.optim.rates import Applied, Coming, Group
 from weightdecay.optim.rounding import KEY, ROUNDED, SIXTEEN_BIT, new_keys, round_into
 from weightdecay.optim.scheduled import AnySchedule, ScheduledOptimizer
 
-# Keys that a group may have beside its optimizer's own: torch's, and what identifies it to a user.
-_ALLOWED = {"params", "param_names", "name", "initial_lr"}
 _STATE_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -60,7 +59,9 @@ class Elementwise(ScheduledOptimizer):
         options: dict[str, Any] = {"rounding": "stochastic", "state_dtype": "float32", **computing}
         kernel = options.pop("kernel", None)
         self._kernel = None if kernel is None else checks.one_of("kernel", kernel, KERNELS)
-        self._refuse(set(options) - {"rounding", "state_dtype"}, defaults)
+        unknown = set(options) - {"rounding", "state_dtype"}
+        known = [*defaults, "schedule", *Computing.__annotations__]
+        refuse(unknown, owner=type(self).__name__, known=known)
         super().__init__(params, schedule=schedule, **defaults, **options)
 
     @abstractmethod
@@ -92,22 +93,14 @@ class Elementwise(ScheduledOptimizer):
         self._plan, self._tables = None, ()
 
     def _check(self, group: Group) -> None:
+        wrong = filter(looks_wrong, group.keys() - self.defaults.keys())
+        refuse(wrong, owner=type(self).__name__, known=[*self.defaults, "schedule"])
         super()._check(group)
-        self._refuse(set(group) - set(self.defaults) - _ALLOWED - OURS, self.defaults)
         checks.flag("maximize", group["maximize"])
         checks.one_of("rounding", group["rounding"], ("stochastic", "compensated"))
         checks.one_of("state_dtype", group["state_dtype"], tuple(_STATE_DTYPES))
         if "l2" in group:
             group["l2"] = checks.number("l2", group["l2"], at_least=0)
-
-    def _refuse(self, unknown: set[str], known: Iterable[str]) -> None:
-        if unknown:
-            raise TypeError(
-                f"{type(self).__name__} has no {', '.join(f'`{key}`' for key in sorted(unknown))}; "
-                f"it has {', '.join(f'`{key}`' for key in known if key not in OURS)}. "
-                "L2 regularization is `l2` of SGD and Adam, decoupled decay is `weight_decay` of "
-                "SGDW and AdamW."
-            )
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         super().load_state_dict(state_dict)

@@ -71,7 +71,10 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         self._known = []
 
     def add_param_group(self, param_group: Group) -> None:
-        """Add a group, with its own α, λ and schedule; it joins at the update the others are at."""
+        """Add a group, with its own α, λ and schedule; it joins at the update the others are at.
+
+        It may carry keys of a user's own, which are saved and loaded with it.
+        """
         self.defaults.setdefault("base", checked_lr(self.defaults["lr"]))
         group = {**self.defaults, **param_group}
         schedule = group.pop("schedule", self._schedule)

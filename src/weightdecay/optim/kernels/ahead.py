@@ -17,6 +17,9 @@ from weightdecay.optim.kernels.slot import Scaling, Slot
 from weightdecay.optim.kernels.table import Table
 from weightdecay.optim.rates import Applied, Group, Rate, Scheduled, coming_of
 
+# What of a group rows are computed from; a user's own keys are not.
+_READ = {"lr", "base", "weight_decay", "normalized", "l2", "betas", "eps", "momentum", "maximize"}
+
 
 class Ahead:
     """What captured steps read, and how far they have come."""
@@ -130,16 +133,15 @@ class Ahead:
         self._filled_for = self._values()
 
     def _values(self) -> list[Group]:
-        """Return all that rates are computed from, but for the schedule's own movement."""
+        """Return all that rows are computed from, but for the schedule's own movement."""
         values = []
         for group in self._groups:
-            moving = {"params", "param_names", "updates"}
-            moving |= {"lr"} if group["scheduled"] else set()
+            moving = {"lr"} if group["scheduled"] else set()
             moving |= {"weight_decay"} if group.get("normalized") else set()
             kept = {
                 key: value.item() if isinstance(value, Tensor) else value
                 for key, value in group.items()
-                if key not in moving
+                if key in _READ and key not in moving
             }
             values.append({**kept, "begun": group["updates"] - self._made})
         return values

@@ -1,0 +1,63 @@
+"""Which names are refused: every unknown argument, and those keys of a group that look wrong.
+
+A group may carry a user's own keys (`lr_scale`, `group_name`). These are not taken for one: a name
+of ours that the class does not have, a misspelt name, and an argument of torch's.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from weightdecay.optim.rates import OURS
+
+# Every argument of ours, and what others call them.
+_NAMES = {"lr", "betas", "momentum", "eps", "l2", "weight_decay", "amsgrad", "nesterov"}
+_NAMES |= {"maximize", "rounding", "state_dtype", "kernel", "schedule"}
+_OTHER_NAMES = {
+    "lambda": "weight_decay",
+    "wd": "weight_decay",
+    "alpha": "lr",
+    "learning_rate": "lr",
+    "epsilon": "eps",
+    "beta1": "betas",
+    "beta2": "betas",
+}
+# What torch and we put into a group.
+_OF_A_GROUP = {"params", "param_names", "initial_lr", *OURS}
+# What torch chooses its kernels by, and what changes its results.
+_TORCHS_KERNELS = {"fused", "foreach", "capturable", "differentiable"}
+_TORCHS = {"dampening", "decoupled_weight_decay"}
+
+
+def looks_wrong(key: str) -> bool:
+    """Whether a key that a class does not have is surely not a user's own."""
+    if key in _OF_A_GROUP:
+        return False
+    return key in _NAMES | _TORCHS | _TORCHS_KERNELS or _meant(key) is not None
+
+
+def refuse(unknown: Iterable[str], *, owner: str, known: Iterable[str]) -> None:
+    """Raise if there are names that a class does not have, and say what to write instead."""
+    names = sorted(unknown)
+    if not names:
+        return
+    problem = f"{owner} has no {', '.join(f'`{name}`' for name in names)}"
+    if any(name in _TORCHS_KERNELS for name in names):
+        raise TypeError(
+            f"{problem}. Leave it out: the fastest kernel is chosen; `kernel=` forces one."
+        )
+    listed = [name for name in known if name not in OURS]
+    meant = [_meant(name) for name in names]
+    asked = ", ".join(f"`{name}`" for name in dict.fromkeys(meant) if name in listed)
+    raise TypeError(
+        f"{problem}.{f' Did you mean {asked}?' if asked else ''} It has "
+        f"{', '.join(f'`{name}`' for name in listed)}. L2 regularization is `l2` of SGD and Adam, "
+        "decoupled decay is `weight_decay` of SGDW and AdamW."
+    )
+
+
+def _meant(key: str) -> str | None:
+    """Return the name that was probably meant; not for a longer one that begins with it."""
+    if key in _OTHER_NAMES:
+        return _OTHER_NAMES[key]
+    alike = get_close_matches(key.lower(), _NAMES - {key}, n=1, cutoff=0.8)
+    return next((name for name in alike if abs(len(name) - len(key)) <= 2), None)
