@@ -1,5 +1,6 @@
 """Every optimizer equals its float64 reference, is deterministic, and obeys the laws of decay."""
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,44 @@ def test_decay_is_of_the_weights_before_the_update(case: Case) -> None:
         opt.step()
     difference = (weights(plain)[0] - weights(decayed)[0]).numpy()
     np.testing.assert_allclose(difference, 0.04 * start(), rtol=1e-12)
+
+
+ADAM_VALUES = {"betas": (0.6, 0.7), "eps": 1e-3, "amsgrad": True}
+SGD_VALUES = {"momentum": 0.5, "nesterov": True}
+
+
+@pytest.mark.parametrize(
+    ("restarting", "plain", "own"), [(AdamWR, AdamW, ADAM_VALUES), (SGDWR, SGDW, SGD_VALUES)]
+)
+def test_the_restarting_classes_pass_everything_on(
+    restarting: Any, plain: Any, own: dict[str, Any]
+) -> None:
+    shared: dict[str, Any] = {**own, "maximize": True, "kernel": "reference"}
+    shared |= {"rounding": "compensated", "state_dtype": "bfloat16"}
+    cycles: dict[str, Any] = {"factor": 1.5, "high": (1.0, 0.5), "low": 0.1}
+    schedule = WarmRestarts([3, 4], **cycles)
+    opts = (
+        restarting([parameter()], 0.05, first=[3, 4], normalized_decay=0.2, **cycles, **shared),
+        plain([parameter()], 0.05, weight_decay=Normalized(0.2), schedule=schedule, **shared),
+    )
+    ends = []
+    for opt in opts:
+        advance(opt, 15)
+        groups = [{k: v for k, v in g.items() if k != "params"} for g in opt.param_groups]
+        ends.append((groups, opt.schedules, opt._kernel, weights(opt)[0].tolist()))
+    assert ends[0] == ends[1]
+    taken = {name for cls in (plain, WarmRestarts) for name in inspect.signature(cls).parameters}
+    replaced = {"weight_decay", "schedule"}
+    assert inspect.signature(restarting).parameters.keys() == taken - replaced | {
+        "normalized_decay"
+    }
+
+
+@pytest.mark.parametrize("cls", [AdamWR, SGDWR])
+@pytest.mark.parametrize("name", ["weight_decay", "schedule", "l2"])
+def test_the_restarting_classes_name_what_they_take_instead(cls: Any, name: str) -> None:
+    with pytest.raises(TypeError, match=f"WR has no `{name}`. It has .*`normalized_decay`"):
+        cls([parameter()], 0.1, first=3, normalized_decay=0.1, **{name: 0.1})
 
 
 @pytest.mark.parametrize(("restarting", "plain"), [(AdamWR, AdamW), (SGDWR, SGDW)])

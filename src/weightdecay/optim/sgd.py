@@ -10,6 +10,8 @@ with. `torch.optim.SGD` multiplies the whole buffer by the current lr instead; t
 lr is constant.
 """
 
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Unpack
 
 from torch import Tensor
@@ -19,9 +21,10 @@ from weightdecay import checks
 from weightdecay.decay import Normalized
 from weightdecay.optim.elementwise import Computing, Elementwise, zeros
 from weightdecay.optim.kernels.slot import State
+from weightdecay.optim.keys import RESTARTS, refuse
 from weightdecay.optim.rates import Group
 from weightdecay.optim.scheduled import AnySchedule
-from weightdecay.schedules import WarmRestarts
+from weightdecay.schedules import PerCycle, WarmRestarts
 
 
 def sgd_(
@@ -149,8 +152,19 @@ class SGDW(_SGD):
 class SGDWR(SGDW):
     """SGDW with cosine annealing, warm restarts and normalized weight decay.
 
-    `first` is the number of updates before the first restart; each cycle is `factor` times as long
-    as the one before. `normalized_decay` is λ_norm: λ = λ_norm/√N, N the updates of the cycle.
+    It is `SGDW` with `schedule=WarmRestarts(first, factor=factor, high=high, low=low)` and
+    `weight_decay=Normalized(normalized_decay)`.
+
+    - `lr` is α, the rate at η = 1.
+    - `first` is the number of updates before the first restart, or lists the lengths of the first
+      few cycles; each further cycle is `factor` times as long as the one before.
+    - η falls from `high` to `low` in every cycle: numbers, sequences with one number per cycle, or
+      functions of the cycle's index.
+    - `normalized_decay` is λ_norm: λ = λ_norm/√N, N the updates of the cycle.
+    - `momentum` is β₁; `nesterov` looks one step ahead along it.
+    - `maximize` climbs instead of descending.
+    - `kernel` forces one of "triton", "fused", "foreach" and "reference". For 16-bit parameters,
+      `rounding` is "stochastic" or "compensated", and `state_dtype` "float32" or "bfloat16".
     """
 
     def __init__(
@@ -158,13 +172,26 @@ class SGDWR(SGDW):
         params: ParamsT,
         lr: float | Tensor,
         *,
-        first: int,
-        factor: float = 2,
+        first: int | Sequence[int],
+        factor: float | Fraction = 2,
+        high: PerCycle = 1.0,
+        low: PerCycle = 0.0,
         normalized_decay: float,
+        momentum: float = 0.9,
+        nesterov: bool = False,
+        maximize: bool = False,
+        **computing: Unpack[Computing],
     ) -> None:
+        how = Computing.__annotations__
+        known = [*RESTARTS, "momentum", "nesterov", "maximize", *how]
+        refuse(computing.keys() - how.keys(), owner=type(self).__name__, known=known)
         super().__init__(
             params,
             lr,
             weight_decay=Normalized(normalized_decay),
-            schedule=WarmRestarts(first, factor=factor),
+            schedule=WarmRestarts(first, factor=factor, high=high, low=low),
+            momentum=momentum,
+            nesterov=nesterov,
+            maximize=maximize,
+            **computing,
         )
