@@ -190,7 +190,7 @@ def test_a_key_that_another_class_has_is_no_key_of_a_users_own(key: str) -> None
 
 def test_a_misspelt_argument_is_told_what_was_meant() -> None:
     with pytest.raises(TypeError, match=r"AdamW has no `kernal`\. Did you mean `kernel`\?"):
-        AdamW([parameter()], weight_decay=0.1, kernal="fused")  # type: ignore[call-arg]
+        AdamW([parameter()], weight_decay=0.1, kernal="fused")  # type: ignore[call-overload]
 
 
 def test_a_refused_group_leaves_the_optimizer_as_it_was() -> None:

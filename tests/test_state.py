@@ -518,7 +518,7 @@ def test_numbers_of_numpy_become_plain() -> None:
             return np.float64(0.5 / (t + 1))
 
     rate: Any = np.float64(0.1)
-    opt = AdamW([parameter()], rate, weight_decay=np.float32(0.1), schedule=Half())  # type: ignore[arg-type]
+    opt = AdamW([parameter()], rate, weight_decay=np.float32(0.1), schedule=Half())  # type: ignore[call-overload]
     advance(opt, 2)
     through_a_file(opt.state_dict())
 

@@ -8,7 +8,7 @@ Algorithm 2 of Loshchilov & Hutter, 2019 (arXiv:1711.05101); a comment `# line 1
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Unpack
+from typing import Unpack, overload
 
 import torch
 from torch import Tensor
@@ -20,7 +20,7 @@ from weightdecay.optim.elementwise import Computing, Elementwise, zeros
 from weightdecay.optim.kernels.slot import State
 from weightdecay.optim.keys import RESTARTS, refuse
 from weightdecay.optim.rates import Group
-from weightdecay.optim.scheduled import AnySchedule
+from weightdecay.optim.scheduled import AnySchedule, Groups, Parameters
 from weightdecay.schedules import PerCycle, WarmRestarts
 
 
@@ -141,6 +141,36 @@ class AdamW(_Adam):
     `weight_decay = lr * its_weight_decay`. A number of at least 0.01 and ten times `lr` was
     probably meant as torch's, and is warned about; a `Normalized` never is.
     """
+
+    @overload
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float | Tensor = ...,
+        *,
+        betas: tuple[float, float] = ...,
+        eps: float = ...,
+        weight_decay: float | Normalized,
+        amsgrad: bool = ...,
+        maximize: bool = ...,
+        schedule: AnySchedule = ...,
+        **computing: Unpack[Computing],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        params: Groups,
+        lr: float | Tensor = ...,
+        *,
+        betas: tuple[float, float] = ...,
+        eps: float = ...,
+        weight_decay: float | Normalized | None = ...,
+        amsgrad: bool = ...,
+        maximize: bool = ...,
+        schedule: AnySchedule = ...,
+        **computing: Unpack[Computing],
+    ) -> None: ...
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ scales the decay too.
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias, overload
 
 import torch
@@ -47,6 +47,9 @@ from weightdecay.optim.warning import warn
 from weightdecay.schedules import Cycle, Schedule, as_schedule
 
 AnySchedule: TypeAlias = Schedule | Callable[[int], float] | None
+#: torch's `ParamsT` in two: groups may state a decay each, parameters cannot.
+Groups: TypeAlias = Iterable[dict[str, Any]]
+Parameters: TypeAlias = Iterable[Tensor] | Iterable[tuple[str, Tensor]]
 
 # How far lr may be from what it should be before it counts as set by another hand: the rounding of
 # a float32 lr, of a scheduler's chained products, of another platform's cosine near its zero.

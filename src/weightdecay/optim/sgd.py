@@ -12,7 +12,7 @@ lr is constant.
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Unpack
+from typing import Unpack, overload
 
 from torch import Tensor
 from torch.optim.optimizer import ParamsT
@@ -23,7 +23,7 @@ from weightdecay.optim.elementwise import Computing, Elementwise, zeros
 from weightdecay.optim.kernels.slot import State
 from weightdecay.optim.keys import RESTARTS, refuse
 from weightdecay.optim.rates import Group
-from weightdecay.optim.scheduled import AnySchedule
+from weightdecay.optim.scheduled import AnySchedule, Groups, Parameters
 from weightdecay.schedules import PerCycle, WarmRestarts
 
 
@@ -124,6 +124,34 @@ class SGDW(_SGD):
     only there, `weight_decay = lr * its_weight_decay` does the same. A number of at least 0.01 and
     ten times `lr` is warned about, as in AdamW.
     """
+
+    @overload
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float | Tensor,
+        *,
+        momentum: float = ...,
+        weight_decay: float | Normalized,
+        nesterov: bool = ...,
+        maximize: bool = ...,
+        schedule: AnySchedule = ...,
+        **computing: Unpack[Computing],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        params: Groups,
+        lr: float | Tensor,
+        *,
+        momentum: float = ...,
+        weight_decay: float | Normalized | None = ...,
+        nesterov: bool = ...,
+        maximize: bool = ...,
+        schedule: AnySchedule = ...,
+        **computing: Unpack[Computing],
+    ) -> None: ...
 
     def __init__(
         self,
