@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 from torch.optim.lr_scheduler import LRScheduler
 
+from weightdecay.optim.rates import Applied, Group
+from weightdecay.schedules import Schedule
+
 if TYPE_CHECKING:
     from weightdecay.optim.scheduled import ScheduledOptimizer
 
@@ -44,7 +47,8 @@ class Bystander(LRScheduler):
     def _last_lr(self) -> list[float | Tensor]:  # type: ignore[override]
         if self._stepped_at == self.last_epoch:
             return self.get_lr()
-        return list(self.optimizer._last_rates())
+        groups, noted = self.optimizer._scheduled_groups(), self.optimizer._noted()
+        return [_last_rate(*pair, used) for pair, used in zip(groups, noted, strict=True)]
 
     def step(self, epoch: int | None = None) -> None:  # noqa: ARG002
         """Report the coming update from now on."""
@@ -63,3 +67,17 @@ class Bystander(LRScheduler):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Do nothing."""
+
+
+def _last_rate(group: Group, schedule: Schedule | None, used: Applied | None) -> float:
+    """Return a group's α·η of the last update, or of the first, without asking a device.
+
+    Of an update that was not noted here, made by a CUDA graph or before a run was resumed, it is
+    what the schedule says.
+    """
+    last: int = group["updates"] - 1
+    if used is not None and used.update == last:
+        return used.lr
+    if schedule is not None and last >= 0:
+        return float(group["base"] * schedule(last))
+    return float(group["lr"])

@@ -103,44 +103,6 @@ def coming_of(group: Group, schedule: Schedule | None, t: int) -> Coming:
     return lr, decay
 
 
-def check_foreign(group: Group, defaults: Group) -> None:
-    """Raise unless a group that others put into `param_groups` has all that a step needs."""
-    needed = {*defaults, *OURS, "params"}
-    if "l2" in group:
-        needed -= {"weight_decay", "normalized"}
-    elif "weight_decay" in group:
-        needed -= {"l2"}
-    if missing := sorted(needed - group.keys()):
-        raise ValueError(
-            "A group in `param_groups` must have all that `add_param_group` gives it, got one "
-            f"without {', '.join(map(repr, missing))}. Call opt.add_param_group(group) instead of "
-            "changing the list."
-        )
-
-
-def schedule_of_foreign(
-    group: Group, known: Scheduled, default: Schedule | None
-) -> Schedule | None:
-    """Return the schedule of a group that others put into `param_groups`.
-
-    It is that of the group which had these parameters before, or else the optimizer's own.
-    """
-    params = set(map(id, group["params"]))
-    found = [s for old, s in known if not params.isdisjoint(map(id, old["params"]))]
-    schedule = found[0] if found else default if group["scheduled"] else None
-    if any(other != schedule for other in found):
-        raise ValueError(
-            "A group in `param_groups` must keep to parameters of one schedule, got several: "
-            f"{', '.join(map(str, found))}. Keep their groups apart."
-        )
-    if group["scheduled"] and schedule is None:
-        raise ValueError(
-            "A group in `param_groups` that was scheduled must find its schedule here, got none: "
-            "its lr would stay where it was. Build with the same `schedule`."
-        )
-    return schedule
-
-
 def is_over(schedule: Schedule | None, t: int) -> bool:
     """Whether update `t` has η = 0 because the schedule's last cycle has ended."""
     if schedule is None or schedule(t) != 0:

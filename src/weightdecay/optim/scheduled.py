@@ -32,17 +32,16 @@ from weightdecay.optim.rates import (
     Group,
     Scheduled,
     check_decay,
-    check_foreign,
     checked_lr,
     coming_of,
     is_over,
     looks_like_torchs,
     normalized_of,
     parts,
-    schedule_of_foreign,
     show,
     write_rates,
 )
+from weightdecay.optim.replaced import follow
 from weightdecay.optim.warning import warn
 from weightdecay.schedules import Cycle, Schedule, as_schedule
 
@@ -149,26 +148,12 @@ class ScheduledOptimizer(torch.optim.Optimizer):
 
     def applied(self) -> list[Applied | None]:
         """Return what each group's last update used; None before its first one here."""
+        return self._noted()
+
+    def _noted(self) -> list[Applied | None]:
+        """Return what each group's last update used, as this process noted it."""
         groups = self._scheduled_groups()
         return list(self._applied) or [None] * len(groups)
-
-    def _last_rates(self) -> list[float]:
-        """Return each group's α·η of the last update, or of the first, without asking a device.
-
-        Of an update that was not noted here, made by a CUDA graph or before a run was resumed, it
-        is what the schedule says.
-        """
-        rates = []
-        groups = self._scheduled_groups()
-        for (group, schedule), used in zip(groups, ScheduledOptimizer.applied(self), strict=True):
-            last = group["updates"] - 1
-            if used is not None and used.update == last:
-                rates.append(used.lr)
-            elif schedule is not None and last >= 0:
-                rates.append(group["base"] * schedule(last))
-            else:
-                rates.append(float(group["lr"]))
-        return rates
 
     def _count(self, updates: int, coming: list[Coming] | None = None) -> None:
         """Note that so many updates were made, and show what the coming one has."""
@@ -224,18 +209,14 @@ class ScheduledOptimizer(torch.optim.Optimizer):
 
     def _follow_groups(self) -> None:
         """Take on the groups that others put into `param_groups`."""
-        known = {id(group): (group, schedule) for group, schedule in self._known}
-        followed = []
-        for group in self.param_groups:
-            if id(group) in known:
-                followed.append(known[id(group)])
-                continue
-            check_foreign(group, self.defaults)
-            schedule = schedule_of_foreign(group, self._known, self._schedule)
-            self._check(group)
-            group["scheduled"] = schedule is not None
-            followed.append((group, schedule))
-        self._known, self._applied = followed, ()
+        self._known = follow(
+            self.param_groups,
+            self._known,
+            schedule=self._schedule,
+            defaults=self.defaults,
+            check=self._check,
+        )
+        self._applied = ()
 
     def _multiplier(self, group: Group, schedule: Schedule | None) -> float:
         lr, base = float(group["lr"]), group["base"]
