@@ -14,6 +14,7 @@ from typing import TextIO
 from weightdecay import __version__
 from weightdecay.cli import convert, data, reproduce, run, sweep
 from weightdecay.cli.reading import as_options
+from weightdecay.cli.spelling import spell_out
 
 _HERE = Path(__file__).parents[1]
 _MISTAKES = (ImportError, OSError, RuntimeError, TypeError, ValueError)
@@ -77,4 +78,6 @@ def script() -> None:
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # closed: a file of ours must not take its number
             setattr(sys, name, Path(os.devnull).open("r+"))  # noqa: SIM115 - to the end
+    spell_out(sys.stdout)
+    spell_out(sys.stderr)
     sys.exit(main())
