@@ -106,12 +106,13 @@ class Decoupled(ScheduledOptimizer):
         if len(_ways(group)) > 1:
             raise ValueError("A group must decay in one way, got both `weight_decay` and `l2`.")
         super()._check(group)
-        if "l2" not in group:
-            if group["weight_decay"]:
-                self._check_idle_weights(group)
-            return
-        group["l2"] = checks.number("l2", group["l2"], at_least=0)
-        if group["l2"] and not regularizes(self._again, group):
+        if "l2" in group:
+            group["l2"] = checks.number("l2", group["l2"], at_least=0)
+
+    def _try_out(self, group: Group) -> None:
+        if group.get("weight_decay"):
+            self._check_idle_weights(group)
+        if group.get("l2") and not regularizes(self._again, group):
             raise ValueError(
                 f"`l2` must be 0 for {self.original.__name__}, got {group['l2']:g}: its own decay "
                 "is not L2 regularization (it is decoupled already, or there is none), so that "

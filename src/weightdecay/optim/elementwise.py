@@ -245,18 +245,23 @@ class Elementwise(ScheduledOptimizer):
         if not self._keys(group) <= state.keys():
             state |= {k: v for k, v in self._new_state(param, group).items() if k not in state}
         self._compensate(param, state, group)
-        tensors = {k: v for k, v in state.items() if isinstance(v, Tensor) and k != "step"}
-        for name, value in tensors.items():
-            if value.shape != param.shape:
-                raise ValueError(
-                    f"`{name}` must have its parameter's shape {tuple(param.shape)}, got "
-                    f"{tuple(value.shape)}: the state is another model's."
-                )
-        if any(tensor.dtype in ROUNDED for tensor in (param, *tensors.values())):
+        if any(tensor.dtype in ROUNDED for tensor in (param, *_shaped_like(param, state))):
             state.setdefault(KEY, key)
         if state:
             self.state[param] = state
         return state
+
+    def _check_state(self, param: Tensor, state: State, group: Group) -> None:
+        missing = self._keys(group) - state.keys()
+        if state.keys() - {KEY} and missing:  # all of it may begin anew, but no part alone
+            raise ValueError(
+                f"the state of a parameter must have {_quoted(self._keys(group))}, and "
+                f"{_quoted(missing)} is missing."
+            )
+        for name in self._keys(group) & state.keys():
+            if not isinstance(state[name], Tensor):
+                raise TypeError(f"`{name}` must be a tensor, got {state[name]!r}.")
+        _shaped_like(param, state)
 
     def _compensate(self, param: Tensor, state: State, group: Group) -> None:
         """Keep what rounding cuts off where the group asks for it, and there alone."""
@@ -308,6 +313,22 @@ def zeros(param: Tensor, group: Group) -> Tensor:
     """Return a zero state for a parameter; of a 16-bit one in the group's `state_dtype`."""
     dtype = _STATE_DTYPES[group["state_dtype"]] if param.dtype in SIXTEEN_BIT else param.dtype
     return torch.zeros_like(param, dtype=dtype)
+
+
+def _shaped_like(param: Tensor, state: State) -> list[Tensor]:
+    """Return the tensors of a state, less its count of updates, if they have the right shape."""
+    tensors = {k: v for k, v in state.items() if isinstance(v, Tensor) and k != "step"}
+    for name, value in tensors.items():
+        if value.shape != param.shape:
+            raise ValueError(
+                f"`{name}` must have its parameter's shape {tuple(param.shape)}, got "
+                f"{tuple(value.shape)}: the state is another model's."
+            )
+    return list(tensors.values())
+
+
+def _quoted(names: set[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))
 
 
 def _store(tensor: Tensor, value: Tensor, **place: Any) -> None:

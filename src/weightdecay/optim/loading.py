@@ -7,34 +7,54 @@ there, and loading one's own state changes nothing.
 
 from copy import deepcopy
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 
-from weightdecay.optim.rates import Group, write_rates
+from weightdecay import checks
+from weightdecay.optim.rates import Group, checked_lr, normalized_of, parts, write_rates
+from weightdecay.optim.rounding import unwrapped
+
+if TYPE_CHECKING:
+    from weightdecay.optim.scheduled import ScheduledOptimizer
 
 # What says how this run computes, whatever computed the state.
 _OF_THIS_RUN = ("scheduled", "rounding", "state_dtype")
+# What every group has beside the optimizer's own arguments.
+_KEPT = ("updates", "scheduled", "normalized")
 
 
-def load_into(optimizer: torch.optim.Optimizer, state_dict: dict[str, Any]) -> None:
-    """Copy `state_dict` into `optimizer`, with torch's hooks around it."""
+def load_into(optimizer: "ScheduledOptimizer", state_dict: dict[str, Any]) -> None:
+    """Copy `state_dict` into `optimizer`, with torch's hooks around it.
+
+    Whatever can be wrong with it is looked at before anything is changed.
+    """
+    check_form(state_dict)
     state_dict = state_dict.copy()
     for before in optimizer._optimizer_load_state_dict_pre_hooks.values():
         state_dict = before(optimizer, state_dict) or state_dict
+    check_form(state_dict)
     groups, saved_groups = optimizer.param_groups, state_dict["param_groups"]
-    _check(optimizer, saved_groups)
+    _check_groups(optimizer, saved_groups)
+    try:
+        values = [_values(optimizer, *pair) for pair in zip(groups, saved_groups, strict=True)]
+        rates = [checked_lr(saved["lr"]) for saved in saved_groups]
+        owner_of = _owners(groups, saved_groups)
+        for name, (param, number) in owner_of.items():
+            state = _checked_dict(state_dict["state"].get(name, {}))
+            optimizer._check_state(param, state, {**groups[number], **values[number]})
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"A state loaded into {type(optimizer).__name__} must be one that it can go on from: "
+            f"{error} Load the state that was saved; nothing of this one was loaded."
+        ) from error
 
-    saved_names = chain.from_iterable(group["params"] for group in saved_groups)
-    owners = [(param, group) for group in groups for param in group["params"]]
-    owner_of = dict(zip(saved_names, owners, strict=True))
     loaded = {}
     for name, saved in state_dict["state"].items():
         if name in owner_of:
-            param, group = owner_of[name]
+            param, number = owner_of[name]
             kept = optimizer.state.get(param, {})  # which others may hold
-            merged = _merged(dict(kept), saved, param, group)
+            merged = _merged(dict(kept), saved, param, groups[number])
             kept.clear()
             kept.update(merged)
             loaded[param] = kept
@@ -42,15 +62,35 @@ def load_into(optimizer: torch.optim.Optimizer, state_dict: dict[str, Any]) -> N
             loaded[name] = deepcopy(saved)
     optimizer.state.clear()
     optimizer.state.update(loaded)
-    for group, saved in zip(groups, saved_groups, strict=True):
-        _load_group(group, saved)
-    write_rates(groups, [float(saved["lr"]) for saved in saved_groups])
+    for group, new in zip(groups, values, strict=True):
+        group.update(new)
+    write_rates(groups, rates)
 
     for after in optimizer._optimizer_load_state_dict_post_hooks.values():
         after(optimizer)
 
 
-def _check(optimizer: torch.optim.Optimizer, saved_groups: list[Group]) -> None:
+def check_form(state_dict: object) -> None:
+    """Raise unless this looks like what an optimizer's state_dict() returns."""
+    if not isinstance(state_dict, dict):
+        found = f"{state_dict!r:.80}"
+    elif lacking := {"state", "param_groups"} - state_dict.keys():
+        found = f"a dict without {' and '.join(map(repr, sorted(lacking)))}"
+    elif not isinstance(state_dict["state"], dict):
+        found = "one whose 'state' is not a dict"
+    elif not isinstance(state_dict["param_groups"], (list, tuple)) or not all(
+        isinstance(group, dict) and "params" in group for group in state_dict["param_groups"]
+    ):
+        found = "one whose 'param_groups' is not a list of dicts with 'params'"
+    else:
+        return
+    raise TypeError(
+        f"`state_dict` must be what an optimizer's state_dict() returns, got {found}. From a "
+        "checkpoint of several things, pass the optimizer's part."
+    )
+
+
+def _check_groups(optimizer: "ScheduledOptimizer", saved_groups: list[Group]) -> None:
     groups = optimizer.param_groups
     sizes, saved_sizes = ([len(group["params"]) for group in g] for g in (groups, saved_groups))
     if sizes != saved_sizes:
@@ -66,18 +106,71 @@ def _check(optimizer: torch.optim.Optimizer, saved_groups: list[Group]) -> None:
                 "have no 'base'. One saved by torch.optim.AdamW, Adam or SGD can be loaded into "
                 "ours of that name after weightdecay.from_torch(state_dict)."
             )
-        if saved["scheduled"] and not group["scheduled"]:
-            raise ValueError(
-                f"A state saved under a schedule must be loaded into a {name} with one, got none: "
-                "lr would stay where it was. Build with the same `schedule`."
-            )
-        own = [key for key in optimizer.defaults if key in group and key not in _OF_THIS_RUN]
-        missing = sorted(key for key in own if key not in saved)
+        own = [key for key in (*optimizer.defaults, *_KEPT) if key in group]
+        missing = sorted({*own, "scheduled"} - {"rounding", "state_dtype"} - saved.keys())
         if missing:
             raise ValueError(
                 f"A state loaded into {name} must have been saved by {name}, got one whose groups "
                 f"have no {', '.join(map(repr, missing))}."
             )
+        if saved["scheduled"] and not group["scheduled"]:
+            raise ValueError(
+                f"A state saved under a schedule must be loaded into a {name} with one, got none: "
+                "lr would stay where it was. Build with the same `schedule`."
+            )
+        _check_names(group, saved)
+
+
+def _check_names(group: Group, saved: Group) -> None:
+    """Raise where both sides name their parameters, and a state would go to another one."""
+    pairs = zip(group.get("param_names", ()), saved.get("param_names", ()), strict=False)
+    for number, (name, saved_name) in enumerate(pairs):
+        if unwrapped(name) != unwrapped(saved_name):
+            raise ValueError(
+                f"A state must be loaded into parameters in the order it was saved in, got "
+                f"{name!r} at place {number} of a group where {saved_name!r} was saved. Give the "
+                "parameters in that order; if they only have new names, remove 'param_names' from "
+                "the groups of the state."
+            )
+
+
+def _owners(groups: list[Group], saved_groups: list[Group]) -> dict[Any, tuple[Tensor, int]]:
+    """Return the parameter that each saved name stands for, and the number of its group."""
+    owners = [(param, n) for n, group in enumerate(groups) for param in group["params"]]
+    saved_names = chain.from_iterable(group["params"] for group in saved_groups)
+    return dict(zip(saved_names, owners, strict=True))
+
+
+def _checked_dict(state: object) -> dict[str, Any]:
+    if not isinstance(state, dict):
+        raise TypeError(f"the state of a parameter must be a dict, got {state!r:.80}.")
+    return state
+
+
+def _values(optimizer: "ScheduledOptimizer", group: Group, saved: Group) -> Group:
+    """Return what a group takes over, checked as the values of a new group are."""
+    values: Group = {}
+    for key, value in saved.items():
+        if key in ("params", "lr", *_OF_THIS_RUN):
+            continue
+        if isinstance(value, Tensor):
+            values[key] = value.item() if key in group else value.detach().clone()
+        else:
+            values[key] = deepcopy(value)
+    values["base"] = checks.number("base", values["base"], at_least=0)
+    values["updates"] = checks.whole("updates", values["updates"], at_least=0)
+    if values.get("normalized") is not None:
+        if not isinstance(values["normalized"], (tuple, list)) or len(values["normalized"]) != 3:
+            raise TypeError(
+                f"`normalized` must be a value, a power and steps, got {values['normalized']!r}."
+            )
+        values["normalized"] = parts(normalized_of(values))
+        checks.number("weight_decay", values["weight_decay"], at_least=0)
+    whole = {**group, **values}
+    # Others, such as torch's schedulers, keep numbers of their own in a group.
+    ours = {key: whole[key] for key in (*optimizer.defaults, *_KEPT) if key in whole}
+    optimizer._check(ours)
+    return values | {key: ours[key] for key in values.keys() & ours.keys()}
 
 
 def _merged(existing: Any, saved: Any, param: Tensor, group: Group, key: Any = None) -> Any:
@@ -99,13 +192,3 @@ def _merged(existing: Any, saved: Any, param: Tensor, group: Group, key: Any = N
     # torch's own rule: a count of steps stays on the host unless a kernel reads it on the device.
     on_host = key == "step" and not (group.get("capturable") or group.get("fused"))
     return saved.detach().to(saved.device if on_host else param.device, copy=True)
-
-
-def _load_group(group: Group, saved: Group) -> None:
-    for key, value in saved.items():
-        if key in ("params", "lr", *_OF_THIS_RUN):
-            continue
-        if isinstance(value, Tensor):
-            group[key] = value.item() if key in group else value.detach().clone()
-        else:
-            group[key] = deepcopy(value)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from weightdecay.decay import checked_weight_decay
+from weightdecay.optim.loading import check_form
 from weightdecay.optim.rounding import KEY
 
 Group = dict[str, Any]
@@ -49,11 +50,7 @@ def _converted(
     group_of: Callable[[Group], Group],
     buffer_of: Callable[[Group, Tensor], Tensor],
 ) -> StateDict:
-    if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= set(state_dict):
-        raise TypeError(
-            "`state_dict` must be what an optimizer's state_dict() returns, "
-            f"got {type(state_dict).__name__}."
-        )
+    check_form(state_dict)
     states = {name: dict(state) for name, state in state_dict["state"].items()}
     for state in states.values():
         state.pop(KEY, None)

@@ -41,7 +41,7 @@ def new_keys(groups: Iterable[Mapping[str, Any]]) -> list[int]:
     for group in groups:
         params, names = group["params"], group.get("param_names", ())
         if len(names) == len(params):
-            keys += [_named(name) for name in names]
+            keys += [crc32(unwrapped(name).encode()) for name in names]
             continue
         for param in params:
             shape = tuple(param.shape)
@@ -50,8 +50,9 @@ def new_keys(groups: Iterable[Mapping[str, Any]]) -> list[int]:
     return keys
 
 
-def _named(name: str) -> int:
-    return crc32(".".join(part for part in name.split(".") if part not in _WRAPPERS).encode())
+def unwrapped(name: str) -> str:
+    """Return a parameter's name without what wrappers of its model put into it."""
+    return ".".join(part for part in name.split(".") if part not in _WRAPPERS)
 
 
 def round_into(

@@ -25,6 +25,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from torch.optim.optimizer import ParamsT
 
 from weightdecay.optim.bystander import Bystander
+from weightdecay.optim.kernels.slot import State
 from weightdecay.optim.loading import load_into
 from weightdecay.optim.rates import (
     Applied,
@@ -88,6 +89,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         if "weight_decay" in group:
             group["normalized"] = parts(group["weight_decay"])
         self._check(group)
+        self._try_out(group)
         if not self._said_torchs and (doubt := looks_like_torchs(group)):
             self._said_torchs = True
             warn(doubt)
@@ -113,8 +115,14 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         group["base"] = checked_lr(lr)
 
     def _check(self, group: Group) -> None:
-        """Raise unless a new group's values are what the algorithm requires."""
+        """Raise unless a new or a loaded group's values are what the algorithm requires."""
         check_decay(group)
+
+    def _try_out(self, group: Group) -> None:
+        """Raise unless what a new group would do to weights is what its values say."""
+
+    def _check_state(self, param: Tensor, state: State, group: Group) -> None:
+        """Raise unless updates of a parameter can go on from a saved state."""
 
     @overload
     def step(self, closure: None = None) -> None: ...
@@ -317,7 +325,10 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         self._count(0)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load what `state_dict` saved, keeping dtypes and copying into existing tensors."""
+        """Load what `state_dict` saved, keeping dtypes and copying into existing tensors.
+
+        A state that does not fit is refused before anything is changed.
+        """
         load_into(self, state_dict)
 
     def __repr__(self) -> str:
