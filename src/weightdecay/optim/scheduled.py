@@ -137,9 +137,15 @@ class ScheduledOptimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        self._update_and_count()
+        return loss
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def _update_and_count(self) -> None:
+        """Make one update. `torch.compile` runs it as it is: α·η and λ change with every one."""
         if self._is_probed():
             self._create_state()
-            return loss
+            return
         # What can be wrong with the numbers is looked at before anything is changed.
         multipliers = [self._multiplier(*pair) for pair in self._scheduled_groups()]
         coming = [
@@ -152,7 +158,6 @@ class ScheduledOptimizer(torch.optim.Optimizer):
             ]
             self._count(1, coming)
             self._say_if_over()
-        return loss
 
     def applied(self) -> list[Applied | None]:
         """Return what each group's last update used; None before its first one here."""
