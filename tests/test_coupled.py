@@ -156,7 +156,7 @@ def test_a_duplicate_goes_on_alike(duplicate: Callable[[Any], Any]) -> None:
 def test_a_state_is_not_loaded_across_the_two_forms(one: str, other: str) -> None:
     cls = decouple(torch.optim.Adagrad)
     saved = cls([parameter()], lr=0.05, **{one: 0.1}).state_dict()  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=f"have no '{other}'"):
+    with pytest.raises(ValueError, match=f"have no .*'{other}'"):
         cls([parameter()], lr=0.05, **{other: 0.1}).load_state_dict(saved)  # type: ignore[arg-type]
 
 

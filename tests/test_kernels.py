@@ -407,10 +407,8 @@ def test_a_state_of_another_shape_is_refused() -> None:
     _, small = one()
     theta = torch.nn.Parameter(torch.ones(4000))
     opt = AdamW([theta], 0.1, weight_decay=0.1)
-    opt.load_state_dict(small.state_dict())
-    theta.grad = torch.ones_like(theta)
     with pytest.raises(ValueError, match=r"`exp_avg` must have its parameter's shape \(4000,\)"):
-        opt.step()
+        opt.load_state_dict(small.state_dict())
 
 
 @pytest.mark.parametrize("kernel", [None, "triton"])

@@ -203,11 +203,12 @@ def test_the_supplement_repeats_figures_on_the_second_task() -> None:
     assert STUDIES["supplement-6"].cells(here) == STUDIES["figure-4"].cells(there)
 
 
-def test_landscapes_are_evaluated_at_their_end_and_curves_all_along() -> None:
+def test_landscapes_of_a_cpu_are_evaluated_at_their_end_and_curves_all_along() -> None:
     for at in SCALES:
         for study in studies_at(at):
             own = {c.evaluate_every for c in study.cells(at) if c.task == at.task}
-            assert own <= ({at.drawn} if study.curves else {0})
+            on_a_gpu = at.common.get("precision") == "bfloat16"  # where it costs a tenth
+            assert own <= ({at.drawn} if study.curves else {1} if on_a_gpu else {0})
 
 
 def seen_of(*, seeds: int = 3, **truth: float) -> Evidence:

@@ -55,7 +55,8 @@ SUPPLEMENT_1 = Study(
 
 def _standard(at: Scale) -> list[RunConfig]:
     lrs, l2 = at.standard
-    last = {"epochs": at.longest, "schedule": "constant", "evaluate_every": 0}
+    often = at.common.get("evaluate_every", 1)
+    last = {"epochs": at.longest, "schedule": "constant", "evaluate_every": often}
     axes = {**long_axes(at), **last}
     own = grid(algorithm="adam", lr=lrs, l2=l2, **axes)
     return [*own, *(cell for cell in family_cells(at, "adam") if cell.algorithm == "adamw")]
