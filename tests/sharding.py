@@ -44,6 +44,8 @@ LAYOUTS: dict[str, tuple[tuple[int, ...], tuple[int, ...], list[Any]]] = {
     "rows with gaps": ((64, 37), (2, 2), [Shard(0), _StridedShard(0, split_factor=2)]),
     "two inner dimensions": ((9, 11, 13), (2, 2), [Shard(1), Shard(2)]),
 }
+if torch.__version__ < "2.13":  # 2.11 shares a tensor out with gaps, but cannot gather it again
+    del LAYOUTS["rows with gaps"]
 RATE: dict[str, Any] = {"lr": 0.01, "weight_decay": 0.04}
 BUILDERS: dict[str, Callable[..., Any]] = {
     "sgdw": lambda p: SGDW(p, momentum=0.0, **RATE),

@@ -13,9 +13,13 @@ from weightdecay import SGDW, AdamW, Cosine, Normalized, decouple
 
 UPDATES = 12
 CLASSES = {"adamw": AdamW, "sgdw": SGDW, "adagrad": decouple(torch.optim.Adagrad)}
-# The compiler itself uses what is deprecated, and looks for the gradient of a loss.
+# The compiler itself uses what is deprecated, looks for the gradient of a loss, and on a GPU
+# recommends a lower precision.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:The .grad attribute of a Tensor"
+    "ignore::DeprecationWarning",
+    "ignore::FutureWarning",
+    "ignore:The .grad attribute of a Tensor",
+    "ignore:TensorFloat32 tensor cores",
 )
 Step = Callable[[], Any]
 

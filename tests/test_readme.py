@@ -12,6 +12,7 @@ from benchmarks import report
 from weightdecay.cli import main
 from weightdecay.sweeps import read_study
 
+pytestmark = pytest.mark.cpu("a page is run as it stands, where no default device is set")
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", TEXT, flags=re.DOTALL)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.landscapes import (
@@ -16,10 +17,13 @@ from tests.landscapes import (
     settled,
 )
 
-PAGE = Path(__file__).parents[1] / "docs" / "exponents.md"
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "exponents.md"
+#: Another numpy draws other simulations than those of which the page tells.
+SAME_DRAWS = f"numpy=={np.__version__}" in (ROOT / "constraints.txt").read_text("utf-8").split()
 #: What share of intervals may cover: of 500 simulations, what was asked for; of 150, what is within
-#: two standard deviations, √(0.95 · 0.05 / 150) each, of the 95 % that an interval promises.
-ALLOWED = {500: (0.90, 0.98), 150: (0.914, 0.986)}
+#: three standard deviations, √(0.95 · 0.05 / 150) each, of the 95 % that an interval promises.
+ALLOWED = {500: (0.90, 0.98), 150: (0.896, 1.0)}
 
 
 def page_rows() -> dict[tuple[str, ...], dict[str, str]]:
@@ -48,7 +52,7 @@ def test_the_interval_covers_the_truth(s: float, size: int, factor: float, seeds
     assert seen.check >= 0.88
     assert abs(seen.bias) < seen.spread / 4
     # Of other simulations, the page may differ by chance; of the same, only by another rounding.
-    apart = 0.005 if simulations == 500 else 0.05
+    apart = 0.005 if simulations == 500 and SAME_DRAWS else 0.06
     said = page_rows()[settled(size, factor, seeds, s)]
     assert share(said["profile"]) == pytest.approx(seen.profile, abs=apart)
     assert share(said["check"]) == pytest.approx(seen.check, abs=apart)

@@ -77,7 +77,7 @@ class _Attention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         # [batch, length, 3·width] to queries, keys and values, each [batch, heads, length, …].
-        split = self.projections(self.norm(x)).unflatten(-1, (3, self.heads, -1))
+        split = torch.unflatten(self.projections(self.norm(x)), -1, (3, self.heads, -1))
         query, key, value = split.permute(2, 0, 3, 1, 4).unbind()
         seen = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
         output: Tensor = self.output(seen.transpose(1, 2).flatten(-2))
