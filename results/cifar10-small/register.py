@@ -1,0 +1,196 @@
+"""Choose Figure 2's settings from the first stage, and write down how the second will judge them.
+
+    python results/cifar10-small/register.py
+
+reads `store`, and writes `registered.toml` and the studies of the second stage. Only validation
+errors are read. It is run, and what it wrote is committed, before the second stage begins.
+"""
+
+import argparse
+import hashlib
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from weightdecay.records import Run
+from weightdecay.sweeps import Store
+
+HERE = Path(__file__).parent
+METHODS = {"adamw": "weight_decay", "adam": "l2", "sgdw": "weight_decay", "sgd": "l2"}
+SLOPES = (-1.0, -0.5, 0.0, 0.5, 1.0)
+PAIRS = ((0.5, 2.0), (2.0, 0.5), (1.0, 4.0), (1.0, 0.25))  # of the chosen α: tuned at, used at
+CHANCE = 0.9  # the error of a run that diverged
+SCALE = 0.1  # errors a tenth above a column's best count 1 − 1/e, and a cliff counts 1
+REACH = 1.5  # doublings of λ to either side of a column's best that the smooth is fitted to
+COMMON = """\
+task = "cifar10"
+model = "convnet"
+epochs = 8
+batch = 128
+validation = 5000
+precision = "bfloat16"
+keep_missed = true
+"""
+REGISTERED = """\
+# Figure 2 on CIFAR-10, second stage: written by register.py before any of its runs.
+date = {date}
+first_stage = {{ runs = {runs}, sha256 = "{digest}" }}
+
+[choosing]
+error = "mean validation error over the seeds of the first stage; a diverged run counts 0.9"
+decay = \"\"\"
+In a column (one α), with m its least error, e becomes 1 - exp(-(e/m - 1)/0.1). A parabola in
+log2 λ, weighted by the number of seeds, is fitted to the settings within 1.5 doublings of the
+least; its vertex is λ*(α), to three digits. Where these are fewer than three, or it opens
+downwards, or its vertex is outside of them, λ*(α) is the least setting.\"\"\"
+lr = "the column with the least error at its λ*, read off that parabola"
+edge = "a column whose least setting or λ* is at the end of its decays carries nothing"
+
+[judging]
+study = "figure-2-judge.toml"
+seeds = "1000..1023"  # they chose nothing
+error = "test error after the last epoch; a diverged run counts 0.9"
+compared = ["adamw - adam", "adamw - sgd", "adamw - sgdw", "sgdw - sgd", "adam - sgd"]
+estimate = "mean over seeds of ln(e_A / e_B), the same seed for both"
+interval = \"\"\"
+95 %, Student's t over seeds; the variance that all seeds share because the test set is a sample
+(that of the mean difference per test example, less what seeds put into it, over the number of
+examples) is added.\"\"\"
+better = "the upper end is below 0"
+as_good = "the upper end is below ln 1.03"
+
+[carrying]
+studies = [{studies}]
+seeds = "2000..2007"
+rules = [-1, -0.5, 0, 0.5, 1]  # s of λ ∝ α^(-s): -1 keeps λ/α, 0 keeps λ, 1 keeps λ·α
+pairs = ["α*/2 to 2α*", "2α* to α*/2", "α* to 4α*", "α* to α*/4"]
+regret = "test error at the new α with the carried λ, less that with the new α's λ*, seed by seed"
+estimate = "the mean over pairs within a seed, then over seeds"
+interval = "95 %, Student's t over seeds; rules are compared by paired differences"
+"""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What the first stage says of one learning rate: its best decay, and the error there."""
+
+    lr: float
+    decay: float
+    error: float
+    inside: bool
+
+
+def columns(runs: Sequence[Run], way: str) -> dict[float, Column]:
+    """Return each learning rate's column, from the mean validation error of its settings."""
+    seen: dict[float, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for run in runs:
+        decay = getattr(run.config, way)
+        if decay:
+            last = run.records[-1]
+            error = CHANCE if last.diverged else last.validation_error
+            seen[run.config.lr][decay].append(error)
+    return {lr: smoothed(lr, settings) for lr, settings in sorted(seen.items())}
+
+
+def smoothed(lr: float, settings: dict[float, list[float]]) -> Column:
+    """Return the least point of a parabola through errors whose cliff is flattened.
+
+    With m the column's least mean error, an error e becomes 1 − exp(−(e/m − 1)/0.1), so that what
+    is far above the best counts as far, not as farther. The parabola in log2 λ is fitted to
+    settings within 1.5 doublings of the best, each weighted by its number of seeds. Where these are
+    fewer than three, or it opens downwards, or its vertex is outside of them, the best setting
+    itself is taken.
+    """
+    x = np.log2(sorted(settings))
+    mean = np.array([np.mean(settings[decay]) for decay in sorted(settings)])
+    seeds = np.array([len(settings[decay]) for decay in sorted(settings)])
+    best = int(np.argmin(mean))
+    near = np.abs(x - x[best]) <= REACH + 1e-9
+    flat = -np.expm1(-(mean[near] / mean[best] - 1) / SCALE)
+    a = b = c = 0.0
+    if near.sum() >= 3:
+        a, b, c = map(float, np.polyfit(x[near] - x[best], flat, 2, w=np.sqrt(seeds[near])))
+    vertex = -b / (2 * a) if a > 0 else 0.0
+    low, high = x[near][0] - x[best], x[near][-1] - x[best]
+    if not low <= vertex <= high:
+        vertex = 0.0
+    height = min(np.polyval([a, b, c], vertex), 0.999)
+    error = mean[best] * (1 - SCALE * math.log1p(-height))
+    inside = bool(x[0] < x[best] + vertex < x[-1] and 0 < best < len(x) - 1)
+    decay = float(f"{2.0 ** (x[best] + vertex):.3g}")
+    return Column(lr, decay, float(error), inside)
+
+
+def chosen(seen: dict[float, Column]) -> Column:
+    """Return the column with the least error at its best decay."""
+    return min(seen.values(), key=lambda column: column.error)
+
+
+def carried(seen: dict[float, Column]) -> Iterator[tuple[float, float]]:
+    """Yield the settings, each learning rate × decay, that the regret of carrying needs."""
+    best = chosen(seen)
+    for tuned, used in PAIRS:
+        source, target = seen.get(best.lr * tuned), seen.get(best.lr * used)
+        if source and target and source.inside and target.inside:
+            yield target.lr, target.decay
+            for s in SLOPES:
+                yield target.lr, source.decay * (target.lr / source.lr) ** -s
+
+
+def study(seeds: str, settings: Sequence[tuple[str, float, float]]) -> str:
+    """Return a study of such settings, each an algorithm, a learning rate and a decay."""
+    tables = (
+        f'\n[[grid]]\nalgorithm = "{algorithm}"\nlr = {lr!r}\n{METHODS[algorithm]} = {decay!r}\n'
+        for algorithm, lr, decay in dict.fromkeys(settings)
+    )
+    return "".join(chain([COMMON, f'seed = "{seeds}"\n'], tables))
+
+
+def main() -> None:
+    """Write down what is registered, and the studies that will judge it."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--store", type=Path, default=HERE / "store")
+    parser.add_argument("--out", type=Path, default=HERE)
+    options = parser.parse_args()
+    runs = Store(options.store).runs()
+    logs = sorted((options.store / "log").glob("*.jsonl"))
+    of = {
+        algorithm: columns([run for run in runs if run.config.algorithm == algorithm], way)
+        for algorithm, way in METHODS.items()
+    }
+    files = {
+        "figure-2-judge.toml": study(
+            "1000..1023", [(name, chosen(of[name]).lr, chosen(of[name]).decay) for name in METHODS]
+        )
+    }
+    for name in METHODS:
+        settings = [(name, lr, decay) for lr, decay in carried(of[name])]
+        files[f"figure-2-carry-{name}.toml"] = study("2000..2007", settings)
+    text = REGISTERED.format(
+        date=datetime.now(UTC).date(),
+        runs=len(runs),
+        digest=hashlib.sha256(b"".join(log.read_bytes() for log in logs)).hexdigest(),
+        studies=", ".join(f'"{file}"' for file in files if "carry" in file),
+    )
+    for name, seen in of.items():
+        best = chosen(seen)
+        text += f"\n[chosen.{name}]\nlr = {best.lr!r}\n{METHODS[name]} = {best.decay!r}\n"
+        text += "columns = [  # α, λ*, validation error there, whether it is inside the grid\n"
+        for one in seen.values():
+            inside = str(one.inside).lower()
+            text += f"    [{one.lr!r}, {one.decay!r}, {one.error:.4f}, {inside}],\n"
+        text += "]\n"
+    for file, content in {"registered.toml": text, **files}.items():
+        (options.out / file).write_text(content, encoding="utf-8")
+    sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main()
