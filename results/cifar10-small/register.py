@@ -20,13 +20,13 @@ from pathlib import Path
 import numpy as np
 
 from weightdecay.records import Run
+from weightdecay.results.judging import CHANCE, Carried
 from weightdecay.sweeps import Store
 
 HERE = Path(__file__).parent
 METHODS = {"adamw": "weight_decay", "adam": "l2", "sgdw": "weight_decay", "sgd": "l2"}
 SLOPES = (-1.0, -0.5, 0.0, 0.5, 1.0)
 PAIRS = ((0.5, 2.0), (2.0, 0.5), (1.0, 4.0), (1.0, 0.25))  # of the chosen α: tuned at, used at
-CHANCE = 0.9  # the error of a run that diverged
 SCALE = 0.1  # errors a tenth above a column's best count 1 − 1/e, and a cliff counts 1
 REACH = 1.5  # doublings of λ to either side of a column's best that the smooth is fitted to
 COMMON = """\
@@ -128,20 +128,35 @@ def smoothed(lr: float, settings: dict[float, list[float]]) -> Column:
     return Column(lr, decay, float(error), inside)
 
 
+def first_stage(runs: Sequence[Run]) -> dict[str, dict[float, Column]]:
+    """Return the columns of every method."""
+    return {
+        name: columns([run for run in runs if run.config.algorithm == name], way)
+        for name, way in METHODS.items()
+    }
+
+
 def chosen(seen: dict[float, Column]) -> Column:
     """Return the column with the least error at its best decay."""
     return min(seen.values(), key=lambda column: column.error)
 
 
-def carried(seen: dict[float, Column]) -> Iterator[tuple[float, float]]:
-    """Yield the settings, each learning rate × decay, that the regret of carrying needs."""
+def carried(seen: dict[float, Column]) -> Iterator[Carried]:
+    """Yield each pair of columns × rule, where both have their best decay inside the grid."""
     best = chosen(seen)
     for tuned, used in PAIRS:
         source, target = seen.get(best.lr * tuned), seen.get(best.lr * used)
         if source and target and source.inside and target.inside:
-            yield target.lr, target.decay
             for s in SLOPES:
-                yield target.lr, source.decay * (target.lr / source.lr) ** -s
+                decay = source.decay * (target.lr / source.lr) ** -s
+                yield Carried(source.lr, target.lr, s, decay)
+
+
+def needed(seen: dict[float, Column]) -> Iterator[tuple[float, float]]:
+    """Yield the settings, each learning rate × decay, that the regret of carrying needs."""
+    for one in carried(seen):
+        yield one.used_at, seen[one.used_at].decay
+        yield one.used_at, one.decay
 
 
 def study(seeds: str, settings: Sequence[tuple[str, float, float]]) -> str:
@@ -161,17 +176,14 @@ def main() -> None:
     options = parser.parse_args()
     runs = Store(options.store).runs()
     logs = sorted((options.store / "log").glob("*.jsonl"))
-    of = {
-        algorithm: columns([run for run in runs if run.config.algorithm == algorithm], way)
-        for algorithm, way in METHODS.items()
-    }
+    of = first_stage(runs)
     files = {
         "figure-2-judge.toml": study(
             "1000..1023", [(name, chosen(of[name]).lr, chosen(of[name]).decay) for name in METHODS]
         )
     }
     for name in METHODS:
-        settings = [(name, lr, decay) for lr, decay in carried(of[name])]
+        settings = [(name, lr, decay) for lr, decay in needed(of[name])]
         files[f"figure-2-carry-{name}.toml"] = study("2000..2007", settings)
     text = REGISTERED.format(
         date=datetime.now(UTC).date(),

@@ -12,6 +12,7 @@ from weightdecay.results.comparison import (
 from weightdecay.results.coupling import Coupling, Exponent, Line, Point, coupling
 from weightdecay.results.curves import Curve, against_training_loss, anytime, curve
 from weightdecay.results.estimate import Estimate
+from weightdecay.results.judging import Judgement, judged, transfer_regret
 from weightdecay.results.landscape import Cell, Landscape, landscapes
 from weightdecay.results.outliers import Outlier, outliers
 from weightdecay.results.separability import Regret, interaction_share, regret, sensitivity
@@ -24,6 +25,7 @@ __all__ = [
     "Doubts",
     "Estimate",
     "Exponent",
+    "Judgement",
     "Landscape",
     "Line",
     "Outlier",
@@ -42,9 +44,11 @@ __all__ = [
     "doubts",
     "equal_loss",
     "interaction_share",
+    "judged",
     "landscapes",
     "outliers",
     "regret",
     "sensitivity",
+    "transfer_regret",
     "with_and_without",
 ]

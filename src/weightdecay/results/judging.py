@@ -1,0 +1,135 @@
+"""Which of two methods is better at settings chosen beforehand: seeds that chose nothing judge.
+
+Errors are compared seed by seed, as ratios and in points. Seeds say how much training varies. They
+share one test set, which is a sample too: by how much its examples alone could have moved the
+difference is read off the examples that each run missed.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from weightdecay.records import Run, unpacked
+from weightdecay.results.estimate import Array, Estimate, within
+
+#: What a run that diverged counts: the error of guessing among ten classes.
+CHANCE = 0.9
+#: One method is as good as another if its error is at most so much of the other's.
+MARGIN = 1.03
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One method against another, over fresh seeds at their chosen settings.
+
+    `ratio` estimates the mean of ln(error / other error), `points` that of error − other error;
+    `of_test_set` are the parts of their variances that all seeds share, the test set's.
+    """
+
+    seeds: int
+    ratio: Estimate
+    points: Estimate
+    of_test_set: tuple[float, float]
+
+    @property
+    def better(self) -> bool:
+        """Whether the whole interval says that the first has the lower error."""
+        return self.ratio.high < 0
+
+    @property
+    def as_good(self) -> bool:
+        """Whether the whole interval says that the first is at most 3 % worse."""
+        return self.ratio.high < math.log(MARGIN)
+
+
+def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) -> Judgement:
+    """Compare the runs of one setting with those of another, seed by seed.
+
+    The interval is Student's over seeds, its variance that of the seeds' mean plus the test set's.
+    Where runs did not keep which examples they missed, the latter is left out, as 0.
+    """
+    sides = [{run.config.seed: run for run in runs} for runs in (one, other)]
+    seeds = sorted(sides[0].keys() & sides[1].keys())
+    if len(seeds) < 2:
+        raise ValueError(f"Runs to compare must share at least two seeds, got {len(seeds)}.")
+    runs = [[side[seed] for seed in seeds] for side in sides]
+    errors = np.array([[_error(run, chance) for run in side] for side in runs])
+    missed = _missed(runs)
+    ratios = np.log(errors[0] / errors[1])
+    points = errors[0] - errors[1]
+    shared = (0.0, 0.0)
+    if missed is not None:
+        means = errors.mean(1)
+        shared = (
+            shared_variance(missed[0] / means[0] - missed[1] / means[1]),
+            shared_variance(missed[0] - missed[1]),
+        )
+    return Judgement(len(seeds), _mean(ratios, shared[0]), _mean(points, shared[1]), shared)
+
+
+def shared_variance(per_example: Array) -> float:
+    """Return the variance that a sample of examples gives to the mean over seeds × examples.
+
+    Examples differ by what all seeds say of them, and by noise of each seed and example; the
+    noise, known from what is left beside rows and columns, is taken out.
+    """
+    seeds, examples = map(int, per_example.shape)
+    of_examples = per_example.mean(0)
+    left = per_example - of_examples - per_example.mean(1, keepdims=True) + per_example.mean()
+    noise = float((left**2).sum()) / ((seeds - 1) * (examples - 1))
+    between = float(of_examples.var(ddof=1)) - noise / seeds
+    return max(0.0, between / examples)
+
+
+def _mean(values: Array, shared: float) -> Estimate:
+    count = len(values)
+    return within(float(values.mean()), float(values.var(ddof=1)) / count + shared, count - 1)
+
+
+def _error(run: Run, chance: float) -> float:
+    last = run.records[-1]
+    return chance if last.diverged else last.test_error
+
+
+def _missed(runs: Sequence[Sequence[Run]]) -> npt.NDArray[np.float64] | None:
+    """Return 1 for each example that was missed, sides × seeds × examples, if all runs kept it."""
+    kept = [[run.records[-1].missed for run in side] for side in runs]
+    if any(bits is None for side in kept for bits in side):
+        return None
+    return np.array([[unpacked(bits) for bits in side if bits] for side in kept], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A decay that was best at one learning rate, used at another: λ ∝ α^(−s)."""
+
+    tuned_at: float
+    used_at: float
+    s: float
+    decay: float
+
+
+def transfer_regret(
+    errors: Mapping[tuple[float, float], Mapping[int, float]],
+    best: Mapping[float, float],
+    carried: Sequence[Carried],
+) -> Array:
+    """Return, per seed, what carried decays cost: their errors less those of the best decays.
+
+    `errors` are each setting's, by seed: learning rate and decay; `best` is each learning rate's
+    own decay. The mean over the carried ones is taken within a seed.
+    """
+    pairs = [
+        (errors[one.used_at, one.decay], errors[one.used_at, best[one.used_at]]) for one in carried
+    ]
+    seeds = sorted(set.intersection(*(set(side) for pair in pairs for side in pair)))
+    cost: Array = np.array([[moved[seed] - own[seed] for seed in seeds] for moved, own in pairs])
+    return np.asarray(cost.mean(0))
+
+
+def mean_of(values: Array) -> Estimate:
+    """Estimate the mean of one number per seed."""
+    return _mean(values, 0.0)

@@ -1,0 +1,130 @@
+"""Fresh seeds judge chosen settings, and know how much the test set itself is worth."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.landscapes import ended
+from weightdecay.records import Run, RunConfig, packed
+from weightdecay.results import Judgement, judged, transfer_regret
+from weightdecay.results.judging import Carried, shared_variance
+
+CONFIG = RunConfig(
+    task="mnist1d",
+    model="mlp",
+    algorithm="adamw",
+    lr=0.001,
+    weight_decay=0.01,
+    epochs=10,
+    batch=100,
+    keep_missed=True,
+)
+EXAMPLES, SEEDS = 400, 8
+
+
+def run_of(seed: int, missed: np.ndarray) -> Run:
+    return ended(
+        replace(CONFIG, seed=seed),
+        test_error=float(missed.mean()),
+        missed=packed(missed.tolist()),
+    )
+
+
+def hard(share: float, random: np.random.Generator, size: int) -> np.ndarray:
+    """Return how likely each example is missed: some nearly always, most hardly ever."""
+    return np.where(random.random(size) < share, 0.85, 0.02)
+
+
+def compared(random: np.random.Generator, *, keep: bool = True) -> Judgement:
+    """Compare two methods that find different examples hard; one misses 10 %, the other 12 %."""
+    chances = [hard(share, random, EXAMPLES) for share in (0.10, 0.12)]
+    drawn = [random.random((SEEDS, EXAMPLES)) < chance for chance in chances]
+    sides = [[run_of(seed, row) for seed, row in enumerate(side)] for side in drawn]
+    if not keep:
+        sides = [
+            [Run(run.config, (replace(run.records[-1], missed=None),)) for run in side]
+            for side in sides
+        ]
+    return judged(*sides)
+
+
+TRUTH = 0.83 * (0.10 - 0.12)  # of all examples there could be, in points
+
+
+def test_the_interval_covers_the_difference_over_all_examples_there_could_be() -> None:
+    random = np.random.default_rng(0)
+    seen = [compared(random) for _ in range(300)]
+    covered = np.mean([one.points.low <= TRUTH <= one.points.high for one in seen])
+    assert covered >= 0.92
+    assert all(one.of_test_set[1] > 0 for one in seen)
+
+
+def test_seeds_alone_do_not_know_that_the_test_set_is_a_sample() -> None:
+    random = np.random.default_rng(0)
+    seen = [compared(random, keep=False) for _ in range(300)]
+    assert np.mean([one.points.low <= TRUTH <= one.points.high for one in seen]) < 0.6
+    assert all(one.of_test_set == (0, 0) for one in seen)
+
+
+def test_noise_of_single_runs_is_not_taken_for_the_test_sets() -> None:
+    random = np.random.default_rng(1)
+    found = [shared_variance(random.normal(size=(6, 500))) for _ in range(200)]
+    assert np.mean(found) < 0.2 / (6 * 500)  # noise alone gives its mean a variance of 1/(6 · 500)
+    of_examples = random.normal(size=500)
+    both = shared_variance(of_examples + random.normal(size=(6, 500)))
+    assert both == pytest.approx(of_examples.var(ddof=1) / 500, rel=0.3)
+
+
+def of_errors(errors: list[float], first: int = 0) -> list[Run]:
+    return [
+        ended(replace(CONFIG, seed=first + k), test_error=error) for k, error in enumerate(errors)
+    ]
+
+
+def test_ratios_and_points_are_those_of_a_hand_written_sum() -> None:
+    seen = judged(of_errors([0.10, 0.12, 0.11]), of_errors([0.20, 0.21, 0.25]))
+    ratios = np.log(np.array([0.10 / 0.20, 0.12 / 0.21, 0.11 / 0.25]))
+    half = 4.30265 * ratios.std(ddof=1) / math.sqrt(3)
+    assert seen.seeds == 3
+    assert seen.ratio.value == pytest.approx(ratios.mean())
+    assert (seen.ratio.low, seen.ratio.high) == pytest.approx(
+        (ratios.mean() - half, ratios.mean() + half)
+    )
+    assert seen.points.value == pytest.approx(-0.11)
+    assert seen.better
+    assert seen.as_good
+
+
+@pytest.mark.parametrize(("factor", "as_good"), [(1.02, True), (1.04, False)])
+def test_as_good_means_at_most_three_percent_worse(factor: float, as_good: bool) -> None:
+    other = [0.100, 0.101, 0.099, 0.1005]
+    seen = judged(of_errors([factor * error for error in other]), of_errors(other))
+    assert not seen.better
+    assert seen.as_good is as_good
+
+
+def test_only_seeds_of_both_are_compared_and_two_are_needed() -> None:
+    assert judged(of_errors([0.1, 0.2, 0.3]), of_errors([0.2, 0.3, 0.4], first=1)).seeds == 2
+    with pytest.raises(ValueError, match="must share at least two seeds, got 1"):
+        judged(of_errors([0.1, 0.2]), of_errors([0.2, 0.3], first=1))
+
+
+def test_a_diverged_run_counts_as_chance() -> None:
+    lost = [
+        Run(run.config, (replace(run.records[-1], diverged=True),)) for run in of_errors([0.1] * 2)
+    ]
+    assert judged(lost, of_errors([0.4, 0.5])).points.value == pytest.approx(0.9 - 0.45)
+
+
+def test_regret_is_the_mean_within_a_seed_over_what_was_carried() -> None:
+    errors = {
+        (4.0, 0.1): {0: 0.30, 1: 0.32},
+        (4.0, 0.2): {0: 0.25, 1: 0.26},
+        (1.0, 0.3): {0: 0.50, 1: 0.51, 2: 0.9},
+        (1.0, 0.4): {0: 0.40, 1: 0.43, 2: 0.1},
+    }
+    carried = [Carried(1.0, 4.0, 0.0, 0.1), Carried(4.0, 1.0, 0.0, 0.3)]
+    found = transfer_regret(errors, {4.0: 0.2, 1.0: 0.4}, carried)
+    assert found == pytest.approx([(0.05 + 0.10) / 2, (0.06 + 0.08) / 2])
