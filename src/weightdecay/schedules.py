@@ -267,16 +267,17 @@ def _restart(first: int | Sequence[int], factor: float | Fraction, t: int) -> Cy
         index = len(listed) - 1 + repeat
         return Cycle(index=index, start=start + repeat * last, length=last)
     count = 8
-    while (ends := _ends(listed, _growth(factor), count))[-1] <= t:
+    while (ends := _ends(listed, factor, count))[-1] <= t:
         count *= 2
     index = bisect_right(ends, t)
     start = ends[index - 1] if index else 0
     return Cycle(index=index, start=start, length=ends[index] - start)
 
 
-@lru_cache(maxsize=256)
-def _ends(listed: tuple[int, ...], growth: Fraction, count: int) -> tuple[int, ...]:
+@lru_cache(maxsize=256, typed=True)  # Fraction(1.7) == 1.7, and they are not the same factor
+def _ends(listed: tuple[int, ...], factor: float | Fraction, count: int) -> tuple[int, ...]:
     """Return where the first cycles end: found in order, never by a logarithm."""
+    growth = _growth(factor)
     lengths = [*listed, *(_round(listed[-1] * growth**n) for n in range(1, count))]
     return tuple(accumulate(lengths))
 
