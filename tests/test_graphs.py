@@ -2,14 +2,17 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.cases import CASES, Case, every_case, weights
-from weightdecay import SGDW, AdamW, Cosine, Normalized, WarmRestarts, Warmup
+from weightdecay import SGDW, AdamW, Cosine, Normalized, StepDrop, WarmRestarts, Warmup
 from weightdecay.optim.kernels.ahead import Ahead
 from weightdecay.optim.kernels.replays import AHEAD
+from weightdecay.optim.rates import coming_of
+from weightdecay.schedules import as_schedule
 
 gpu = pytest.mark.gpu
 #: torch's streams come from a pool of so many per device, and repeat.
@@ -297,6 +300,59 @@ def test_what_is_written_ahead_is_what_steps_would_use(decay: Any) -> None:
         assert expected[0] == pytest.approx((group["lr"], eta * group["weight_decay"]), rel=1e-12)
         group["params"][0].grad = torch.ones(3)
         opt.step()
+
+
+def test_a_schedule_that_groups_share_is_asked_once_for_the_updates_ahead() -> None:
+    asked = []
+
+    def schedule(t: int) -> float:
+        asked.append(t)
+        return 1 / (1 + t)
+
+    groups = [{"params": [torch.nn.Parameter(torch.zeros(3))], "lr": 0.01 * n} for n in range(1, 5)]
+    opt = AdamW(groups, weight_decay=0.001, schedule=as_schedule(schedule))
+    asked.clear()
+    Ahead(opt._scheduled_groups())._rates()
+    assert asked == list(range(AHEAD))
+
+
+DECAYS: dict[str, dict[str, Any]] = {
+    "number": {"schedule": SCHEDULE, "lr": 0.007},
+    "normalized": {"schedule": SCHEDULE, "weight_decay": Normalized(0.3)},
+    "power": {"schedule": WarmRestarts(7, factor=1.3), "weight_decay": Normalized(0.1, power=0.37)},
+    "ending": {"schedule": Cosine(700), "weight_decay": Normalized(0.3), "maximize": True},
+    "none": {"schedule": StepDrop([5, 600], drop=0.3), "weight_decay": 0.0},
+    "by hand": {"schedule": None, "weight_decay": Normalized(0.2, steps=77)},
+}
+GROUPS: dict[str, list[dict[str, Any]]] = {
+    "adamw": [*DECAYS.values(), {"betas": (0.8, 0.95)}, {"eps": 1e-3}],
+    "sgdw": [*DECAYS.values(), {"momentum": 0.7}],
+    "adam": [{}, {"l2": 0.1}, {"schedule": Cosine(700)}, {"schedule": None}],
+}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_rows_written_ahead_are_those_of_each_update_to_the_bit(name: str) -> None:
+    params = [torch.nn.Parameter(torch.ones(3)) for _ in GROUPS[name]]
+    groups = [{"params": [p], **own} for p, own in zip(params, GROUPS[name], strict=True)]
+    opt = CASES[name].build(groups, lr=0.011, schedule=SCHEDULE, kernel="triton")
+    for begun in (params[1:], params):  # the first group's bias correction is an update behind
+        for param in begun:
+            param.grad = torch.ones(3)
+        opt.step()
+    [table] = opt._plan.tables
+    rates = Ahead(opt._scheduled_groups())._rates()
+    written = table._rows(rates)
+    one_by_one = np.zeros_like(written)
+    for ahead, row in zip(rates.tolist(), one_by_one, strict=True):
+        coming = [(g, *coming_of(g, s, g["updates"])) for g, s in opt._scheduled_groups()]
+        expected = [(lr, (decay or 0.0) * lr / g["base"]) for g, lr, decay in coming]
+        assert list(map(tuple, ahead)) == expected
+        table._write(expected, row)
+        table._made += 1
+        for group in opt.param_groups:
+            group["updates"] += 1
+    np.testing.assert_array_equal(written.view(np.int32), one_by_one.view(np.int32))
 
 
 def test_the_first_replay_loads_the_tables_and_every_replay_reads_the_next_row() -> None:

@@ -2,7 +2,9 @@
 
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from weightdecay import checks
@@ -14,6 +16,8 @@ Group: TypeAlias = dict[str, Any]
 Coming: TypeAlias = tuple[float, float | None]
 #: A group's α·η and λ·η.
 Rate: TypeAlias = tuple[float, float]
+#: Those of several updates, [update, group, 2].
+Rates: TypeAlias = NDArray[np.float64]
 #: Every group with its schedule; None where `lr` is left to others.
 Scheduled: TypeAlias = list[tuple[Group, Schedule | None]]
 

@@ -4,18 +4,21 @@ A captured step reads row after row of a table on the device. The host fills it 
 for the next `AHEAD` updates, and again before they are used up.
 """
 
-from collections.abc import Sequence
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from weightdecay import checks
 from weightdecay.optim.kernels.plan import Plan
 from weightdecay.optim.kernels.replays import AHEAD, Replays
 from weightdecay.optim.kernels.slot import Scaling, Slot
 from weightdecay.optim.kernels.table import Table
-from weightdecay.optim.rates import Applied, Group, Rate, Scheduled, coming_of
+from weightdecay.optim.rates import Applied, Group, Rates, Scheduled, coming_of, normalized_of
+from weightdecay.schedules import Schedule
 
 # What of a group rows are computed from; a user's own keys are not.
 _READ = {"lr", "base", "weight_decay", "normalized", "l2", "betas", "eps", "momentum", "maximize"}
@@ -32,7 +35,7 @@ class Ahead:
         self._scaled = False
         self._filled_for: list[Group] = []
         # What rows were written from, and the update that each group was at.
-        self._filled: list[Sequence[Rate]] = []
+        self._filled: Rates = np.empty((0, 0, 2))
         self._begun: list[int] = []
         # Updates since then: replays that `replayed` was told of, and those that were not skipped.
         self._told = self._made = 0
@@ -146,11 +149,45 @@ class Ahead:
             values.append({**kept, "begun": group["updates"] - self._made})
         return values
 
-    def _rates(self) -> list[Sequence[Rate]]:
-        columns = []
-        for group, schedule in self._scheduled:
+    def _rates(self) -> Rates:
+        """Return α·η and λ·η of the updates ahead, those that `coming_of` says, to the bit.
+
+        A schedule is asked once for all groups that share it.
+        """
+        rates: Rates = np.empty((AHEAD, len(self._scheduled), 2))
+        asked: dict[tuple[int, int], _Asked] = {}
+        for number, (group, schedule) in enumerate(self._scheduled):
             first, base = group["updates"], group["base"] or 1.0
-            ahead = range(first, first + AHEAD) if schedule is not None else [first] * AHEAD
-            coming = (coming_of(group, schedule, t) for t in ahead)
-            columns.append([(lr, (decay or 0.0) * lr / base) for lr, decay in coming])
-        return list(zip(*columns, strict=True))
+            if schedule is None:
+                lr, decay = coming_of(group, None, first)
+                rates[:, number] = lr, (decay or 0.0) * lr / base
+                continue
+            place = id(schedule), first
+            if place not in asked:
+                asked[place] = _Asked(schedule, first)
+            lrs = group["base"] * asked[place].multipliers
+            rates[:, number, 0] = lrs
+            rates[:, number, 1] = asked[place].decays(group) * lrs / base
+        return rates
+
+
+class _Asked:
+    """What a schedule says of the updates ahead."""
+
+    def __init__(self, schedule: Schedule, first: int) -> None:
+        self._schedule, self._ahead = schedule, range(first, first + AHEAD)
+        self.multipliers = np.array(
+            [checks.number(f"schedule({t})", schedule(t), at_least=0) for t in self._ahead]
+        )
+
+    @cached_property
+    def _lengths(self) -> list[int | None]:
+        return [self._schedule.cycle(t).length for t in self._ahead]
+
+    def decays(self, group: Group) -> float | NDArray[np.float64]:
+        """Return a group's λ: one for all updates, unless it depends on the cycle."""
+        if group.get("normalized") is None:
+            return group.get("weight_decay") or 0.0
+        normalized = normalized_of(group)
+        of_length = {n: normalized.weight_decay(n) for n in dict.fromkeys(self._lengths)}
+        return np.array([of_length[n] for n in self._lengths])

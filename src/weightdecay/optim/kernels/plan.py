@@ -18,7 +18,7 @@ from weightdecay.optim.kernels import foreach, fused, table
 from weightdecay.optim.kernels.replays import Replays
 from weightdecay.optim.kernels.slot import Columns, Scaling, Slot, State
 from weightdecay.optim.kernels.table import Table
-from weightdecay.optim.rates import Group, Rate
+from weightdecay.optim.rates import Group, Rate, Rates
 from weightdecay.optim.rounding import SIXTEEN_BIT
 from weightdecay.optim.shards import local
 
@@ -127,9 +127,7 @@ class Plan:
             [grad] = _unscaled([grads[index]], scaling)
             self._reference(slot, grad, group, multiplier)
 
-    def capture(
-        self, grads: list[Tensor], rates: Sequence[Sequence[Rate]], scaling: Scaling | None
-    ) -> list[Replays]:
+    def capture(self, grads: list[Tensor], rates: Rates, scaling: Scaling | None) -> list[Replays]:
         """Record an update into the CUDA graph that is being captured."""
         if self._lists or self._singles:
             others = {str(self.slots[i].param.dtype) for *_, of in self._lists for i in of}

@@ -6,7 +6,6 @@ is done on it becomes part of the graph.
 """
 
 import math
-from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from weightdecay.optim.kernels.slot import Scaling
-from weightdecay.optim.rates import Rate
+from weightdecay.optim.rates import Rates
 
 if TYPE_CHECKING:
     from weightdecay.optim.kernels.table import Table
@@ -84,7 +83,7 @@ class Replays:
             )
         table.launch(page.tensors, page.rows, page.counts, self._aligned, scaling)
 
-    def fill(self, rates: Sequence[Sequence[Rate]]) -> None:
+    def fill(self, rates: Rates) -> None:
         """Write the rows anew, for the updates that come now."""
         self._wait()  # whichever stream replays are on, none reads what is written here
         self._page.write(rows=self.table.renumber(rates))

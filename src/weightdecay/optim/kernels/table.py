@@ -19,7 +19,7 @@ from torch import Tensor
 
 from weightdecay.optim.kernels.replays import AHEAD, Page, Replays, program
 from weightdecay.optim.kernels.slot import Columns, Scaling, Slot, aligned_in_memory
-from weightdecay.optim.rates import Applied, Group, Rate
+from weightdecay.optim.rates import Applied, Group, Rate, Rates
 from weightdecay.optim.rounding import SIXTEEN_BIT
 
 # Elements a program takes, and its warps: what the benchmark found best on an H200.
@@ -120,7 +120,7 @@ class Table:
     def run(self, rates: Sequence[Rate], scaling: Scaling | None) -> None:
         """Make an update at each group's rate, with the gradients that were last looked at."""
         self._send_pointers()
-        rows = self._sent.send(lambda out: self._rows([rates], out))
+        rows = self._sent.send(lambda out: self._write(rates, out[0]))
         self.launch(self._tensors, rows, self._zero, self._aligned, scaling)
         self._made += 1
         if self._page is None and self._device.type == "cuda":
@@ -131,9 +131,7 @@ class Table:
         rows = (AHEAD, len(self._classes), program().WIDTH)
         self._page = Page(self._tensors_here.shape, rows, self._device)
 
-    def capture(
-        self, grads: list[Tensor], rates: Sequence[Sequence[Rate]], scaling: Scaling | None
-    ) -> Replays:
+    def capture(self, grads: list[Tensor], rates: Rates, scaling: Scaling | None) -> Replays:
         """Record an update that reads a row of `rates` at each replay, and then the next."""
         page, self._page = self._page, None
         if page is None:
@@ -160,7 +158,7 @@ class Table:
             if not math.isnan(row[0])
         }
 
-    def renumber(self, rates: Sequence[Sequence[Rate]]) -> NDArray[np.float32]:
+    def renumber(self, rates: Rates) -> NDArray[np.float32]:
         """Return the rows of the updates that come now."""
         steps = (slot.state.get("step", 0) for slot in self.slots)
         counts = dict(zip(self._class_of, steps, strict=True))
@@ -174,19 +172,30 @@ class Table:
             self._tensors[1] = _upload(self._tensors_here[1].copy(), self._device)
             self._aligned = not (self._tensors_here[:6] % 16).any()
 
-    def _rows(
-        self, rates: Sequence[Sequence[Rate]], out: NDArray[np.float32] | None = None
-    ) -> NDArray[np.float32]:
-        """Return the numbers of each update, each class; the last is t, as an int32's bits."""
-        shape = (len(rates), len(self._classes), program().WIDTH)
-        rows = np.zeros(shape, dtype=np.float32) if out is None else out
-        bits = rows.view(np.int32)
-        for ahead, of_groups in enumerate(rates):
-            for place, (number, count) in enumerate(self._classes):
-                group = self._groups[number]
-                numbers = _numbers(group, of_groups[number], count + self._made + ahead + 1)
-                rows[ahead, place, :9] = numbers
-                bits[ahead, place, 9] = group["updates"] + ahead
+    def _write(self, rates: Sequence[Rate], out: NDArray[np.float32]) -> None:
+        """Write the numbers of the coming update, each class; the last is t, as an int32's bits."""
+        bits = out.view(np.int32)
+        for place, (number, count) in enumerate(self._classes):
+            group = self._groups[number]
+            out[place, :9] = _numbers(group, rates[number], count + self._made + 1)
+            bits[place, 9] = group["updates"]
+
+    def _rows(self, rates: Rates) -> NDArray[np.float32]:
+        """Return what `_write` would write for each of the coming updates, to the bit."""
+        rows = np.zeros((len(rates), len(self._classes), program().WIDTH), dtype=np.float32)
+        bits, ahead = rows.view(np.int32), range(len(rates))
+        corrected: dict[Any, NDArray[np.float64]] = {}
+        for place, (number, count) in enumerate(self._classes):
+            group, next_step = self._groups[number], count + self._made + 1
+            rows[:, place, :9] = _numbers(group, (0.0, 0.0), next_step)
+            rows[:, place, :2] = rates[:, number]
+            if "betas" in group:
+                # Powers are Python's, here too: numpy's may differ in the last bit.
+                of = *group["betas"], next_step
+                if of not in corrected:
+                    corrected[of] = np.array([_corrections(group, next_step + n) for n in ahead])
+                rows[:, place, 6:8] = corrected[of]
+            bits[:, place, 9] = np.arange(len(rates)) + group["updates"]
         return rows
 
     def launch(
@@ -255,8 +264,12 @@ def _numbers(group: Group, rate: Rate, step: float) -> list[float]:
     if "betas" not in group:
         return [lr, decay, l2, group["momentum"], 0.0, 0.0, 0.0, 0.0, sign]
     (beta1, beta2), eps = group["betas"], group["eps"]
-    corrections = 1 / (1 - beta1**step), 1 / (1 - beta2**step)
-    return [lr, decay, l2, 1 - beta1, 1 - beta2, eps, *corrections, sign]
+    return [lr, decay, l2, 1 - beta1, 1 - beta2, eps, *_corrections(group, step), sign]
+
+
+def _corrections(group: Group, step: float) -> tuple[float, float]:
+    beta1, beta2 = group["betas"]
+    return 1 / (1 - beta1**step), 1 / (1 - beta2**step)
 
 
 def _rows_of(slot: Slot) -> tuple[int, int, int]:
