@@ -75,6 +75,17 @@ def test_a_lanes_bits_do_not_depend_on_its_neighbours() -> None:
             assert records == together[identity]
 
 
+def test_lanes_of_one_schedule_share_it() -> None:
+    """What is written ahead of CUDA graphs asks a schedule once for all groups that share it."""
+    shapes = ["cosine", "cosine,low=0.1", "cosine"]
+    configs = [config(seed=n, schedule=shape) for n, shape in enumerate(shapes)]
+    lanes = Separate(configs, split(toy(), validation=None, data=None), CPU)
+    [optimizer] = lanes.optimizers.values()
+    one, other, same = optimizer.schedules
+    assert one is same
+    assert one != other
+
+
 @pytest.mark.parametrize("model", ["dropping", "forking"])
 def test_lanes_that_cannot_be_stacked_train_apart(model: str) -> None:
     lanes = [config(model=model, seed=seed) for seed in (3, 4)]

@@ -66,7 +66,9 @@ class Lanes(ABC):
         self.configs, self.task, self.device = list(configs), task, device
         self.batch = configs[0].batch
         self.per_epoch = updates_per_epoch(configs[0], task)
-        self.schedules = [schedule_of(config, self.per_epoch) for config in configs]
+        # Lanes of one schedule share the object: what is written ahead asks each object once.
+        named = {config.schedule: schedule_of(config, self.per_epoch) for config in configs}
+        self.schedules = [named[config.schedule] for config in configs]
         self.updates = 0
         self._seeds = torch.tensor([config.seed for config in configs], device=device)[:, None]
         self._sums = torch.zeros(2, len(configs), dtype=torch.float64, device=device)
