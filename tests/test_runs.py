@@ -473,6 +473,18 @@ def test_a_run_stopped_by_its_listener_goes_on_from_there(
         assert trained(lane, folder=folder) == expected
 
 
+@pytest.mark.parametrize(("cells", "last"), [(False, 27), (True, 26)])
+def test_cells_leave_no_checkpoint_of_their_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: bool, last: int
+) -> None:
+    """Whoever listens records them then, and removes their checkpoints."""
+    monkeypatch.setattr("weightdecay.runs.pack.CHECKPOINT_EVERY", -1.0)
+    monkeypatch.setattr("weightdecay.runs.pack.PROGRESS_EVERY", -1.0)  # an update at a time
+    lane = config()
+    trained(lane, folder=tmp_path, cells=cells)
+    assert Shelf(tmp_path, lane).checkpoints()[0].name == f"checkpoint-{last:012d}.pt"
+
+
 @pytest.mark.parametrize(
     ("inputs", "targets", "message"),
     [

@@ -75,8 +75,10 @@ class Pack:
         while self._configs and self._lanes.updates < self._total:
             yield from self._train_until(self._next_stop())
             yield from self._stand_still()
-            ended = self._lanes.updates == self._total or self._cycles_ended()
-            if self._due() or (self._lasting and (ended or self._diverged())):
+            ended = self._lanes.updates == self._total
+            lasts = self._lasting and (ended or self._cycles_ended() or self._diverged())
+            # Cells that have ended are about to be recorded, and their checkpoints removed.
+            if lasts or (self._due() and not ended):
                 yield from self._save()
             self._drop_diverged()
 
