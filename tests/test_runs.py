@@ -19,7 +19,7 @@ from weightdecay.runs.lanes import Lanes, losses
 from weightdecay.runs.separate import Separate
 from weightdecay.runs.shelf import Shelf
 from weightdecay.runs.stacked import Stacked, can_stack
-from weightdecay.tasks import Examples, split
+from weightdecay.tasks import Examples, Task, split
 from weightdecay.tasks.models import MLP
 
 pytestmark = pytest.mark.cpu(
@@ -471,6 +471,24 @@ def test_a_run_stopped_by_its_listener_goes_on_from_there(
         newest = Shelf(folder, lane).checkpoints()[0]
         assert newest.name == f"checkpoint-{update:012d}.pt"
         assert trained(lane, folder=folder) == expected
+
+
+def test_packs_of_a_sweep_split_and_send_their_data_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Task] = []
+
+    def counted(*args: Any, **options: Any) -> Task:
+        made.append(split(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr("weightdecay.tasks.task.split", counted)
+    task = toy()
+    one, other = (trained(config(), task=task, cells=True) for _ in range(2))
+    assert one == other
+    assert len(made) == 1
+    trained(config(data=36), task=task, cells=True)  # another split replaces it
+    [kept] = task.parts.values()
+    assert len(kept.train) == 36
+    assert len(made) == 2
 
 
 @pytest.mark.parametrize(("cells", "last"), [(False, 27), (True, 26)])

@@ -23,7 +23,7 @@ from weightdecay.runs.pack import Pack, leads
 from weightdecay.runs.separate import Separate
 from weightdecay.runs.shelf import Shelf, read
 from weightdecay.runs.stacked import Stacked, can_stack
-from weightdecay.tasks import Task, load, split
+from weightdecay.tasks import Task, load, split, split_on
 
 
 def train(
@@ -48,7 +48,10 @@ def train(
     _check(lanes)
     place = torch.empty(0, device=device or ("cuda" if torch.cuda.is_available() else "cpu")).device
     whole = load(lanes[0].task) if task is None else task
-    parts = split(whole, validation=lanes[0].validation, data=lanes[0].data).to(place)
+    if cells:
+        parts = split_on(place, whole, validation=lanes[0].validation, data=lanes[0].data)
+    else:
+        parts = split(whole, validation=lanes[0].validation, data=lanes[0].data).to(place)
     check(lanes, parts)
     return _train(lanes, parts, place, folder, whole.fingerprint, cells=cells)
 

@@ -2,7 +2,7 @@
 
 from weightdecay.tasks.catalogue import NAMES, check, fetch, load
 from weightdecay.tasks.fetch import Progress, UnreachableError
-from weightdecay.tasks.task import Builder, Examples, Prepare, Task, as_float, split
+from weightdecay.tasks.task import Builder, Examples, Prepare, Task, as_float, split, split_on
 
 __all__ = [
     "NAMES",
@@ -17,4 +17,5 @@ __all__ = [
     "fetch",
     "load",
     "split",
+    "split_on",
 ]

@@ -107,6 +107,11 @@ class Task:
                 found.update(plain.numpy().tobytes())
         return found.hexdigest()[:20]
 
+    @cached_property
+    def parts(self) -> "dict[object, Task]":
+        """Return what this task was last split into, for as long as it lives: see `split_on`."""
+        return {}
+
     def to(self, device: torch.device | str) -> "Task":
         """Return the same task with its data on a device."""
         test, choices = self.test.to(device), self.choices
@@ -144,3 +149,17 @@ def split(task: Task, *, validation: int | str | None, data: int | None) -> Task
     order = word(0, places).argsort(stable=True)
     choices = task.train[order[:held]] if held else task.test
     return replace(task, train=task.train[order[held : held + used]], choices=choices)
+
+
+def split_on(
+    device: torch.device, task: Task, *, validation: int | str | None, data: int | None
+) -> Task:
+    """Return what `split` does, on a device; the same again for as long as the same is asked.
+
+    Packs of a sweep train on one split, and splitting and sending it takes as long as many updates.
+    """
+    asked = device, validation, data
+    if asked not in task.parts:
+        task.parts.clear()  # before another comes into memory
+        task.parts[asked] = split(task, validation=validation, data=data).to(device)
+    return task.parts[asked]
