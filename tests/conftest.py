@@ -40,7 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", f"ignore:{TORCHS}:UserWarning")
     if config.getoption("--device") != "cpu":
         torch.set_default_device(config.getoption("--device"))
-        torch.empty(0)  # which takes the GPU, before a test hides it
+        torch.empty(0)  # which takes the GPU, before a test hides it,
+        torch.cuda.device_count()  # and has torch remember how many there are
         _compare_on_the_host()
 
 

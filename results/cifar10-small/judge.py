@@ -10,8 +10,11 @@ import math
 import sys
 import tomllib
 from collections import defaultdict
+from collections.abc import Iterator
+from statistics import fmean, stdev
+from typing import Any, TypeAlias
 
-from register import HERE, METHODS, SLOPES, carried, chosen, first_stage
+from register import HERE, METHODS, SLOPES, Column, carried, chosen, first_stage
 
 from weightdecay.records import Run
 from weightdecay.results.estimate import Estimate
@@ -19,84 +22,85 @@ from weightdecay.results.judging import CHANCE, judged, mean_of, transfer_regret
 from weightdecay.sweeps import Store
 
 JUDGES, CARRIERS = range(1000, 1024), range(2000, 2008)
-
-
-def percent(estimate: Estimate, *, ratio: bool = False) -> str:
-    """Return an estimate in points, or as what a ratio of errors is above 1."""
-    ends = estimate.value, estimate.low, estimate.high
-    value, low, high = (math.expm1(end) if ratio else end for end in ends)
-    return f"{100 * value:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}]".replace("-", "−")
+#: Runs by algorithm, learning rate and decay.
+Settings: TypeAlias = dict[tuple[str, float, float], list[Run]]
 
 
 def main() -> None:
     """Write the page of what was judged."""
     registered = tomllib.loads((HERE / "registered.toml").read_text(encoding="utf-8"))
     of = first_stage(Store(HERE / "store").runs())
-    at: dict[tuple[str, float, float], list[Run]] = defaultdict(list)
-    for run in Store(HERE / "judging").runs():
-        name = run.config.algorithm
-        at[name, run.config.lr, getattr(run.config, METHODS[name])].append(run)
     for name, seen in of.items():
         said = registered["chosen"][name]
         best = chosen(seen)
         assert (said["lr"], said[METHODS[name]]) == (best.lr, best.decay), "not as registered"
-    lines = ["# Figure 2 on CIFAR-10, judged\n"]
-    judges = {
-        name: [
-            run
-            for run in at[name, chosen(seen).lr, chosen(seen).decay]
-            if run.config.seed in JUDGES
-        ]
-        for name, seen in of.items()
-    }
-    lines += ["| method | α | λ | seeds | test error (%) |", "| --- | --- | --- | --- | --- |"]
-    for name, runs in judges.items():
-        best = chosen(of[name])
-        errors = [100 * run.records[-1].test_error for run in runs]
-        mean = sum(errors) / len(errors)
-        spread = math.sqrt(sum((error - mean) ** 2 for error in errors) / (len(errors) - 1))
-        lines.append(
-            f"| {name} | {best.lr:g} | {best.decay:g} | {len(runs)} | {mean:.2f} ± {spread:.2f} |"
-        )
-    lines += [
-        "",
-        "| compared | relative (%) | points | better | as good |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for pair in registered["judging"]["compared"]:
-        one, other = pair.split(" - ")
-        seen = judged(judges[one], judges[other])
-        lines.append(
-            f"| {pair} | {percent(seen.ratio, ratio=True)} | {percent(seen.points)} "
-            f"| {'yes' if seen.better else 'no'} | {'yes' if seen.as_good else 'no'} |"
-        )
-    lines += [
-        "",
-        "| method | regret (points) of s = " + " | ".join(f"{s:g}" for s in SLOPES) + " |",
-        "| --- |" + " --- |" * len(SLOPES),
-    ]
-    for name, columns in of.items():
-        errors = {
-            (lr, decay): {
-                run.config.seed: CHANCE if run.records[-1].diverged else run.records[-1].test_error
-                for run in runs
-                if run.config.seed in CARRIERS
-            }
-            for (algorithm, lr, decay), runs in at.items()
-            if algorithm == name
-        }
-        best = {column.lr: column.decay for column in columns.values()}
-        row = []
-        for s in SLOPES:
-            ones = [one for one in carried(columns) if one.s == s]
-            if all(errors.get((one.used_at, one.decay)) for one in ones):
-                row.append(percent(mean_of(transfer_regret(errors, best, ones))))
-            else:
-                row.append("to be trained")
-        lines.append(f"| {name} | " + " | ".join(row) + " |")
-    text = "\n".join(lines) + "\n"
+    at: Settings = defaultdict(list)
+    for run in Store(HERE / "judging").runs():
+        name = run.config.algorithm
+        at[name, run.config.lr, getattr(run.config, METHODS[name])].append(run)
+    parts = [compared(registered["judging"], of, at), regrets(of, at)]
+    text = "# Figure 2 on CIFAR-10, judged\n\n" + "\n\n".join(map("\n".join, parts)) + "\n"
     (HERE / "judged.md").write_text(text, encoding="utf-8")
     sys.stdout.write(text)
+
+
+def compared(
+    registered: dict[str, Any], of: dict[str, dict[float, Column]], at: Settings
+) -> Iterator[str]:
+    """Yield the methods at their chosen settings, and the registered pairs of them."""
+    judges = {}
+    yield "| method | α | λ | seeds | test error (%) |\n| --- | --- | --- | --- | --- |"
+    for name, seen in of.items():
+        best = chosen(seen)
+        judges[name] = [run for run in at[name, best.lr, best.decay] if run.config.seed in JUDGES]
+        errors = [100 * run.records[-1].test_error for run in judges[name]]
+        error = f"{fmean(errors):.2f} ± {stdev(errors):.2f}"
+        yield f"| {name} | {best.lr:g} | {best.decay:g} | {len(errors)} | {error} |"
+    yield "\n| compared | relative (%) | points | better | as good |"
+    yield "| --- | --- | --- | --- | --- |"
+    for pair in registered["compared"]:
+        one, other = pair.split(" - ")
+        found = judged(judges[one], judges[other])
+        numbers = f"{percent(found.ratio, ratio=True)} | {percent(found.points)}"
+        verdicts = " | ".join("yes" if held else "no" for held in (found.better, found.as_good))
+        yield f"| {one} − {other} | {numbers} | {verdicts} |"
+
+
+def regrets(of: dict[str, dict[float, Column]], at: Settings) -> Iterator[str]:
+    """Yield what it costs to carry each method's decay to another learning rate, by each rule."""
+    yield "Regret in points of λ ∝ α^(−s):\n"
+    yield "| method | " + " | ".join(f"s = {s:g}".replace("-", "−") for s in SLOPES) + " |"
+    yield "| --- |" + " --- |" * len(SLOPES)
+    for name, seen in of.items():
+        errors = {
+            (lr, decay): {run.config.seed: _error(run) for run in runs}
+            for (algorithm, lr, decay), runs in at.items()
+            if algorithm == name and {run.config.seed for run in runs} == {*CARRIERS}
+        }
+        best = {column.lr: column.decay for column in seen.values()}
+        row = []
+        for s in SLOPES:
+            moved = [one for one in carried(seen) if one.s == s]
+            there = all(
+                (one.used_at, decay) in errors
+                for one in moved
+                for decay in (one.decay, best[one.used_at])
+            )
+            regret = mean_of(transfer_regret(errors, best, moved)) if there else None
+            row.append("not trained yet" if regret is None else percent(regret))
+        yield f"| {name} | " + " | ".join(row) + " |"
+
+
+def percent(estimate: Estimate, *, ratio: bool = False) -> str:
+    """Return an estimate in points, or as what a ratio of errors is above 1."""
+    ends = estimate.value, estimate.low, estimate.high
+    value, low, high = (100 * (math.expm1(end) if ratio else end) for end in ends)
+    return f"{value:+.2f} [{low:+.2f}, {high:+.2f}]".replace("-", "−")
+
+
+def _error(run: Run) -> float:
+    last = run.records[-1]
+    return CHANCE if last.diverged else last.test_error
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ def smoothed(lr: float, settings: dict[float, list[float]]) -> Column:
     low, high = x[near][0] - x[best], x[near][-1] - x[best]
     if not low <= vertex <= high:
         vertex = 0.0
-    height = min(np.polyval([a, b, c], vertex), 0.999)
+    height = min(float(np.polyval([a, b, c], vertex)), 0.999)
     error = mean[best] * (1 - SCALE * math.log1p(-height))
     inside = bool(x[0] < x[best] + vertex < x[-1] and 0 < best < len(x) - 1)
     decay = float(f"{2.0 ** (x[best] + vertex):.3g}")
