@@ -12,7 +12,7 @@ import torch
 from tests.toys import config, notices_of, records_of, toy
 from weightdecay import Constant, Cosine, Schedule, StepDrop, WarmRestarts, Warmup
 from weightdecay.records import Progress, Record, RunConfig, Timing
-from weightdecay.runs import ensemble, train, training
+from weightdecay.runs import ensemble, pack, train, training
 from weightdecay.runs.build import schedule_of
 from weightdecay.runs.captured import Fitting
 from weightdecay.runs.lanes import Lanes, losses
@@ -489,6 +489,40 @@ def test_packs_of_a_sweep_split_and_send_their_data_once(monkeypatch: pytest.Mon
     [kept] = task.parts.values()
     assert len(kept.train) == 36
     assert len(made) == 2
+
+
+class Clock:
+    """Stands for the module `time`: updates take a second, and checkpoints five."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        for cls, name, seconds in ((Separate, "advance", 1.0), (Shelf, "save", 5.0)):
+            monkeypatch.setattr(cls, name, self._slow(getattr(cls, name), seconds))
+        monkeypatch.setattr(pack, "time", self)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def _slow(self, function: Any, seconds: float) -> Any:
+        def slow(*args: Any) -> Any:
+            self.now += seconds
+            return function(*args)
+
+        return slow
+
+
+def test_checkpoints_that_take_long_are_made_less_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pack, "CHECKPOINT_EVERY", 2.5)
+    monkeypatch.setattr(pack, "SAVED_WITHIN", 1.0)
+    monkeypatch.setattr(pack, "_saving", {})
+    Clock(monkeypatch)
+    for seed, saved in ((1, [3, 16]), (2, [13, 26])):  # the first one learns what it takes
+        lane = config(seed=seed, model="dropping")
+        trained(lane, folder=tmp_path, cells=True)
+        kept = [path.stem for path in Shelf(tmp_path, lane).checkpoints()[::-1]]
+        assert kept == [f"checkpoint-{update:012d}" for update in saved]
 
 
 @pytest.mark.parametrize(("cells", "last"), [(False, 27), (True, 26)])

@@ -28,6 +28,10 @@ from weightdecay.runs.stacked import Stacked
 
 #: Seconds between checkpoints, and between signs of life.
 CHECKPOINT_EVERY, PROGRESS_EVERY = 30.0, 0.25
+#: Checkpoints that take longer than this are made less often, so that saving takes a fiftieth of
+#: the time at most. What it took is remembered for each model and number of lanes.
+SAVED_WITHIN = CHECKPOINT_EVERY / 50
+_saving: dict[tuple[str, int], float] = {}
 
 
 def leads() -> bool:
@@ -253,11 +257,17 @@ class Pack:
                 yield Notice(f"The solution of cycle {cycle} could not be written: {error}.")
 
     def _due(self) -> bool:
-        return time.monotonic() - self._saved_at > CHECKPOINT_EVERY
+        took = _saving.get(self._kind(), 0.0)
+        every = CHECKPOINT_EVERY * max(1.0, took / SAVED_WITHIN)
+        return time.monotonic() - self._saved_at > every
+
+    def _kind(self) -> tuple[str, int]:
+        """Return what the time that saving takes depends on."""
+        return self._lanes.configs[0].model, len(self._configs)
 
     def _save(self) -> Iterator[Event]:
         self._lanes.verify()  # or what is wrong would be taken up, and pass from then on
-        self._saved_at = time.monotonic()
+        begun = time.monotonic()
         for lane, shelf in enumerate(self._shelves):
             if shelf is None or not leads():
                 continue
@@ -273,6 +283,8 @@ class Pack:
                 if self._lasting and self._lanes.updates == self._total:
                     raise
                 yield Notice(f"No checkpoint could be written ({error}); training goes on.")
+        self._saved_at = time.monotonic()
+        _saving[self._kind()] = self._saved_at - begun
 
     def _diverged(self) -> set[int]:
         return {n for n, kept in enumerate(self._records) if kept and kept[-1].diverged}
