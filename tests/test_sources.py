@@ -1,5 +1,6 @@
 """Where data sets come from, the authors or npm, and what an archive may not do."""
 
+import gzip
 import hashlib
 import io
 import shutil
@@ -7,6 +8,8 @@ import subprocess
 import sys
 import tarfile
 import threading
+import tracemalloc
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -209,11 +212,52 @@ def test_a_path_a_link_or_a_device_in_an_archive_does_nothing(tmp_path: Path, fo
     assert made == {"deep", "er", path.name, "cache", "cifar10", "lock"}
 
 
+def archive_of(members: Iterable[tuple[tarfile.TarInfo, bytes]]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for info, data in members:
+            archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def commented(length: int) -> list[tuple[tarfile.TarInfo, bytes]]:
+    """Return a member under an extended header of so many bytes, then all that there should be."""
+    rest = [member(f"cifar-10-batches-bin/{name}", data) for name, data in TEN_FILES.items()]
+    return [member("first", pax_headers={"comment": "a" * length}), *rest]
+
+
+ENDLESS = {
+    "a large file": archive_of([member("elsewhere/zeros", bytes(1 << 20))]),
+    "a large header": archive_of(commented(1 << 20)),
+    "many headers": archive_of([member("nothing", b"")] * (1 << 12)),
+    "back to the start": member("nothing", b"", size=-512)[0].tobuf(tarfile.GNU_FORMAT),
+}
+
+
+@pytest.mark.parametrize("archive", ENDLESS.values(), ids=ENDLESS)
 def test_an_archive_that_unpacks_without_end_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archive: bytes
 ) -> None:
     path = tmp_path / "cifar-10-binary.tar.gz"
-    path.write_bytes(tar("elsewhere", {"zeros": bytes(1 << 20)}))
+    path.write_bytes(archive)
     monkeypatch.setattr(containers, "_LARGEST_ARCHIVE", 1 << 19)
     with pytest.raises(ValueError, match="it unpacks to more than 524,288 bytes"):
         list(cifar.fetch(TEN, path))
+
+
+def test_headers_of_an_archive_are_not_read_into_memory(tmp_path: Path, folder: Path) -> None:
+    path = tmp_path / "cifar-10-binary.tar.gz"
+    path.write_bytes(archive_of(commented(1 << 25)))
+    tracemalloc.start()
+    list(cifar.fetch(TEN, path))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert whole(folder)
+    assert peak < 1 << 23
+
+
+def test_an_archive_need_not_be_compressed(tmp_path: Path, folder: Path) -> None:
+    path = tmp_path / "cifar-10-binary.tar"
+    path.write_bytes(gzip.decompress(ARCHIVE))
+    list(cifar.fetch(TEN, path))
+    assert whole(folder)
