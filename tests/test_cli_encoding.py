@@ -2,12 +2,15 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from weightdecay.cli import main
+from weightdecay.cli.saying import say
 from weightdecay.cli.spelling import spell_out
 
 pytestmark = pytest.mark.cpu("what is printed does not depend on the device")
@@ -46,6 +49,22 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "study.toml").write_text(STUDY)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PYTHONIOENCODING", raising=False)
+
+
+# What would clear the screen, name the window, and turn what follows red.
+ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m"
+HOSTILE = f"""
+from dataclasses import replace
+
+from tests.toys import toy
+
+
+def task():
+    def failing(generator):
+        raise ArithmeticError({ESCAPES!r})
+
+    return replace(toy(), models={{"failing": failing}})
+"""
 
 
 def said(locale: str, *words: str) -> str:
@@ -124,3 +143,33 @@ def test_a_stream_that_holds_every_character_is_left_alone() -> None:
     spell_out(stream)
     stream.write("λ")
     assert stream.getvalue() == "λ"
+
+
+def test_what_a_file_says_does_not_reach_the_terminal_as_a_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reasons, names of folders and files, and what is wrong with them."""
+    monkeypatch.syspath_prepend(".")
+    Path("hostile.py").write_text(HOSTILE)
+    study = STUDY.replace("tests.toys:toy", "hostile:task").replace("linear", "failing")
+    Path("hostile.toml").write_text(study)
+    folder, file = f"s{ESCAPES}", f"{ESCAPES}.csv"
+    commands = [
+        ["sweep", "hostile.toml", "--out", folder, *HERE],
+        ["status", folder, "--failures"],
+        ["watch", folder],
+        ["export", folder, file],
+        ["merge", "other", folder],
+        ["status", f"no{ESCAPES}"],
+        ["data", "fetch", "cifar10", "--from", f"no{ESCAPES}"],
+    ]
+    for command in commands:
+        main(command)
+        out, err = capsys.readouterr()
+        assert r"\x1b[2J\x1b]0;owned\x07\x9b31m" in out + err
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", out + err)
+
+
+def test_bytes_of_a_name_that_are_no_text_are_shown_too(capsys: pytest.CaptureFixture[str]) -> None:
+    say(os.fsdecode(b"a\x9b\tb\n"))
+    assert capsys.readouterr().out == "a\\x9b\tb\n\n"

@@ -14,6 +14,7 @@ from typing import TextIO
 from weightdecay import __version__
 from weightdecay.cli import convert, data, reproduce, run, sweep
 from weightdecay.cli.reading import as_options
+from weightdecay.cli.saying import say
 from weightdecay.cli.spelling import spell_out
 
 _HERE = Path(__file__).parents[1]
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             _flush(sys.stdout)
     except KeyboardInterrupt:
-        print("weightdecay: stopped.", file=sys.stderr)
+        say("weightdecay: stopped.", file=sys.stderr)
         return 130
     except BrokenPipeError:  # as `head` leaves, which has read enough: nothing is said of it
         _flush(sys.stderr, quietly=True)
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not _explains_itself(error):
             raise
         said = " ".join(as_options(str(error), vars(options)).split())
-        print(f"weightdecay: {said}", file=sys.stderr)
+        say(f"weightdecay: {said}", file=sys.stderr)
         return 2
     return status
 

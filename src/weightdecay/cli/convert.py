@@ -4,6 +4,7 @@ import argparse
 from dataclasses import replace
 
 from weightdecay.cli.reading import NUMBERS, Commands, number, option
+from weightdecay.cli.saying import say
 from weightdecay.decay import TIMESCALE, TITLES, Budget, Decay, convert, transfer
 from weightdecay.table import shown, table
 
@@ -65,10 +66,10 @@ def _convert(options: argparse.Namespace) -> int:
             for name, title in TITLES.items()
         ]
         text = table([("", *columns), *rows])
-    print(text)
+    say(text)
     if "–" in text:
         missing = [option(name) for name in _CONTEXT if getattr(options, name) is None]
-        print(f"– is not known without more of {', '.join(missing)}")
+        say(f"– is not known without more of {', '.join(missing)}")
     return 0
 
 

@@ -6,6 +6,7 @@ import time
 
 from weightdecay.cli.progress import Bar
 from weightdecay.cli.reading import Commands
+from weightdecay.cli.saying import say
 from weightdecay.table import table
 
 _MADE = "made by code, nothing to fetch"
@@ -55,13 +56,13 @@ def _fetch(options: argparse.Namespace) -> int:
                     bar.say(f"The first source cannot be reached: npm's {step.name} is taken.")
                 bar.draw(share, meter.shown(step.name, step.done, step.total))
     except KeyboardInterrupt:
-        print("Stopped. The same command goes on from what has come so far.", file=sys.stderr)
+        say("Stopped. The same command goes on from what has come so far.", file=sys.stderr)
         return 130
     except tasks.UnreachableError as error:
-        print(f"weightdecay: {' '.join(str(error).split())}", file=sys.stderr)
+        say(f"weightdecay: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     made = not tasks.check(options.name)
-    print(f"{options.name}: {_MADE if made else f'in {cache.folder(options.name)}'}")
+    say(f"{options.name}: {_MADE if made else f'in {cache.folder(options.name)}'}")
     return 0
 
 
@@ -96,9 +97,9 @@ def _check(options: argparse.Namespace) -> int:
             rows.append((name, file, (fault or "ok") if there else "missing"))
         if not files:
             rows.append((name, "–", _MADE))
-    print(table([("set", "file", "state"), *rows]))
+    say(table([("set", "file", "state"), *rows]))
     if wrong:
         said = "`weightdecay data fetch` with the set's name brings what is wrong or missing."
-        print(said, file=sys.stderr)
-    print(f"The cache is {cache.folder()}; ${cache.VARIABLE} names another.")
+        say(said, file=sys.stderr)
+    say(f"The cache is {cache.folder()}; ${cache.VARIABLE} names another.")
     return int(wrong)

@@ -17,6 +17,7 @@ from weightdecay.cli.board import board
 from weightdecay.cli.devices import device_of
 from weightdecay.cli.keeping import Kept
 from weightdecay.cli.progress import Bar
+from weightdecay.cli.saying import say
 from weightdecay.cli.stopping import stopped_gently
 from weightdecay.records import Event, Notice, Progress, Record, RunConfig, Started, Timing
 from weightdecay.runs import ensemble, train
@@ -47,21 +48,21 @@ def follow(options: argparse.Namespace) -> int:
                 records = _watch(events, Kept(shelf.folder, config), draw, stopping)
     except KeyboardInterrupt:
         if leads:
-            print(_how_to_go_on(shelf, fresh=options.fresh), file=sys.stderr)
+            say(_how_to_go_on(shelf, fresh=options.fresh), file=sys.stderr)
         return 130
-    print(report.of_records(records))
-    print(f"run {config.identity}, kept in {shelf.folder}")
+    say(report.of_records(records))
+    say(f"run {config.identity}, kept in {shelf.folder}")
     if records[-1].diverged:
-        print(f"It diverged in epoch {records[-1].epoch}: a result, and kept like any other.")
+        say(f"It diverged in epoch {records[-1].epoch}: a result, and kept like any other.")
         return 0
     solutions = shelf.solutions()
     if not solutions:
-        print("Its solutions are gone; --fresh trains it again.")
+        say("Its solutions are gone; --fresh trains it again.")
         return 0
-    print(f"The solution to use is the most recent cycle's: {solutions[-1]}")
+    say(f"The solution to use is the most recent cycle's: {solutions[-1]}")
     if options.ensemble:
         judged = ensemble(config, folder=options.folder, device=device, task=task)
-        print(report.of_ensembles((one.members, one.error, one.error_top5) for one in judged))
+        say(report.of_ensembles((one.members, one.error, one.error_top5) for one in judged))
     return 0
 
 

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
+from weightdecay.cli.saying import say
+
 #: Seconds between drawings on a terminal, and between lines in a log.
 REDRAWN_EVERY, LOGGED_EVERY = 0.1, 30.0
 _WIDEST, _NARROWEST = 30, 5
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 class Bars:
@@ -40,13 +42,13 @@ class Bars:
             self._width = columns - len("^C") - 1  # which a terminal writes where the cursor is
             self._put(_fitted(lines, self._width, max(1, rows - 1)))
         else:
-            print(lines[0][1], file=sys.stderr, flush=True)
+            say(lines[0][1], file=sys.stderr, flush=True)
 
     def say(self, text: str) -> None:
         """Print a line that stays, above the others."""
         drawn = self._drawn
         self._put([])
-        print(text, file=sys.stderr, flush=True)
+        say(text, file=sys.stderr, flush=True)
         self._put(drawn)
 
     def _put(self, lines: list[str]) -> None:
@@ -55,7 +57,8 @@ class Bars:
         up = f"\x1b[{len(self._drawn) - 1}A" if len(self._drawn) > 1 else ""
         blank = "\n".join([" " * (self._width + len("^C"))] * len(self._drawn))
         text = "\n".join(lines)
-        print(f"\r{up}{blank}\r{up}{text}", end="", file=sys.stderr, flush=True)
+        sys.stderr.write(f"\r{up}{blank}\r{up}{text}")
+        sys.stderr.flush()
         self._drawn = lines
 
     def __enter__(self) -> Self:

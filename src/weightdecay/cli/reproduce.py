@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weightdecay.cli.reading import Commands
+from weightdecay.cli.saying import say
 from weightdecay.cli.sweep import add_engine
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _reproduce(options: argparse.Namespace) -> int:
     options.folder = options.out / at.folder
     status = 0
     for note in {undecided(study, at) for study in studies} - {""}:
-        print(note, flush=True)
+        say(note, flush=True)
     if cells:
         _estimate(cells, options)
         status = follow(cells, options, retry=False, tell_best=False)
@@ -132,12 +133,12 @@ def _estimate(cells: "Sequence[RunConfig]", options: argparse.Namespace) -> None
     left = [config for config in cells if config.identity not in done]
     if not left:
         return
-    print(f"{len(left)} of {len(cells)} runs to train.", flush=True)
+    say(f"{len(left)} of {len(cells)} runs to train.", flush=True)
     workers = 1 if options.on == "here" else options.workers
     # What another machine takes, a trial on this one does not say.
     found = None if options.on == "ray" else seconds(left, workers=workers, device=options.device)
     told = "not known before the first are done" if found is None else duration(found)
-    print(f"Estimated time: {told}", flush=True)
+    say(f"Estimated time: {told}", flush=True)
 
 
 def _tell(
@@ -155,25 +156,25 @@ def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
     from weightdecay.studies.findings import undrawn
     from weightdecay.table import table
 
-    print(f"\n{found.study.title}: {found.scale.task}, {found.scale.name}\n")
+    say(f"\n{found.study.title}: {found.scale.task}, {found.scale.name}\n")
     if found.table:
-        print(table([(*row[:2], *row[3:6]) for row in found.table]) + "\n")
+        say(table([(*row[:2], *row[3:6]) for row in found.table]) + "\n")
     for line in doubts.lines(found.doubts):
-        print(line)
+        say(line)
     for ruling in found.rulings:
-        print(f"{ruling.outcome.upper():12} {ruling.claim}\n{'':12} {ruling.because}")
+        say(f"{ruling.outcome.upper():12} {ruling.claim}\n{'':12} {ruling.because}")
     if drawn:
         told = f"The picture is {page.with_name('figure.png')}"
     else:
         cause = f"`weightdecay status {page.parents[1]} --failures` says what failed"
         told = f"{undrawn(found)}\n{cause}"
-    print(f"\n{told}; the report to open in a browser is")
-    print(page.resolve().as_uri())
+    say(f"\n{told}; the report to open in a browser is")
+    say(page.resolve().as_uri())
 
 
 def _book(options: argparse.Namespace) -> int:
     from weightdecay.studies.book import write
 
     for path in write(options.results, page=options.page, readme=options.readme):
-        print(f"{path} is up to date.")
+        say(f"{path} is up to date.")
     return 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from weightdecay import checks
 from weightdecay.cli.reading import Commands, whole
+from weightdecay.cli.saying import say
 
 
 def add(commands: Commands) -> None:
@@ -83,7 +84,7 @@ def _retry(options: argparse.Namespace) -> int:
     plan = store.plan()
     done = store.refresh().diverged
     if all(run in done for run in plan):
-        print("Every cell is done: none has failed, and none is left.")
+        say("Every cell is done: none has failed, and none is left.")
         return 0
     return follow([RunConfig.from_dict(values) for values in plan.values()], options, retry=True)
 
@@ -93,7 +94,7 @@ def _status(options: argparse.Namespace) -> int:
 
     now, told = standing.lines(options.folder, every_failure=options.failures)
     doubts = standing.doubts(options.folder, now, every_result=options.check)
-    print("\n".join([*told, *doubts]))
+    say("\n".join([*told, *doubts]))
     return 0
 
 
@@ -112,9 +113,9 @@ def _watch(options: argparse.Namespace) -> int:
                 bars.draw_all([whole, *((None, line) for line in told[1:])])
                 time.sleep(options.every)
     except KeyboardInterrupt:
-        print("No longer watched; what runs goes on.", file=sys.stderr)
+        say("No longer watched; what runs goes on.", file=sys.stderr)
         return 130
-    print("\n".join([*told, *standing.doubts(options.folder, now)]))
+    say("\n".join([*told, *standing.doubts(options.folder, now)]))
     return 1 if now.failed else 0
 
 
@@ -126,7 +127,7 @@ def _merge(options: argparse.Namespace) -> int:
     for other in options.others:
         _check_sweep(other)
     for other in options.others:
-        print(f"{cells(store.merge(Store(other)))} taken over from {other}.")
+        say(f"{cells(store.merge(Store(other)))} taken over from {other}.")
     return 0
 
 
@@ -137,7 +138,7 @@ def _export(options: argparse.Namespace) -> int:
     _check_sweep(options.folder)
     runs = Store(options.folder).runs()
     rows = export(runs, options.file)
-    print(f"{rows} epochs of {len(runs)} runs written to {options.file}.")
+    say(f"{rows} epochs of {len(runs)} runs written to {options.file}.")
     return 0
 
 

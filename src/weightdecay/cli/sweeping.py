@@ -10,6 +10,7 @@ from weightdecay.cli import report, standing
 from weightdecay.cli.best import best_settings
 from weightdecay.cli.progress import Bars
 from weightdecay.cli.run import command_of
+from weightdecay.cli.saying import say
 from weightdecay.cli.stopping import stopped_gently
 from weightdecay.records import Notice, RunConfig
 from weightdecay.sweeps import CellFailed, Idle, Standing, Store, SweepEvent, Working, sweep
@@ -32,17 +33,17 @@ def follow(
     events = sweep(configs, folder=options.folder, engine=_engine(options), retry=retry)
     screen = _Screen(options)
     if not _to_the_end(events, screen):
-        print("Stopped: the same command goes on with it.", file=sys.stderr)
+        say("Stopped: the same command goes on with it.", file=sys.stderr)
         return 130
     assert screen.standing is not None
-    print(standing.line(screen.standing))
+    say(standing.line(screen.standing))
     asked = {config.identity for config in configs}
     runs = [run for run in Store(options.folder).runs() if run.config.identity in asked]
     if runs and tell_best:
         doubts = standing.doubts(options.folder, screen.standing)
-        print("\n".join([best_settings(runs), *doubts]))
+        say("\n".join([best_settings(runs), *doubts]))
     if screen.standing.failed:
-        print(f"`weightdecay retry {options.folder}` tries the failed ones again.")
+        say(f"`weightdecay retry {options.folder}` tries the failed ones again.")
         return 1
     return 0
 
