@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ from weightdecay.tasks import Task
 pytest.importorskip("ray")
 import ray
 from ray.cluster_utils import Cluster
+from ray.exceptions import AuthenticationError
 
 from weightdecay.sweeps.onray import OnRay, _writable
 
@@ -337,3 +339,33 @@ def test_without_ray_the_rest_works_and_the_cure_is_said() -> None:
     assert done.stderr.splitlines()[-1] == (
         "ImportError: Sweeps on Ray need it to place them: pip install 'weightdecay[ray]'"
     )
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def init(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(ray, "init", init)
+
+
+REFUSALS = [ConnectionError("Failed to connect."), AuthenticationError("No token was found")]
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=lambda error: type(error).__name__)
+def test_where_a_cluster_listens_and_lets_nobody_in_its_token_is_named(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """Without its token, Ray tries for 20 seconds, and then says that it could not connect."""
+    refuse(monkeypatch, error)
+    with socket.create_server(("", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(ConnectionError, match=f"got '{address}': .*set RAY_AUTH_MODE=token"):
+            OnRay(address)
+
+
+def test_where_ray_cannot_start_here_its_token_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is kept in the home folder, which some machines have none of."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    refuse(monkeypatch, FileNotFoundError(2, "No such file or directory", "/home/nobody"))
+    with pytest.raises(ConnectionError, match=r"^Ray must start .*nobody.*\. Ray keeps a token in"):
+        OnRay(workers=1, device="cpu")

@@ -35,6 +35,15 @@ except ImportError:
 
 # Seconds within which a cluster answers, and letters of what Ray says of a death.
 _REACHED_WITHIN, _LONGEST = 10.0, 1000
+# What to do where no cluster listens, where one does not let us in, and where none can be started.
+# Ray does not answer whoever lacks its token, and does not say why.
+_START = "`ray start --head` starts one; without an address one is started for the sweep."
+_ENTER = (
+    "Something listens there. A cluster that asks for a token answers nobody without it: set "
+    "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN, or copy ~/.ray/auth_token from its head. Its Ray must "
+    "have the version of the one here."
+)
+_ALONE = "Ray keeps a token in ~/.ray, which must be writable; RAY_AUTH_MODE=disabled does without."
 _PREFIX = "The actor died unexpectedly before finishing this task."
 
 
@@ -214,14 +223,18 @@ def _connect(address: str, workers: int | None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody asked for it to be reported
         alone = {"num_cpus": workers or local.cores(), "include_dashboard": False}
     terminated = signal.getsignal(signal.SIGTERM)
+    cure = _START
     try:
         if not alone:
             _check_reachable(address)
+            cure = _ENTER
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **alone)
-    except (OSError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError, RayError) as error:
+        said = _one_line(str(error)).rstrip(".")
+        if alone:
+            raise ConnectionError(f"Ray must start on this machine: {said}. {_ALONE}") from error
         raise ConnectionError(
-            f"`address` must be a running Ray cluster's, got {address!r}: {_one_line(str(error))} "
-            "`ray start --head` starts one; without an address one is started for the sweep."
+            f"`address` must be a running Ray cluster's, got {address!r}: {said}. {cure}"
         ) from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, terminated)  # Ray has put its own in place
