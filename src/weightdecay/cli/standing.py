@@ -6,7 +6,7 @@ from typing import Any
 
 from weightdecay.cli.progress import duration
 from weightdecay.cli.run import command_of
-from weightdecay.sweeps.standing import Standing, of_folder
+from weightdecay.sweeps.standing import Standing, of_folder, without_paths
 
 # So many results are read whole and compared in a second; more, if asked to.
 _CHECKED = 2000
@@ -50,11 +50,14 @@ def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[
             "Nothing is running: the command that began it goes on with it, and so does "
             f"`weightdecay retry {folder}`."
         )
-    reasons: dict[str, list[Mapping[str, Any]]] = {}
+    reasons: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
     for config, failure in failures:
-        reasons.setdefault(failure.reason, []).append(config)
-    for reason, configs in reasons.items():
-        told.append(f"Failed, {cells(len(configs))}: {reason}")
+        alike = reasons.setdefault(without_paths(failure.reason), {})
+        alike.setdefault(failure.reason, []).append(config)
+    for alike in reasons.values():
+        configs = [config for some in alike.values() for config in some]
+        others = " (the others name other paths)" * (len(alike) > 1)
+        told.append(f"Failed, {cells(len(configs))}: {next(iter(alike))}{others}")
         shown = configs if every_failure else configs[:1]
         told += [f"  alone: {command_of(config)}" for config in shown]
         if len(configs) > len(shown):

@@ -15,6 +15,7 @@ from weightdecay.cli.stopping import stopped_gently
 from weightdecay.records import Notice, RunConfig
 from weightdecay.sweeps import CellFailed, Idle, Standing, Store, SweepEvent, Working, sweep
 from weightdecay.sweeps.engine import Engine
+from weightdecay.sweeps.standing import without_paths
 
 # Cells that fail for one reason, after which the rest of them are only counted.
 _NAMED = 3
@@ -123,8 +124,9 @@ class _Screen:
     def _say_failure(self, event: CellFailed, bars: Bars) -> None:
         """Name the first cells that fail for a reason; a mistake in a study is one of them all."""
         reason = event.failure.reason
-        self._reasons[reason] += 1
-        times = self._reasons[reason]
+        alike = without_paths(reason)
+        self._reasons[alike] += 1
+        times = self._reasons[alike]
         if times <= _NAMED:
             said = "for the same reason as one before" if times > 1 else reason
             command = command_of(event.config.as_dict(), device=self._options.device)

@@ -282,7 +282,10 @@ class Pack:
             except OSError as error:
                 if self._lasting and self._lanes.updates == self._total:
                     raise
-                yield Notice(f"No checkpoint could be written ({error}); training goes on.")
+                where, why = shelf.folder.parent, error.strerror or error
+                yield Notice(
+                    f"No checkpoint could be written to {where} ({why}); training goes on."
+                )
         self._saved_at = time.monotonic()
         _saving[self._kind()] = self._saved_at - begun
 

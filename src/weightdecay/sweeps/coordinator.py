@@ -251,19 +251,16 @@ class Coordinator:
         runs = [
             run for _, message in messages if isinstance(message, Finished) for run in message.runs
         ]
+        names = [run.config.identity for run, _ in runs]
         if runs and self._repeating:
             self._writer.repeats(runs)
-            names = [run.config.identity for run, _ in runs]
             self._store.forget_checkpoints(f"{_REPEATS}/{name}" for name in names)
-            for name in names:
-                self._claims.free(name)
         elif runs:
             self._writer.results(runs)
-            names = [run.config.identity for run, _ in runs]
             self._trained += names
             self._store.forget_checkpoints(names)
-            for name in names:
-                self._claims.free(name)
+        for name in names:
+            self._claims.free(name)
         return messages
 
     def _heard(self, number: int, message: Message) -> Iterator[SweepEvent]:
@@ -282,6 +279,8 @@ class Coordinator:
                 if message.text not in self._said:
                     self._said.add(message.text)
                     yield message
+            case Failed(surroundings=True):
+                raise message.refusal()
             case Ended() | Failed() | Died():
                 del self._going[number]
                 heappush(self._idle, going.worker)

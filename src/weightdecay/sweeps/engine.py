@@ -5,6 +5,8 @@ of it: `Finished` cells, signs of life, and at the end that the job has `Ended`,
 error, or that its worker has `Died`. It keeps nothing, retries nothing and decides nothing.
 """
 
+import errno
+import os
 import traceback
 from collections.abc import Iterator
 from contextlib import closing
@@ -55,12 +57,22 @@ class Failed:
     """A job raised. `memory` is whether it was for want of that.
 
     A worker that `leaves` takes no more jobs: the error has made its GPU unusable to its process.
+    `surroundings` is whether any cell would have failed here, as on a full disk.
     """
 
     reason: str
     trace: str
     memory: bool
     leaves: bool = False
+    surroundings: bool = False
+
+    def refusal(self) -> OSError:
+        """Return the error of a sweep whose surroundings let no cell be trained."""
+        return OSError(
+            f"A sweep's workers must be able to write their files, and one was refused: "
+            f"{self.reason}. No cell counts as failed: free space or inodes, or change the "
+            "folder's permissions, and the same command goes on with all of them."
+        )
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,8 @@ def done(
             yield from _told(job, events)
     except Exception as error:  # noqa: BLE001 - whatever it is, the planner must know
         trace = "".join(traceback.format_exception(error))
-        yield Failed(_reason(error), trace, memory=_is_memory(error))
+        outside = _is_of_surroundings(error, job.folder)
+        yield Failed(_reason(error), trace, memory=_is_memory(error), surroundings=outside)
     else:
         yield Ended()
 
@@ -172,3 +185,16 @@ def _reason(error: BaseException) -> str:
 def _is_memory(error: BaseException) -> bool:
     named = type(error).__name__ in ("MemoryError", "OutOfMemoryError")
     return named or "can't allocate memory" in str(error)
+
+
+def _is_of_surroundings(error: BaseException, folder: Path) -> bool:
+    """Whether a disk is full, or the system refuses what is in the folder of checkpoints.
+
+    Too many open files are no such error: half as many lanes open half as many.
+    """
+    if not isinstance(error, OSError) or error.errno in (errno.EMFILE, errno.ENFILE):
+        return False
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    named = isinstance(error.filename, str | bytes | os.PathLike)
+    return named and Path(os.fsdecode(error.filename)).is_relative_to(folder)

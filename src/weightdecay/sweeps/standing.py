@@ -3,6 +3,7 @@
 It is told from the store alone, by anyone, without torch.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from weightdecay.sweeps.store import Ledger, Store
 _alike = itemgetter("task", "model", "batch", "data", "precision")
 _Kind: TypeAlias = tuple[object, ...]
 Cells: TypeAlias = Mapping[str, RunConfig | Mapping[str, Any]]
+# A path in what an error says: in quotation marks, as the system's errors have it, or absolute.
+_PATH = re.compile(r"""(['"])[^'"]*[/\\][^'"]*\1|(?<!\S)/\S+""")
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,11 @@ def _summed(costs: Iterable[tuple[_Kind, int]]) -> Counter[_Kind]:
     for kind, epochs in costs:
         total[kind] += epochs
     return total
+
+
+def without_paths(reason: str) -> str:
+    """Return why a cell failed, less the paths it names, in which cells of one cause differ."""
+    return _PATH.sub("…", reason)
 
 
 def of_folder(

@@ -1,0 +1,114 @@
+"""What the system refuses is no cell's failure: the sweep stops, and goes on after the cure."""
+
+import errno
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from tests.test_sweeps import CELLS, Scripted, done, lines_of, names, swept
+from weightdecay.cli import main
+from weightdecay.records import Notice
+from weightdecay.runs import pack
+from weightdecay.runs.shelf import Shelf
+from weightdecay.sweeps.engine import Failed, Job, Message
+from weightdecay.sweeps.here import Here
+from weightdecay.sweeps.local import Local
+
+pytestmark = pytest.mark.cpu("what the system refuses has no device")
+Output = pytest.CaptureFixture[str]
+
+
+def test_a_checkpoint_folder_that_cannot_be_made_stops_the_sweep_and_fails_no_cell(
+    tmp_path: Path,
+) -> None:
+    swept(CELLS[:2], tmp_path)
+    shutil.rmtree(tmp_path / "checkpoints", ignore_errors=True)
+    (tmp_path / "checkpoints").write_text("in the way")
+    with pytest.raises(OSError, match=r"was refused: .*checkpoints.* goes on with all of them"):
+        swept(CELLS, tmp_path, Local(2, "cpu"))
+    assert lines_of(tmp_path, "failure") == []
+    (tmp_path / "checkpoints").unlink()
+    swept(CELLS, tmp_path, Here("cpu"))
+    assert done(tmp_path) == names(CELLS)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_under_a_task_stops_the_sweep_and_fails_no_cell(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(name: str) -> NoReturn:
+        raise OSError(number, "No space", f"/elsewhere/{name}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("weightdecay.runs.training.load", full)
+        with pytest.raises(OSError, match=r"was refused: .*No space.* free space or inodes"):
+            swept(CELLS, tmp_path, Here("cpu"))
+    assert lines_of(tmp_path, "failure") == []
+    swept(CELLS, tmp_path, Here("cpu"))
+    assert done(tmp_path) == names(CELLS)
+
+
+def test_a_file_that_a_task_misses_elsewhere_still_fails_its_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> NoReturn:
+        raise FileNotFoundError(errno.ENOENT, "No such file", f"/elsewhere/{name}")
+
+    monkeypatch.setattr("weightdecay.runs.training.load", missing)
+    swept(CELLS, tmp_path, Here("cpu"))
+    assert sorted(line["run"] for line in lines_of(tmp_path, "failure")) == names(CELLS)
+
+
+def test_too_many_open_files_halve_the_pack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, left = Shelf.held, [2]
+
+    @contextmanager
+    def limited(shelf: Shelf, **how: Any) -> Iterator[None]:
+        if not left[0]:
+            raise OSError(errno.EMFILE, "Too many open files", str(shelf.folder / "lock"))
+        left[0] -= 1
+        try:
+            with held(shelf, **how):
+                yield
+        finally:
+            left[0] += 1
+
+    monkeypatch.setattr(Shelf, "held", limited)
+    swept(CELLS, tmp_path, Here("cpu"))
+    assert done(tmp_path) == names(CELLS)
+
+
+def test_a_full_disk_is_said_once_and_not_for_every_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, state: dict[str, Any]) -> NoReturn:
+        del state
+        raise OSError(errno.ENOSPC, "No space left on device", f"{path}.1f2e.unfinished")
+
+    monkeypatch.setattr(pack, "CHECKPOINT_EVERY", 0.0)
+    monkeypatch.setattr("weightdecay.runs.shelf.write", full)
+    events = swept(CELLS, tmp_path, Here("cpu"))
+    said = [event.text for event in events if isinstance(event, Notice)]
+    where = (tmp_path / "checkpoints").absolute()
+    assert said == [
+        f"No checkpoint could be written to {where} (No space left on device); training goes on."
+    ]
+
+
+def test_reasons_that_differ_by_a_path_are_one(tmp_path: Path, capsys: Output) -> None:
+    def script(job: Job) -> list[Message]:
+        reason = f"OSError: [Errno 5] Input/output error: '/data/{job.cells[0].identity}/x'"
+        return [Failed(reason, "", memory=False)]
+
+    swept(CELLS, tmp_path, Scripted(script, lanes=1))
+    assert main(["status", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert said.count("Failed, ") == 1
+    assert f"/{CELLS[0].identity}/x' (the others name other paths)\n" in said
+    assert "and 5 more, which --failures names" in said
