@@ -29,11 +29,12 @@ from weightdecay.sweeps import CellFailed, Standing, Store, SweepEvent, local, s
 from weightdecay.sweeps import engine as engines
 from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Message
 from weightdecay.sweeps.here import Here
-from weightdecay.sweeps.lines import Cost
+from weightdecay.sweeps.lines import Cost, Failure
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.names import MODELS
 from weightdecay.sweeps.planning import packs
 from weightdecay.sweeps.standing import of_folder
+from weightdecay.sweeps.store import Writer
 from weightdecay.tasks import catalogue
 
 
@@ -600,6 +601,37 @@ def test_cells_that_another_sweep_has_claimed_are_left_to_it(tmp_path: Path) -> 
     list(events)  # what it had is free at once
     assert done(tmp_path) == names(CELLS)
     assert len(lines_of(tmp_path, "result")) == len(CELLS)
+
+
+@pytest.mark.parametrize("retry", [False, True])
+def test_two_sweeps_of_one_folder_try_no_failing_cell_twice(retry: bool, tmp_path: Path) -> None:
+    script = lambda job: [Failed("ValueError: no", "", memory=False)]  # noqa: E731
+    if retry:
+        swept(CELLS, tmp_path, Scripted(script))
+    before = len(lines_of(tmp_path, "failure"))
+    mine = Scripted(script)
+    events = sweep(CELLS, folder=tmp_path, engine=mine, retry=retry)
+    next(events)  # it has planned all cells
+    swept(CELLS, tmp_path, Scripted(script), retry=retry)
+    standing = last_standing(events)
+    assert not mine.jobs
+    assert (standing.failed, standing.left) == (len(CELLS), 0)
+    assert len(lines_of(tmp_path, "failure")) == before + len(CELLS)
+
+
+def test_a_failing_cell_is_claimed_until_its_failure_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded, claimed = Writer.failure, []
+
+    def failure(writer: Writer, failure: Failure) -> None:
+        claimed.append(Store(tmp_path).running([failure.run]))
+        recorded(writer, failure)
+
+    monkeypatch.setattr(Writer, "failure", failure)
+    swept(CELLS, tmp_path, Scripted(raising(CELLS[2])))
+    assert claimed == [[CELLS[2].identity]]
+    assert Store(tmp_path).running(names(CELLS)) == []
 
 
 def test_two_sweeps_of_one_folder_train_no_cell_twice(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ anyone is told; all that this file remembers is forgotten with it.
 import math
 import time
 from collections import deque
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -210,40 +210,37 @@ class Coordinator:
     def _checkpoints(self) -> Path:
         return self._store.checkpoints / (_REPEATS if self._repeating else "")
 
-    def _done(self) -> Container[str]:
-        """Return the cells that need not be trained, by what anyone has written until now."""
-        ledger = self._store.refresh()
-        return ledger.repeated if self._repeating else ledger.diverged
+    def _is_over(self, run: str) -> bool:
+        """Whether a cell need not be trained: somebody has finished it, or given it up."""
+        ledger = self._store.ledger
+        if self._repeating:
+            return run in ledger.repeated
+        failure = ledger.failures.get(run)
+        if failure is not self._forgiven.get(run):  # it was tried again, elsewhere
+            self._forgiven.pop(run, None)
+        return run in ledger.diverged or (failure is not None and run not in self._forgiven)
 
     def _claimed(self, pack: Pack) -> Pack:
-        """Claim the cells that nobody else has, and return those that nobody else has done."""
+        """Claim the cells that nobody else has, and return those that are not over."""
         mine = [config for config in pack if self._claims.take(config.identity)]
         taken = {config.identity for config in mine}
         self._elsewhere += [config for config in pack if config.identity not in taken]
-        done = self._done()  # after the claim: now nobody else can finish them
-        for config in mine:
-            if config.identity in done:
-                self._claims.free(config.identity)
-        return tuple(config for config in mine if config.identity not in done)
+        self._store.refresh()  # after the claim: now nobody else can finish them
+        over = {run for run in taken if self._is_over(run)}
+        for run in over:
+            self._claims.free(run)
+        return tuple(config for config in mine if config.identity not in over)
 
     def _look_elsewhere(self) -> None:
         """See whether cells that somebody else had are done, or free again because he died."""
         if self._elsewhere and time.monotonic() - self._looked_at > _LOOK_EVERY:
             self._looked_at = time.monotonic()
-            done = self._done()
-            others = [
-                config
-                for config in self._elsewhere
-                if config.identity not in done and not self._has_failed(config.identity)
-            ]
+            self._store.refresh()
+            others = [c for c in self._elsewhere if not self._is_over(c.identity)]
             taken = set(self._store.running(config.identity for config in others))
             free = {c.identity: c for c in others if c.identity not in taken}
             self._elsewhere = [config for config in others if config.identity in taken]
             self._share_out(free.values())
-
-    def _has_failed(self, run: str) -> bool:
-        failure = self._store.ledger.failures.get(run)
-        return failure is not None and failure != self._forgiven.get(run)
 
     def _waited(self, seconds: float) -> list[tuple[int, Message]]:
         """Wait for messages, and record all that is finished by them with one write."""
@@ -313,17 +310,18 @@ class Coordinator:
                 reason, trace = message.reason, ""
             case Ended():  # it was asked to stop
                 give_up, divide, reason, trace = False, False, "", ""
+        failure = Failure(pack[0].identity, reason, trace) if give_up and len(pack) == 1 else None
+        if failure is not None:  # before the claim goes, or another sweep would try again
+            self._forgiven.pop(failure.run, None)
+            self._writer.failure(failure)
         for config in pack:
             self._claims.free(config.identity)
-        if len(pack) > 1 and divide:
-            self._left.extendleft(reversed(halves(pack)))
-        elif give_up and len(pack) == 1:
-            failure = Failure(pack[0].identity, reason, trace)
-            self._forgiven.pop(pack[0].identity, None)
-            self._writer.failure(failure)
+        if failure is not None:
             yield CellFailed(pack[0], failure)
             if time.monotonic() - self._counted_at > _COUNT_EVERY:  # a count looks at every failure
                 yield self._standing()
+        elif len(pack) > 1 and divide:
+            self._left.extendleft(reversed(halves(pack)))
         else:
             self._left.appendleft(pack)
 
