@@ -276,8 +276,8 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
     ),
     "claims that claim nothing": (
         "sweeps/claims.py",
-        "return files.lock_byte(self._file(run), _byte(run), held=True)",
-        "return True",
+        "is_mine = files.lock_byte(self._file(_file_of(run)), _byte(run), held=True)",
+        "is_mine = True",
         "sweeps -k claimed",
     ),
     "one alone trains as one alone": (

@@ -2,6 +2,8 @@
 
 import errno
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +12,12 @@ from typing import Any, NoReturn
 import pytest
 
 from tests.test_sweeps import CELLS, Scripted, done, lines_of, names, swept
+from weightdecay import files
 from weightdecay.cli import main
 from weightdecay.records import Notice
 from weightdecay.runs import pack
 from weightdecay.runs.shelf import Shelf
+from weightdecay.sweeps import Store
 from weightdecay.sweeps.engine import Failed, Job, Message
 from weightdecay.sweeps.here import Here
 from weightdecay.sweeps.local import Local
@@ -112,3 +116,42 @@ def test_reasons_that_differ_by_a_path_are_one(tmp_path: Path, capsys: Output) -
     assert said.count("Failed, ") == 1
     assert f"/{CELLS[0].identity}/x' (the others name other paths)\n" in said
     assert "and 5 more, which --failures names" in said
+
+
+def test_asking_who_trains_a_cell_lets_go_of_no_claim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a lock is the process's, as on macOS, closing a file drops all that it has in it."""
+    monkeypatch.setattr(files, "_OF_OPEN_FILES", False)
+    mine, other = [f"{n:015x}000aa" for n in (1, 2)], f"{3:015x}000aa"  # of one file
+    program = (
+        "import sys; from weightdecay import files; from weightdecay.sweeps import Store; "
+        "files._OF_OPEN_FILES = False; folder, *cells = sys.argv[1:]\n"
+        "with Store(folder).claiming() as claims: print(*filter(claims.take, cells))"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path), *mine, other]
+    store = Store(tmp_path)
+    with store.claiming() as claims:
+        assert all(map(claims.take, mine))
+        assert store.running([*mine, other]) == mine
+        assert Store(tmp_path).running([*mine, other]) == mine
+        assert subprocess.check_output(command, text=True).split() == [other]
+    assert subprocess.check_output(command, text=True).split() == [*mine, other]
+
+
+def test_another_process_sees_claims_that_are_the_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_OF_OPEN_FILES", False)
+    cells = names(CELLS)
+    program = (
+        "import sys; from weightdecay import files; from weightdecay.sweeps import Store; "
+        "files._OF_OPEN_FILES = False; folder, *cells = sys.argv[1:]\n"
+        "print(*Store(folder).running(cells))"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path), *cells]
+    with Store(tmp_path).claiming() as claims:
+        for run in cells[:3]:
+            claims.take(run)
+        for _ in range(2):  # to be seen takes nothing
+            assert subprocess.check_output(command, text=True).split() == cells[:3]

@@ -228,7 +228,7 @@ class Store:
 
     def running(self, cells: Iterable[str]) -> list[str]:
         """Return those cells that somebody is training now."""
-        return taken(self.folder / "claims", cells)
+        return sorted(taken(self.folder / "claims", cells))
 
     def forget_checkpoints(self, runs: Iterable[str]) -> None:
         """Remove the checkpoints of cells that are recorded."""
