@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
@@ -25,7 +26,16 @@ from tests import killing
 from tests.toys import config
 from weightdecay import files, records
 from weightdecay.records import Notice, Progress, Record, Run, RunConfig
-from weightdecay.sweeps import CellFailed, Standing, Store, SweepEvent, local, sweep, worker
+from weightdecay.sweeps import (
+    CellFailed,
+    Standing,
+    Store,
+    SweepEvent,
+    coordinator,
+    local,
+    sweep,
+    worker,
+)
 from weightdecay.sweeps import engine as engines
 from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Message
 from weightdecay.sweeps.here import Here
@@ -601,6 +611,34 @@ def test_cells_that_another_sweep_has_claimed_are_left_to_it(tmp_path: Path) -> 
     list(events)  # what it had is free at once
     assert done(tmp_path) == names(CELLS)
     assert len(lines_of(tmp_path, "result")) == len(CELLS)
+
+
+@pytest.mark.parametrize(("seconds", "looks"), [(0.0, 40), (0.2, 10)])
+def test_looking_at_cells_of_others_takes_a_tenth_of_the_time(
+    seconds: float, looks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, asked = [0.0], []
+
+    def running(store: Store, cells: Iterable[str]) -> list[str]:
+        del store
+        asked.append(clock[0])
+        clock[0] += seconds
+        return list(cells)
+
+    class Waiting(Scripted):
+        def wait(self, seconds: float) -> list[tuple[int, Message]]:
+            clock[0] += seconds
+            return []
+
+    monkeypatch.setattr(Store, "running", running)
+    monkeypatch.setattr(coordinator, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    with Store(tmp_path).claiming() as claims:
+        assert all(claims.take(one.identity) for one in CELLS)
+        events = sweep(CELLS, folder=tmp_path, engine=Waiting())
+        while clock[0] < 20:
+            next(events)
+        events.close()  # type: ignore[attr-defined]
+    assert len(asked) == pytest.approx(looks, abs=2)
 
 
 @pytest.mark.parametrize("retry", [False, True])

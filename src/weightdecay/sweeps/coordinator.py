@@ -137,7 +137,7 @@ class Coordinator:
         self._elsewhere: list[RunConfig] = []
         # Failures that are to be tried again, and count no more until there is another.
         self._forgiven: dict[str, Failure] = {}
-        self._looked_at = self._counted_at = -_LOOK_EVERY
+        self._look_at, self._counted_at = -math.inf, -math.inf
         # How often packs have lost their workers at the furthest update that they have come to.
         self._deaths: dict[Pack, tuple[int, int]] = {}
         self._said: set[str] = set()
@@ -233,14 +233,16 @@ class Coordinator:
 
     def _look_elsewhere(self) -> None:
         """See whether cells that somebody else had are done, or free again because he died."""
-        if self._elsewhere and time.monotonic() - self._looked_at > _LOOK_EVERY:
-            self._looked_at = time.monotonic()
+        now = time.monotonic()
+        if self._elsewhere and now >= self._look_at:
             self._store.refresh()
             others = [c for c in self._elsewhere if not self._is_over(c.identity)]
             taken = set(self._store.running(config.identity for config in others))
             free = {c.identity: c for c in others if c.identity not in taken}
             self._elsewhere = [config for config in others if config.identity in taken]
             self._share_out(free.values())
+            # Among tens of thousands a look takes long: it may take a tenth of the time.
+            self._look_at = now + max(_LOOK_EVERY, 10 * (time.monotonic() - now))
 
     def _waited(self, seconds: float) -> list[tuple[int, Message]]:
         """Wait for messages, and record all that is finished by them with one write."""
