@@ -588,6 +588,38 @@ def test_a_folder_without_the_right_to_write_is_named(
         sweep(CELLS, folder=tmp_path, engine=Scripted())
 
 
+def test_a_plan_that_a_kill_left_unfinished_goes_with_the_next(tmp_path: Path) -> None:
+    program = (
+        "import os; from tests.test_sweeps import *; "
+        "os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL); "
+        f"sweep(CELLS, folder={str(tmp_path)!r}, engine=Scripted())"
+    )
+    subprocess.run([sys.executable, "-c", program], check=False)
+    assert len(list(tmp_path.glob(".plan.jsonl.*.unfinished"))) == 1
+    sweep(CELLS, folder=tmp_path, engine=Scripted())
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_a_plan_leaves_alone_what_another_is_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plan() -> None:
+        sweep(CELLS, folder=tmp_path, engine=Scripted())
+
+    other, sync = threading.Thread(target=plan), os.fsync
+
+    def synced(file: int) -> None:
+        if not other.ident:
+            other.start()
+            other.join(timeout=0.3)  # it waits, and would be through
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    plan()
+    other.join()
+    assert names(CELLS) == sorted(Store(tmp_path).plan())
+
+
 def test_a_folder_deleted_under_a_sweep_is_an_error(tmp_path: Path) -> None:
     def script(job: Job) -> list[Message]:
         (tmp_path / "log" / "000001.jsonl").unlink()

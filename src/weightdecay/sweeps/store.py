@@ -85,13 +85,23 @@ class Store:
             json.dumps({"run": run, "config": config.as_dict()}) for run, config in cells.items()
         )
         try:
-            with files.written(self.folder / "plan.jsonl") as file:
+            with self._planning(), files.written(self.folder / "plan.jsonl") as file:
                 file.writelines(line.encode() + b"\n" for line in lines)
         except PermissionError as error:  # of a temporary file, which nobody has heard of
             raise PermissionError(
                 f"A sweep must be kept in a folder that you may write to, and {self.folder} is "
                 "none. Name another, or have its rights changed."
             ) from error
+
+    @contextmanager
+    def _planning(self) -> Iterator[None]:
+        """Have the plan written by one process at a time, and what a killed one left removed."""
+        lock = self.folder / "claims" / "plan"
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        with lock.open("ab") as file:
+            files.lock(file, wait=True)
+            files.sweep(self.folder)
+            yield
 
     def plan(self) -> dict[str, dict[str, Any]]:
         """Return the configurations of the cells asked for, as plain values."""
