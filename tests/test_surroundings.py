@@ -1,13 +1,14 @@
 """What the system refuses is no cell's failure: the sweep stops, and goes on after the cure."""
 
 import errno
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn, cast
 
 import pytest
 
@@ -17,7 +18,7 @@ from weightdecay.cli import main
 from weightdecay.records import Notice
 from weightdecay.runs import pack
 from weightdecay.runs.shelf import Shelf
-from weightdecay.sweeps import Store
+from weightdecay.sweeps import Store, sweep
 from weightdecay.sweeps.engine import Failed, Job, Message
 from weightdecay.sweeps.here import Here
 from weightdecay.sweeps.local import Local
@@ -54,6 +55,70 @@ def test_a_full_disk_under_a_task_stops_the_sweep_and_fails_no_cell(
     assert lines_of(tmp_path, "failure") == []
     swept(CELLS, tmp_path, Here("cpu"))
     assert done(tmp_path) == names(CELLS)
+
+
+@pytest.mark.parametrize(
+    ("number", "cure"),
+    [
+        (errno.ENOSPC, "free space or inodes there"),
+        (errno.EDQUOT, "free space or inodes there, or have your quota raised"),
+    ],
+)
+def test_a_full_disk_names_the_file_and_the_cure(
+    number: int, cure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = sweep(CELLS, folder=tmp_path, engine=Scripted())
+    next(events)
+
+    def full(file: int) -> NoReturn:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", full)
+    log, plan = tmp_path / "log" / "000001.jsonl", tmp_path / "plan.jsonl"
+    with pytest.raises(OSError, match=f"; {cure}: '{log}'$"):
+        list(events)
+    with pytest.raises(OSError, match=f"; {cure}: '{plan}'$"):
+        sweep(CELLS, folder=tmp_path, engine=Scripted())
+
+
+def test_a_disk_without_inodes_names_no_file_that_nobody_has_heard_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Path.open
+
+    def full(path: Path, *how: Any, **options: Any) -> IO[bytes]:
+        if path.name.endswith(".unfinished"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return cast("IO[bytes]", opened(path, *how, **options))
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(OSError, match=f"free space or inodes there: '{tmp_path}/plan.jsonl'$"):
+        sweep(CELLS, folder=tmp_path, engine=Scripted())
+
+
+def test_a_file_system_without_locks_is_named_and_fails_no_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*request: Any) -> NoReturn:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    cure = "; keep the folder on a file system that has locks, such as a local disk: "
+    events = sweep(CELLS, folder=tmp_path, engine=Here("cpu"))
+    next(events)
+    with monkeypatch.context() as patch:
+        patch.setattr("fcntl.fcntl", refused)
+        with pytest.raises(OSError, match=f"{cure}'{tmp_path}/claims/..'$"):
+            next(events)
+        patch.undo()
+        patch.setattr("fcntl.flock", refused)
+        with pytest.raises(OSError, match=f"{cure}'{tmp_path}/claims/plan'$"):
+            sweep(CELLS, folder=tmp_path, engine=Here("cpu"))
+    events = sweep(CELLS, folder=tmp_path, engine=Here("cpu"))
+    next(events)
+    monkeypatch.setattr("fcntl.flock", refused)
+    with pytest.raises(OSError, match=f"was refused: .*{cure}'{tmp_path}/checkpoints/.*/lock'"):
+        list(events)
+    assert lines_of(tmp_path, "failure") == []
 
 
 def test_a_file_that_a_task_misses_elsewhere_still_fails_its_cells(

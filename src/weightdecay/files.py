@@ -3,18 +3,27 @@
 A lock is the kernel's: it holds no name, process number or time, so that none can be stale.
 """
 
+import errno
 import os
 import platform
 import secrets
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import IO
+from typing import IO, Concatenate, ParamSpec
 
 #: The end of the name of a file that is still being written.
 UNFINISHED = ".unfinished"
+_P = ParamSpec("_P")
+# What the system refuses without a word on what to do.
+_CURES = {
+    errno.ENOSPC: "free space or inodes there",
+    errno.EDQUOT: "free space or inodes there, or have your quota raised",
+    errno.ENOLCK: "keep the folder on a file system that has locks, such as a local disk",
+}
 
 
 @contextmanager
@@ -28,10 +37,23 @@ def written(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            explain(error, path)
         raise
     sync_folder(path.parent)
+
+
+def explain(error: OSError, path: Path) -> None:
+    """Have an error of the system name the file that it is about, and what to do where we know.
+
+    Errors of open files name none, and those of unfinished ones a name that nobody has heard of.
+    """
+    if error.filename is None or str(error.filename).endswith(UNFINISHED):
+        error.filename = str(path)
+    if error.errno in _CURES:
+        error.strerror = f"{os.strerror(error.errno)}; {_CURES[error.errno]}"
 
 
 def sync_folder(folder: Path) -> None:
@@ -91,6 +113,22 @@ else:
     # Elsewhere such locks have another form, or none.
     _OF_OPEN_FILES = platform.system() == "Linux"
 
+    def _explained(
+        asked: Callable[Concatenate[IO[bytes], _P], bool],
+    ) -> Callable[Concatenate[IO[bytes], _P], bool]:
+        """Have the file named whose locks the system refuses."""
+
+        @wraps(asked)
+        def ask(file: IO[bytes], /, *values: _P.args, **options: _P.kwargs) -> bool:
+            try:
+                return asked(file, *values, **options)
+            except OSError as error:
+                explain(error, Path(file.name))
+                raise
+
+        return ask
+
+    @_explained
     def lock(file: IO[bytes], *, wait: bool, shared: bool = False) -> bool:
         """Lock an open file, and return whether it is; the system lets go when we die."""
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
@@ -100,6 +138,7 @@ else:
             return False
         return True
 
+    @_explained
     def lock_byte(file: IO[bytes], number: int, *, held: bool) -> bool:
         """Lock a byte of an open file, or let go of it, and return whether that was possible.
 
@@ -116,6 +155,7 @@ else:
             return False
         return True
 
+    @_explained
     def is_byte_free(file: IO[bytes], number: int) -> bool:
         """Whether nobody has locked a byte; on Linux to ask takes nothing."""
         if _OF_OPEN_FILES:

@@ -297,9 +297,10 @@ class Writer:
             while rest:
                 rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
-        except OSError:
+        except OSError as error:
             self._file.truncate(self._size)
             self._file.seek(self._size)
+            files.explain(error, self._path)
             raise
         self._size += len(text)
         self._store.wrote(self._path, self._size, lines)
