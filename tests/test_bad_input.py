@@ -40,7 +40,9 @@ def test_a_learning_rate_of_the_wrong_type(case: Case, lr: Any) -> None:
 @pytest.mark.parametrize("decay", [-0.1, 1.0, 5, NAN, INF])
 @every_decoupled_case
 def test_a_bad_decay(case: Case, decay: float) -> None:
-    with pytest.raises(ValueError, match=r"must be in \[0, 1\), got .* not torch's weight_decay"):
+    with pytest.raises(
+        ValueError, match=r"must be in \[0, 1\), got .* torch's weight_decay times lr"
+    ):
         case.build([parameter()], weight_decay=decay)
 
 

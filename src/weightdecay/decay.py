@@ -20,8 +20,8 @@ from weightdecay import checks
 from weightdecay.table import shown, table
 
 NOT_TORCH = (
-    "It is the fraction of a weight removed in one step, not torch's weight_decay: "
-    "see weightdecay.decay."
+    "It is the fraction of a weight removed in one step: torch's weight_decay times lr, so that "
+    "torch's default of 0.01 is 0.01*lr here."
 )
 
 

@@ -246,7 +246,7 @@ class ScheduledOptimizer(torch.optim.Optimizer):
             raise RuntimeError(
                 f"`lr` must be at least 0 and at most {base:g}, the lr this optimizer was built "
                 f"with, got {lr:g}: the decay is scaled by lr over that. Build the optimizer with "
-                "the scheduler's largest lr."
+                "the scheduler's largest lr; to change α by hand, call `opt.rebase(lr)`."
             )
         multiplier = lr / base if base else 1.0
         if decay is not None:
