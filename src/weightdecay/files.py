@@ -1,6 +1,7 @@
 """Files that are there whole or not at all, and locks that go when their holder does.
 
-A lock is the kernel's: it holds no name, process number or time, so that none can be stale.
+A lock is the kernel's: it holds no name, process number or time, so that none can be stale. It is
+the file's, which a forked process has open too: there it is closed, or the lock would outlive us.
 """
 
 import errno
@@ -10,10 +11,11 @@ import secrets
 import struct
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import IO, Concatenate, ParamSpec
+from weakref import WeakSet
 
 #: The end of the name of a file that is still being written.
 UNFINISHED = ".unfinished"
@@ -24,6 +26,22 @@ _CURES = {
     errno.EDQUOT: "free space or inodes there, or have your quota raised",
     errno.ENOLCK: "keep the folder on a file system that has locks, such as a local disk",
 }
+# Open files that this process has locked, or tries to.
+_locked: WeakSet[IO[bytes]] = WeakSet()
+
+
+def _let_go() -> None:
+    """Point the files that our parent has locked to nothing; their numbers stay in use."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for file in list(_locked):
+        with suppress(ValueError):  # it is closed
+            os.dup2(nothing, file.fileno(), inheritable=False)
+    os.close(nothing)
+    _locked.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)
 
 
 @contextmanager
@@ -132,6 +150,7 @@ else:
     def lock(file: IO[bytes], *, wait: bool, shared: bool = False) -> bool:
         """Lock an open file, and return whether it is; the system lets go when we die."""
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        _locked.add(file)
         try:
             fcntl.flock(file, kind | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
@@ -144,6 +163,7 @@ else:
 
         The byte need not exist. On Linux the lock is the open file's, elsewhere the process's.
         """
+        _locked.add(file)
         try:
             if _OF_OPEN_FILES:
                 kind = fcntl.F_WRLCK if held else fcntl.F_UNLCK

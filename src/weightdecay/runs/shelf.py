@@ -23,19 +23,24 @@ _MAGIC = b"weightdecay 1 sha256 "
 KEPT = 2
 
 
+class BusyError(RuntimeError):
+    """Another process trains a run."""
+
+
 class Shelf:
     """The folder of one configuration."""
 
     def __init__(self, folder: Path, config: RunConfig) -> None:
         self._config, self.folder = config, folder / config.identity
+        self.lock = self.folder / "lock"
 
     @contextlib.contextmanager
-    def held(self, *, wait: bool = False) -> Iterator[None]:
+    def held(self) -> Iterator[None]:
         """Keep others from training this run; the system lets go when this process dies."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "lock").open("ab") as file:
-            if not files.lock(file, wait=wait):
-                raise RuntimeError(
+        with self.lock.open("ab") as file:
+            if not files.lock(file, wait=False):
+                raise BusyError(
                     f"Run {self.folder.name} must be trained by one process at a time, and "
                     "another one holds it. Wait for that, or stop it."
                 )

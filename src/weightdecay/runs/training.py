@@ -19,11 +19,14 @@ from weightdecay.records import SHARED, Event, Notice, RunConfig
 from weightdecay.runs.build import check, shapes_matter
 from weightdecay.runs.captured import Captured, can_capture, fitting
 from weightdecay.runs.lanes import Lanes, LaneState
-from weightdecay.runs.pack import Pack, leads
+from weightdecay.runs.pack import PROGRESS_EVERY, Pack, leads
 from weightdecay.runs.separate import Separate
-from weightdecay.runs.shelf import Shelf, read
+from weightdecay.runs.shelf import BusyError, Shelf, read
 from weightdecay.runs.stacked import Stacked, can_stack
 from weightdecay.tasks import Task, load, split, split_on
+
+# Seconds that a cell's last worker may take to die before somebody is told that it is waited for.
+_WAITS_UNSAID = 1.0
 
 
 def train(
@@ -70,7 +73,7 @@ def _train(
         if leads():
             # In one order, or two that wait for each other's would do so for ever.
             for shelf in sorted(filter(None, shelves), key=lambda shelf: shelf.folder):
-                held.enter_context(shelf.held(wait=cells))
+                yield from _held(shelf, held, wait=cells)
                 if not cells:
                     shelf.keep_config()
         found, notices = _taken_up(lanes, shelves)
@@ -106,6 +109,25 @@ def _train(
                     lasting=not cells,
                 )
                 yield from pack.run()
+
+
+def _held(shelf: Shelf, held: ExitStack, *, wait: bool) -> Iterator[Event]:
+    """Hold a run's folder; or wait until nobody else does, and say so as a sign of life."""
+    begun = time.monotonic()
+    while True:
+        try:
+            held.enter_context(shelf.held())
+        except BusyError:
+            if not wait:
+                raise
+        else:
+            return
+        if time.monotonic() - begun > _WAITS_UNSAID:
+            yield Notice(
+                f"Run {shelf.folder.name} is locked by another process, and is trained when that "
+                f"has ended: `fuser {shelf.lock}` names it."
+            )
+        time.sleep(PROGRESS_EVERY)
 
 
 def _batched(numbers: Iterable[int], size: int) -> Iterator[list[int]]:

@@ -90,8 +90,11 @@ class _Process:
 
     def __init__(self, device: str, messages: "Queue[tuple[int, Message]]", job: Job) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is read
+        command = [sys.executable, "-m", "weightdecay.sweeps.worker", device]
+        if threading.current_thread() is threading.main_thread():
+            command.append(str(os.getpid()))  # it dies with this thread, and others may end before
         self._process = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-m", "weightdecay.sweeps.worker", device],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -1,11 +1,14 @@
 """A worker process: `python -m weightdecay.sweeps.worker`, jobs in and messages out, by pipes.
 
 It ends when told to, and at once when whoever started it is gone: the pipe it listens to closes.
+Where it is stopped, or stuck in C code, it cannot listen: on Linux the system kills it then.
 """
 
+import ctypes
 import gc
 import os
 import pickle
+import signal
 import sys
 import threading
 from dataclasses import replace
@@ -20,8 +23,15 @@ if TYPE_CHECKING:
     from weightdecay.tasks import Task
 
 
-def main(device: str) -> None:
-    """Do the jobs that come, until there are no more."""
+_PR_SET_PDEATHSIG = 1  # of linux/prctl.h
+
+
+def main(device: str, parent: str | None = None) -> None:
+    """Do the jobs that come, until there are no more; die with the parent, where it is named."""
+    if parent is not None and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != int(parent):  # it has died before
+            sys.exit(1)
     commands, answers = _pipes()
     jobs: Queue[Job | None] = Queue()
     stopping = threading.Event()

@@ -1,0 +1,207 @@
+"""A sweep does not hang: not on a lock that outlives its worker, nor on a worker that is stuck."""
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+from torch import Tensor
+
+from tests.killing import children
+from tests.toys import config, hasty, toy
+from weightdecay import files
+from weightdecay.records import Notice, Progress, RunConfig
+from weightdecay.sweeps import Store, sweep
+from weightdecay.sweeps.engine import Died, Ended, Job, Message
+from weightdecay.sweeps.here import Here
+from weightdecay.sweeps.local import Local
+from weightdecay.tasks import Task
+
+pytestmark = pytest.mark.cpu("its tasks fork, which a process that uses a GPU must not")
+#: Seconds that a test waits for what should come at once, and that processes stay which it fails
+#: to end.
+SOON, STAYS = 60.0, 90.0
+
+
+def cell(task: str, **changes: object) -> RunConfig:
+    return config(**{"task": f"tests.test_hanging:{task}", "epochs": 1, **changes})
+
+
+def once(act: Callable[[], None]) -> Callable[[Tensor, Tensor | None], Tensor]:
+    """Return the preparation of batches that does something in the middle, whoever trains."""
+    calls = count(1)
+
+    def prepare(batch: Tensor, words: Tensor | None) -> Tensor:
+        mark = Path(os.environ["MARK"])
+        if next(calls) == 5 and not mark.exists():
+            mark.touch()
+            act()
+        return batch
+
+    return prepare
+
+
+def stay() -> None:
+    """Leave a process behind that outlives this one."""
+    child = os.fork()
+    if not child:
+        time.sleep(STAYS)
+        os._exit(0)
+    Path(os.environ["MARK"]).write_text(str(child))
+    time.sleep(STAYS)
+
+
+def hold_the_interpreter() -> None:
+    """Be stuck in C code that lets no other thread of Python run."""
+    ctypes.PyDLL(None).sleep(int(STAYS))
+
+
+def forks() -> Task:
+    return replace(toy(), prepare=once(stay))
+
+
+def sticks() -> Task:
+    return replace(toy(), prepare=once(hold_the_interpreter))
+
+
+def slow() -> Task:
+    return hasty()
+
+
+@pytest.fixture
+def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that is there once a task has done what it does once."""
+    monkeypatch.setenv("MARK", str(tmp_path / "mark"))
+    return tmp_path / "mark"
+
+
+def soon(happened: Callable[[], bool]) -> bool:
+    """Wait until something has happened, and return whether it has."""
+    until = time.monotonic() + SOON
+    while not (now := happened()) and time.monotonic() < until:
+        time.sleep(0.02)
+    return now
+
+
+def heard(engine: Local, told: list[Message]) -> list[Message]:
+    """Return what was told, with what is told now."""
+    told += [message for _, message in engine.wait(0.1)]
+    return told
+
+
+def lives(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_forked_process_does_not_keep_the_locks_of_a_killed_worker(
+    tmp_path: Path, mark: Path
+) -> None:
+    events = sweep([cell("forks")], folder=tmp_path / "s", engine=Local(1, "cpu"))
+    for _ in events:
+        if mark.exists() and mark.read_text():
+            break
+    [worker] = children(os.getpid())
+    os.kill(worker, signal.SIGKILL)
+    list(events)
+    forked = int(mark.read_text())
+    assert lives(forked)
+    os.kill(forked, signal.SIGKILL)
+    assert len(Store(tmp_path / "s").runs()) == 1
+
+
+def test_a_forked_process_does_not_keep_claims(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    with store.claiming() as claims, store.writing(workers=1):
+        assert claims.take("0" * 64)
+        child = os.fork()
+        if not child:
+            time.sleep(STAYS)
+            os._exit(0)
+        assert store.running(["0" * 64])  # the child has let go of nothing of ours
+        assert store.alive() == 1
+    assert soon(lambda: not store.running(["0" * 64]))
+    assert soon(lambda: store.alive() == 0)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+#: A sweep of a cell that is given as its values: torch, which takes seconds to come, stays out.
+COORDINATOR = """
+import json, sys
+from weightdecay.records import RunConfig
+from weightdecay.sweeps import sweep
+from weightdecay.sweeps.local import Local
+
+cell = RunConfig.from_dict(json.loads(sys.argv[1]))
+list(sweep([cell], folder=sys.argv[2], engine=Local(1, "cpu")))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the closing pipe must do")
+@pytest.mark.parametrize("task", ["slow", "sticks"])
+def test_a_worker_that_is_stopped_or_stuck_dies_with_its_coordinator(
+    task: str, tmp_path: Path, mark: Path
+) -> None:
+    values = json.dumps(cell(task, epochs=9999).as_dict())
+    command = [sys.executable, "-c", COORDINATOR, values, str(tmp_path / "s")]
+    coordinator = subprocess.Popen(command)
+    begun = mark if task == "sticks" else tmp_path / "s" / "checkpoints"
+    assert soon(begun.exists)
+    [worker] = children(coordinator.pid)
+    if task == "slow":
+        os.kill(worker, signal.SIGSTOP)
+    coordinator.kill()
+    coordinator.wait()
+    died = soon(lambda: not lives(worker))
+    if not died:
+        os.kill(worker, signal.SIGKILL)
+    assert died
+
+
+def test_a_worker_outlives_the_thread_that_began_its_job(tmp_path: Path) -> None:
+    """What dies with its parent is, to Linux, what dies with the thread that started it."""
+    engine, trains = Local(1, "cpu"), threading.Event()
+
+    def begin() -> None:
+        engine.begin(Job(1, (cell("slow", epochs=40),), tmp_path))
+        trains.wait(SOON)
+
+    thread = threading.Thread(target=begin)
+    thread.start()
+    assert soon(lambda: any(isinstance(said, Progress) for _, said in engine.wait(0.1)))
+    trains.set()
+    thread.join()
+    told: list[Message] = []
+    assert soon(lambda: any(isinstance(said, Ended | Died) for said in heard(engine, told)))
+    assert told[-1] == Ended()
+    engine.close()
+
+
+def test_a_cell_that_somebody_else_holds_is_waited_for_aloud(tmp_path: Path) -> None:
+    one = config()
+    folder = tmp_path / "checkpoints" / one.identity
+    folder.mkdir(parents=True)
+    said = []
+    with (folder / "lock").open("ab") as file:
+        assert files.lock(file, wait=False)
+        threading.Timer(SOON, file.close).start()
+        for event in sweep([one], folder=tmp_path, engine=Here("cpu")):
+            if isinstance(event, Notice):
+                said.append(event.text)
+                file.close()
+    [told] = said
+    assert told.startswith(f"Run {one.identity} is locked by another process, and is trained when ")
+    assert told.endswith(f"`fuser {folder / 'lock'}` names it.")
+    assert len(Store(tmp_path).runs()) == 1
