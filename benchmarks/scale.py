@@ -23,7 +23,8 @@ from pathlib import Path
 
 from benchmarks.simulated import Law, Measured, Simulated, cells
 from weightdecay.records import RunConfig
-from weightdecay.sweeps.coordinator import CellFailed, sweep
+from weightdecay.sweeps.coordinator import sweep
+from weightdecay.sweeps.events import CellFailed
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.store import Store
 

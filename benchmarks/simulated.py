@@ -147,6 +147,10 @@ class Simulated:
         self.measured.messages += len(due)
         return [(number, pickle.loads(message)) for number, message in due]
 
+    def end(self, number: int) -> None:
+        job, _ = self._going.pop(number)
+        self._claims -= len(job.cells)
+
     def ask_to_stop(self) -> None:
         self._events = [(self._now, n, number, Ended()) for n, number in enumerate(self._going)]
 

@@ -307,6 +307,11 @@ WRONG = {
         ["sweep", "half.toml", "--out", "s", "--on", "here", "--workers", "2"],
         "--workers must be 1 with --on here, got 2.",
     ),
+    "no time": (["sweep", "half.toml", "--out", "s", "--timeout", "0"], "--timeout must be finite"),
+    "a limit here": (
+        ["sweep", "half.toml", "--out", "s", "--on", "here", "--timeout", "9"],
+        "--timeout must be left out with --on here: nobody ends this process.",
+    ),
     "an address": (
         ["sweep", "half.toml", "--out", "s", "--address", "auto"],
         "--address must be a Ray cluster's: say --on ray with it.",

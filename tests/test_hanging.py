@@ -1,5 +1,6 @@
 """A sweep does not hang: not on a lock that outlives its worker, nor on a worker that is stuck."""
 
+import argparse
 import ctypes
 import json
 import os
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -17,11 +18,23 @@ import pytest
 from torch import Tensor
 
 from tests.killing import children
+from tests.test_sweeps import Scripted
 from tests.toys import config, hasty, toy
 from weightdecay import files
+from weightdecay.cli import sweeping
+from weightdecay.cli.progress import Bars
 from weightdecay.records import Notice, Progress, RunConfig
-from weightdecay.sweeps import Store, sweep
-from weightdecay.sweeps.engine import Died, Ended, Job, Message
+from weightdecay.sweeps import (
+    CellFailed,
+    Standing,
+    Store,
+    SweepEvent,
+    Working,
+    coordinator,
+    sweep,
+    watchdog,
+)
+from weightdecay.sweeps.engine import Begun, Died, Ended, Job, Message
 from weightdecay.sweeps.here import Here
 from weightdecay.sweeps.local import Local
 from weightdecay.tasks import Task
@@ -65,12 +78,25 @@ def hold_the_interpreter() -> None:
     ctypes.PyDLL(None).sleep(int(STAYS))
 
 
+def fork_in_c() -> None:
+    """Fork where Python does not notice, with all that is open, and be stuck as well."""
+    child = ctypes.PyDLL(None).fork()
+    if child:
+        Path(os.environ["MARK"]).write_text(str(child))
+    hold_the_interpreter()
+    os._exit(1)
+
+
 def forks() -> Task:
     return replace(toy(), prepare=once(stay))
 
 
 def sticks() -> Task:
     return replace(toy(), prepare=once(hold_the_interpreter))
+
+
+def forks_in_c() -> Task:
+    return replace(toy(), prepare=once(fork_in_c))
 
 
 def slow() -> Task:
@@ -205,3 +231,162 @@ def test_a_cell_that_somebody_else_holds_is_waited_for_aloud(tmp_path: Path) -> 
     assert told.startswith(f"Run {one.identity} is locked by another process, and is trained when ")
     assert told.endswith(f"`fuser {folder / 'lock'}` names it.")
     assert len(Store(tmp_path).runs()) == 1
+
+
+def test_a_stop_ends_a_worker_that_is_stuck_and_whose_pipe_stays_open(
+    tmp_path: Path, mark: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator, "_STOP_WITHIN", 0.1)
+    events = sweep([cell("forks_in_c")], folder=tmp_path / "s", engine=Local(1, "cpu"))
+    for _ in events:
+        if mark.exists() and mark.read_text():
+            break
+    [worker] = children(os.getpid())
+    begun = time.monotonic()
+    events.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - begun < STAYS / 2  # the forked process was not waited for
+    assert not lives(worker)
+    os.kill(int(mark.read_text()), signal.SIGKILL)
+
+
+def test_a_death_is_noticed_though_the_pipe_stays_open(tmp_path: Path, mark: Path) -> None:
+    engine = Local(1, "cpu")
+    engine.begin(Job(1, (cell("forks_in_c"),), tmp_path / "s"))
+    assert soon(lambda: mark.exists() and bool(mark.read_text()))
+    [worker] = children(os.getpid())
+    os.kill(worker, signal.SIGKILL)
+    told: list[Message] = []
+    assert soon(lambda: any(isinstance(said, Died) for said in heard(engine, told)))
+    forked = int(mark.read_text())
+    assert lives(forked)
+    os.kill(forked, signal.SIGKILL)
+    engine.close()
+
+
+def test_a_worker_that_is_stuck_can_be_ended_and_replaced(tmp_path: Path, mark: Path) -> None:
+    engine = Local(1, "cpu")
+    engine.begin(Job(1, (cell("sticks"),), tmp_path / "s"))
+    assert soon(mark.exists)
+    [worker] = children(os.getpid())
+    engine.end(1)
+    assert not lives(worker)
+    engine.begin(Job(2, (cell("sticks"),), tmp_path / "s"))
+    assert soon(lambda: (2, Ended()) in engine.wait(0.1))
+    engine.close()
+
+
+class Clock(Scripted):
+    """An engine that is also the clock: a wait takes as long as it may."""
+
+    def __init__(self, *messages: Message, says: Message | None = None) -> None:
+        super().__init__(lambda job: messages, workers=1, lanes=1)
+        self.now, self.ended, self._says = 0.0, list[int](), says
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> list[tuple[int, Message]]:
+        told = super().wait(seconds)
+        self.now += 0 if told else seconds
+        again = [] if self._says is None else [(job.number, self._says) for job in self.jobs]
+        return told + again
+
+    def end(self, number: int) -> None:
+        self.ended.append(number)
+
+
+@pytest.fixture
+def clocked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Clock], Clock]:
+    def put(clock: Clock) -> Clock:
+        for module in (coordinator, watchdog):
+            monkeypatch.setattr(module, "time", clock)
+        return clock
+
+    return put
+
+
+def unheard(events: Iterator[SweepEvent], engine: Clock, seconds: float) -> list[float]:
+    """Sweep for so long, and return for how long workers were unheard."""
+    found = []
+    for event in events:
+        found += [event.unheard] if isinstance(event, Working) and event.unheard else []
+        if engine.now > seconds:
+            events.close()  # type: ignore[attr-defined]
+    return found
+
+
+def test_a_silent_worker_is_told_of(tmp_path: Path, clocked: Callable[[Clock], Clock]) -> None:
+    engine = clocked(Clock(Begun()))
+    found = unheard(sweep([config()], folder=tmp_path, engine=engine), engine, 400)
+    assert found == sorted(found)
+    assert 30 <= found[0] < 35
+    assert 395 < found[-1] <= 401
+
+
+def test_a_worker_that_gives_signs_of_life_is_not_unheard(
+    tmp_path: Path, clocked: Callable[[Clock], Clock]
+) -> None:
+    engine = clocked(Clock(Begun(), says=Notice("alive")))
+    events = sweep([config()], folder=tmp_path, engine=engine, timeout=60)
+    assert not unheard(events, engine, 400)
+    assert not engine.ended
+
+
+def test_a_job_that_waits_for_a_place_is_not_unheard(
+    tmp_path: Path, clocked: Callable[[Clock], Clock]
+) -> None:
+    engine = clocked(Clock())
+    events = sweep([config()], folder=tmp_path, engine=engine, timeout=60)
+    assert not unheard(events, engine, 400)
+    assert not engine.ended
+
+
+def test_silence_past_the_limit_counts_as_a_death(
+    tmp_path: Path, clocked: Callable[[Clock], Clock]
+) -> None:
+    engine = clocked(Clock(Begun()))
+    events = list(sweep([config()], folder=tmp_path, engine=engine, timeout=60))
+    [failed] = [event for event in events if isinstance(event, CellFailed)]
+    assert failed.failure.reason == "Its worker said nothing for 60 seconds, and was ended."
+    assert engine.ended == [job.number for job in engine.jobs]
+    assert len(engine.jobs) == 10
+    assert 600 < engine.now < 650
+
+
+def test_time_in_which_nobody_listened_is_not_silence(
+    tmp_path: Path, clocked: Callable[[Clock], Clock]
+) -> None:
+    """The sweep itself may be suspended, or wait for a disk."""
+    engine = clocked(Clock(Begun()))
+    events = sweep([config()], folder=tmp_path, engine=engine, timeout=60)
+    for event in events:
+        if isinstance(event, Standing) and event.running:
+            break
+    engine.now += 3600
+    next(events)
+    assert not engine.ended
+    assert not unheard(events, engine, 3615)
+
+
+def test_a_stop_waits_ten_seconds_for_who_does_not_answer(
+    tmp_path: Path, clocked: Callable[[Clock], Clock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = clocked(Clock(Begun()))
+    monkeypatch.setattr(engine, "ask_to_stop", lambda: None)
+    events = sweep([config()], folder=tmp_path, engine=engine)
+    next(event for event in events if isinstance(event, Working))
+    begun = engine.now
+    events.close()  # type: ignore[attr-defined]
+    assert 10 <= engine.now - begun < 11
+
+
+def test_a_silent_worker_is_spoken_of_after_five_minutes_and_again_after_twice_as_many(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    screen, bars = sweeping._Screen(argparse.Namespace()), Bars()
+    for seconds in (30.0, 299.0, 300.0, 301.0, 599.0, 600.0, 0.0, 299.0, 300.0):
+        screen.show(Working(0, 6, None, unheard=seconds), bars)
+    assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == [
+        f"Worker 1 unheard for {minutes}" for minutes in (5, 10, 5)
+    ]
+    assert screen._workers[0] == (None, "worker 1, 6 cells: unheard for 5:00")

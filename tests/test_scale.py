@@ -14,7 +14,8 @@ import pytest
 
 from benchmarks.simulated import Law, Simulated, cells
 from weightdecay.records import RunConfig
-from weightdecay.sweeps.coordinator import CellFailed, SweepEvent, sweep
+from weightdecay.sweeps.coordinator import sweep
+from weightdecay.sweeps.events import CellFailed, SweepEvent
 from weightdecay.sweeps.lines import Cost
 from weightdecay.sweeps.standing import Standing, Tally, standing
 from weightdecay.sweeps.store import Ledger, Store

@@ -65,6 +65,12 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
         "--workers", type=whole, metavar="N", help="packs at a time (default one a core, or a GPU)"
     )
     where.add_argument("--device", help="as torch names it (default a GPU, where there is one)")
+    where.add_argument(
+        "--timeout",
+        type=float,
+        metavar="S",
+        help="end a worker that says nothing for S seconds (default wait, and say so)",
+    )
     where.add_argument("--address", help="of a Ray cluster, or auto (default one of its own)")
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from weightdecay.cli import report, standing
 from weightdecay.cli.best import best_settings
-from weightdecay.cli.progress import Bars
+from weightdecay.cli.progress import Bars, duration
 from weightdecay.cli.run import command_of
 from weightdecay.cli.saying import say
 from weightdecay.cli.stopping import stopped_gently
@@ -17,8 +17,9 @@ from weightdecay.sweeps import CellFailed, Idle, Standing, Store, SweepEvent, Wo
 from weightdecay.sweeps.engine import Engine
 from weightdecay.sweeps.standing import without_paths
 
-# Cells that fail for one reason, after which the rest of them are only counted.
-_NAMED = 3
+# Cells that fail for one reason, after which the rest of them are only counted; and seconds after
+# which a worker that says nothing is spoken of, and again after twice as many.
+_NAMED, _UNHEARD = 3, 300.0
 
 
 def follow(
@@ -31,7 +32,8 @@ def follow(
     """Sweep, show how it goes, and return the exit status."""
     if options.folder.exists() and not options.folder.is_dir():
         raise ValueError(f"A sweep must be kept in a folder, and {options.folder} is a file.")
-    events = sweep(configs, folder=options.folder, engine=_engine(options), retry=retry)
+    engine, timeout = _engine(options), options.timeout
+    events = sweep(configs, folder=options.folder, engine=engine, retry=retry, timeout=timeout)
     screen = _Screen(options)
     if not _to_the_end(events, screen):
         say("Stopped: the same command goes on with it.", file=sys.stderr)
@@ -82,6 +84,8 @@ def _engine(options: argparse.Namespace) -> Engine:
 
         if options.workers not in (None, 1):
             raise ValueError(f"`workers` must be 1 with --on here, got {options.workers}.")
+        if options.timeout is not None:
+            raise ValueError("`timeout` must be left out with --on here: nobody ends this process.")
         return Here(options.device)
     from weightdecay.sweeps.local import Local
 
@@ -95,6 +99,8 @@ class _Screen:
         self.standing: Standing | None = None
         self._options = options
         self._workers: dict[int, tuple[float | None, str]] = {}
+        # Workers that are silent, and the seconds after which they are spoken of next.
+        self._silent: dict[int, float] = {}
         self._reasons: Counter[str] = Counter()
         self._idle_for = 0
 
@@ -105,8 +111,10 @@ class _Screen:
                 self._idle_for = 0 if self._workers else self._idle_for + 1
             case Working():
                 self._workers[event.worker] = _of_worker(event)
+                self._say_silence(event, bars)
             case Idle():
                 self._workers.pop(event.worker, None)
+                self._silent.pop(event.worker, None)
             case Notice():
                 bars.say(event.text)
             case CellFailed():
@@ -120,6 +128,16 @@ class _Screen:
         if not workers and now.left and self._idle_for > 1:
             workers.append((None, "waiting for cells that another sweep of this folder trains"))
         return [whole, *workers]
+
+    def _say_silence(self, event: Working, bars: Bars) -> None:
+        """Speak of a worker that says nothing: it may be stuck, and a log has no line for it."""
+        if not event.unheard:
+            self._silent.pop(event.worker, None)
+        elif event.unheard >= self._silent.get(event.worker, _UNHEARD):
+            self._silent[event.worker] = 2 * event.unheard
+            told = f"Worker {event.worker + 1} unheard for {duration(event.unheard)}"
+            has = standing.cells(event.cells)
+            bars.say(f"{told}: it has {has}, and may be stuck. --timeout S ends such a worker.")
 
     def _say_failure(self, event: CellFailed, bars: Bars) -> None:
         """Name the first cells that fail for a reason; a mistake in a study is one of them all."""
@@ -141,6 +159,8 @@ class _Screen:
 
 def _of_worker(event: Working) -> tuple[float | None, str]:
     name = f"worker {event.worker + 1}, {standing.cells(event.cells)}"
+    if event.unheard:
+        return None, f"{name}: unheard for {duration(event.unheard)}"
     if event.progress is None:
         return None, f"{name}: begins"
     return event.progress.update / event.progress.updates, f"{name}: {report.brief(event.progress)}"

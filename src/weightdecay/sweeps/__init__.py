@@ -1,6 +1,7 @@
 """A grid into finished records in a store, on local processes or on Ray."""
 
-from weightdecay.sweeps.coordinator import CellFailed, Idle, SweepEvent, Working, sweep
+from weightdecay.sweeps.coordinator import sweep
+from weightdecay.sweeps.events import CellFailed, Idle, SweepEvent, Working
 from weightdecay.sweeps.grids import grid, read_study
 from weightdecay.sweeps.standing import Standing
 from weightdecay.sweeps.store import Store

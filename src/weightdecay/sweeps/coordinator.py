@@ -13,53 +13,27 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
-from typing import TypeAlias
 
 from weightdecay.records import Notice, Progress, RunConfig
 from weightdecay.sweeps.claims import Claims
-from weightdecay.sweeps.engine import Died, Ended, Engine, Failed, Finished, Job, Message
+from weightdecay.sweeps.engine import Died, Ended, Engine, Failed, Finished, Job, Message, Unheard
+from weightdecay.sweeps.events import CellFailed, Idle, SweepEvent, Working
 from weightdecay.sweeps.lines import Failure
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.names import check_names
 from weightdecay.sweeps.planning import Pack, halves, packs
 from weightdecay.sweeps.standing import Standing, Tally, Underway
 from weightdecay.sweeps.store import Store, Writer
+from weightdecay.sweeps.watchdog import Watched
 
 #: Deaths of its worker, without having come further, after which a pack is halved, or a cell given
 #: up. Workers are killed for other reasons than what they train, so it takes more than one.
 _DEATHS_OF_PACK, _DEATHS_OF_CELL = 3, 10
 # Seconds between looks at cells that somebody else is training, and between counts of all cells;
-# and those that a stop may take.
-_LOOK_EVERY, _COUNT_EVERY, _STOP_WITHIN = 0.5, 0.2, 60.0
+# and those that a stop waits for another word. A kill loses the work of thirty at most.
+_LOOK_EVERY, _COUNT_EVERY, _STOP_WITHIN = 0.5, 0.2, 10.0
 # Where the checkpoints of repeats are, among those of cells.
 _REPEATS = "repeats"
-
-
-@dataclass(frozen=True)
-class Working:
-    """A worker's job: how many cells it has, and how far it is; None when it has just begun."""
-
-    worker: int
-    cells: int
-    progress: Progress | None
-
-
-@dataclass(frozen=True)
-class Idle:
-    """A worker has nothing to do."""
-
-    worker: int
-
-
-@dataclass(frozen=True)
-class CellFailed:
-    """A cell could not be trained."""
-
-    config: RunConfig
-    failure: Failure
-
-
-SweepEvent: TypeAlias = Standing | Working | Idle | CellFailed | Notice
 
 
 def sweep(
@@ -68,20 +42,22 @@ def sweep(
     folder: Path | str,
     engine: Engine | None = None,
     retry: bool = False,
+    timeout: float | None = None,
 ) -> Iterator[SweepEvent]:
     """Train what of these configurations is not done yet in the folder, and tell of it.
 
     Closing the iterator stops gently: what is being trained is saved. Cells that failed before are
     left alone, unless they are to be tried again. `engine` is one worker process a core, or a GPU,
-    where it is not given.
+    where it is not given. One that says nothing for `timeout` seconds is ended, and counts as dead.
     """
     cells = {config.identity: config for config in configs}
     if not cells:
         raise ValueError("`configs` must hold at least one configuration, got none.")
     check_names(cells.values())
+    watched = Watched(engine or Local(), timeout)
     store = Store(folder)
     store.ask_for(cells)
-    return _sweep(store, cells, engine or Local(), retry=retry)
+    return _sweep(store, cells, watched, retry=retry)
 
 
 def _sweep(
@@ -274,6 +250,8 @@ class Coordinator:
                 going.furthest = max(going.furthest, message.update)
                 going.progress = message
                 yield Working(going.worker, message.lanes, message)
+            case Unheard():
+                yield Working(going.worker, len(going.pack), going.progress, message.seconds)
             case Notice():
                 if message.text not in self._said:
                     self._said.add(message.text)
@@ -335,6 +313,7 @@ class Coordinator:
             for number, message in self._inbox or self._waited(_LOOK_EVERY):
                 if isinstance(message, Ended | Failed | Died):
                     self._going.pop(number, None)
+                    until = time.monotonic() + _STOP_WITHIN
             self._inbox.clear()
 
     def _standing(self) -> Standing:

@@ -41,6 +41,18 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Begun:
+    """A job has a worker: from now on there are signs of life."""
+
+
+@dataclass(frozen=True)
+class Unheard:
+    """A job's worker has said nothing for so many seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Finished:
     """Cells of a job that have come to their end, with what they cost."""
 
@@ -82,7 +94,7 @@ class Died:
     reason: str
 
 
-Message: TypeAlias = Finished | Progress | Notice | Ended | Failed | Died
+Message: TypeAlias = Begun | Unheard | Finished | Progress | Notice | Ended | Failed | Died
 
 
 class Engine(Protocol):
@@ -105,6 +117,9 @@ class Engine(Protocol):
 
     def wait(self, seconds: float) -> list[tuple[int, Message]]:
         """Return the messages that have come, by their job's number, after so long at most."""
+
+    def end(self, number: int) -> None:
+        """End a job and its worker at once, without another message."""
 
     def ask_to_stop(self) -> None:
         """Ask every job to save what it has, and to end."""

@@ -29,6 +29,10 @@ class Here:
             self._going = None
         return [(number, message)]
 
+    def end(self, number: int) -> None:
+        del number  # there is one
+        self.close()
+
     def ask_to_stop(self) -> None:
         if self._going is not None:
             number = self._going[0]

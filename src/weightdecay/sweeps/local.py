@@ -12,7 +12,7 @@ from queue import Empty, Queue
 from typing import IO
 
 from weightdecay import checks
-from weightdecay.sweeps.engine import Died, Ended, Failed, Job, Message
+from weightdecay.sweeps.engine import Begun, Died, Ended, Failed, Job, Message
 
 #: Lanes a job: beyond these they are hardly faster, and more is lost with one.
 LANES = {"cpu": 96, "cuda": 16}
@@ -23,7 +23,9 @@ MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2*
 #: The share of cells that are trained again, in other packs: on a CPU a cell's bits are always the
 #: same, on a GPU the largest difference says how far a number can be trusted.
 REPEATS = {"cpu": 0.0, "cuda": 0.03}
-_TAIL = 2000
+# Bytes that are kept of what a worker said last; and seconds within which a dead one's messages are
+# read, and a killed one is gone. Its pipe may stay open: a process has it that was forked in C.
+_TAIL, _READ_WITHIN, _GONE_WITHIN = 2000, 5.0, 5.0
 
 
 class Local:
@@ -51,6 +53,7 @@ class Local:
         before = self._processes.get(place)
         if before is None or not before.begin(job):
             self._processes[place] = _Process(self._places[place], self._messages, job)
+        self._messages.put((job.number, Begun()))
 
     def wait(self, seconds: float) -> list[tuple[int, Message]]:
         """Return what has come; a message of a job that was given up before is nobody's."""
@@ -72,6 +75,9 @@ class Local:
                     self._left.append(self._processes.pop(place))
         return ours
 
+    def end(self, number: int) -> None:
+        self._processes.pop(self._busy.pop(number)).kill()
+
     def ask_to_stop(self) -> None:
         for process in self._processes.values():
             process.ask_to_stop()
@@ -86,7 +92,7 @@ class Local:
 
 
 class _Process:
-    """A worker, and the thread that hears it."""
+    """A worker, and the threads that hear it and see it end."""
 
     def __init__(self, device: str, messages: "Queue[tuple[int, Message]]", job: Job) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is read
@@ -102,11 +108,13 @@ class _Process:
             env={**MEMORY, **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
         self._job = job.number
-        self._gone = False
+        self._gone = self._killed = False
         self._turn = threading.Lock()
         self._messages = messages
         self._hearing = threading.Thread(target=self._hear, daemon=True)
         self._hearing.start()
+        self._watching = threading.Thread(target=self._watch, daemon=True)
+        self._watching.start()
         self._say(job)
 
     def begin(self, job: Job) -> bool:
@@ -126,8 +134,9 @@ class _Process:
 
     def kill(self) -> None:
         """End it at once."""
+        self._killed = True
         self._process.kill()
-        self._hearing.join()
+        self._watching.join(_GONE_WITHIN)
 
     def _say(self, command: Job | None) -> None:
         assert self._process.stdin is not None
@@ -137,18 +146,22 @@ class _Process:
 
     def _hear(self) -> None:
         assert self._process.stdout is not None
-        while True:
-            try:
-                self._messages.put(pickle.load(self._process.stdout))  # noqa: S301 - our own worker
-            except (EOFError, pickle.UnpicklingError):
-                break
+        with self._process.stdout as answers:
+            while True:
+                try:
+                    self._messages.put(pickle.load(answers))  # noqa: S301 - our own worker
+                except (EOFError, pickle.UnpicklingError):
+                    break
+
+    def _watch(self) -> None:
         status = self._process.wait()
+        if not self._killed:
+            self._hearing.join(_READ_WITHIN)
         with self._turn:
             self._gone, job = True, self._job
         self._messages.put((job, Died(_why(status, self._errors))))
         assert self._process.stdin is not None
         self._errors.close()
-        self._process.stdout.close()
         with suppress(OSError):  # what was not yet flushed to it
             self._process.stdin.close()
 

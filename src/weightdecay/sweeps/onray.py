@@ -23,7 +23,7 @@ from typing import Any
 from weightdecay import checks
 from weightdecay.records import Progress
 from weightdecay.sweeps import local
-from weightdecay.sweeps.engine import Died, Ended, Failed, Job, Message, done
+from weightdecay.sweeps.engine import Begun, Died, Ended, Failed, Job, Message, done
 
 try:
     import ray
@@ -95,11 +95,12 @@ class OnRay:
         self._ended.clear()
         until = time.monotonic() + (0 if found else seconds)
         while ready := self._ready(max(0.0, until - time.monotonic())):
-            heard = [(number, self._heard(number)) for number in ready]
-            found += [(number, message) for number, message in heard if message is not None]
-            if found:
-                until = 0.0
+            found += [(number, self._heard(number)) for number in ready]
+            until = 0.0
         return found
+
+    def end(self, number: int) -> None:
+        self._kill(self._going.pop(number).worker)
 
     def ask_to_stop(self) -> None:
         for number, going in list(self._going.items()):
@@ -141,11 +142,11 @@ class OnRay:
             ready, _ = ray.wait(list(numbers), num_returns=len(numbers), timeout=0)
         return [numbers[messages] for messages in ready]
 
-    def _heard(self, number: int) -> Message | None:
-        """Return what a job says; None is its first word, that it has been placed."""
+    def _heard(self, number: int) -> Message:
+        """Return what a job says; its first word is that it has been placed."""
         going = self._going[number]
         try:
-            message: Message | None = ray.get(next(going.messages))
+            message: Message = ray.get(next(going.messages))
         except RayTaskError as error:  # it was raised before, or beside, the training
             message = Failed(_last_line(str(error)), str(error), memory=False)
         except (RayError, StopIteration) as error:
@@ -191,9 +192,9 @@ class _Worker:
         self._stopping = threading.Event()
         self._held: dict[str, Any] = {}
 
-    def do(self, job: Job, device: str) -> Iterator[Message | None]:
+    def do(self, job: Job, device: str) -> Iterator[Message]:
         """Do a job, and stream what comes of it; cells that end together are one message."""
-        yield None
+        yield Begun()
         import torch  # noqa: PLC0415 - the planner imports this room, and does without it
 
         if device == "cpu":

@@ -1,0 +1,39 @@
+"""What a sweep tells whoever listens, while it goes on."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from weightdecay.records import Notice, Progress, RunConfig
+from weightdecay.sweeps.lines import Failure
+from weightdecay.sweeps.standing import Standing
+
+
+@dataclass(frozen=True)
+class Working:
+    """A worker's job: how many cells it has, and how far it is; None when it has just begun.
+
+    `unheard` is for how many seconds it has said nothing, where that is long.
+    """
+
+    worker: int
+    cells: int
+    progress: Progress | None
+    unheard: float = 0.0
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A worker has nothing to do."""
+
+    worker: int
+
+
+@dataclass(frozen=True)
+class CellFailed:
+    """A cell could not be trained."""
+
+    config: RunConfig
+    failure: Failure
+
+
+SweepEvent: TypeAlias = Standing | Working | Idle | CellFailed | Notice
