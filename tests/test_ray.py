@@ -197,6 +197,23 @@ def test_a_job_that_waits_for_a_place_can_be_stopped(cluster: Any, tmp_path: Pat
         assert until(engine, Ended) == (1, Ended())
 
 
+def test_two_sweeps_of_one_folder_share_a_cluster_of_one_cpu(cluster: Any, tmp_path: Path) -> None:
+    """An idle worker of the one must not hold the CPU that a cell of the other waits for."""
+    cells = [config(model=model) for model in MODELS]
+    ray.init(cluster.address, log_to_driver=False)
+    try:
+        going = [sweep(cells, folder=tmp_path, engine=OnRay(workers=1)) for _ in range(2)]
+        for events in going:
+            next(event for event in events if isinstance(event, Working))  # it has claimed a cell
+        limit = time.monotonic() + 120
+        while going and time.monotonic() < limit:
+            going = [events for events in going if next(events, None) is not None]
+        assert not going
+    finally:
+        ray.shutdown()
+    assert len(Store(tmp_path).runs()) == len(cells)
+
+
 def test_where_ray_itself_dies_the_sweep_ends_and_says_so(tmp_path: Path) -> None:
     """Otherwise it would wait for a place for ever."""
 

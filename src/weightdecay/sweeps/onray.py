@@ -2,7 +2,8 @@
 
 A worker is an actor with a CPU, or a GPU, of its own. Ray neither restarts nor retries one: when it
 is gone its job has `Died`, and the planner hands what is left to a new one. An actor and no task,
-because it can be told to stop while it trains; it also keeps torch between jobs.
+because it can be told to stop while it trains; it also keeps torch between jobs. One that gets no
+job goes: its place is for other jobs, of this sweep or of another.
 """
 
 import logging
@@ -91,6 +92,10 @@ class OnRay:
         self._going[job.number] = _Going(worker, worker.do.remote(job, self._device))
 
     def wait(self, seconds: float) -> list[tuple[int, Message]]:
+        """Return what has come. Workers that have nothing to do now go: others wait for a place."""
+        for worker in self._idle:
+            self._kill(worker)
+        self._idle.clear()
         found: list[tuple[int, Message]] = [(number, Ended()) for number in self._ended]
         self._ended.clear()
         until = time.monotonic() + (0 if found else seconds)
@@ -155,9 +160,7 @@ class OnRay:
         if isinstance(message, Ended | Failed | Died):
             del self._going[number]
             self._doubted |= isinstance(message, Died)
-            if isinstance(message, Died) or not all(g.placed for g in self._going.values()):
-                # What cannot be reached may yet train and hold its cells, and what is idle must not
-                # hold the place that another job waits for.
+            if isinstance(message, Died):  # what cannot be reached may yet train, and hold cells
                 self._kill(going.worker)
             else:
                 self._idle.append(going.worker)
