@@ -21,7 +21,7 @@ from tests.killing import children
 from tests.test_sweeps import Scripted
 from tests.toys import config, hasty, toy
 from weightdecay import files
-from weightdecay.cli import sweeping
+from weightdecay.cli import main, sweeping
 from weightdecay.cli.progress import Bars
 from weightdecay.records import Notice, Progress, RunConfig
 from weightdecay.sweeps import (
@@ -31,6 +31,7 @@ from weightdecay.sweeps import (
     SweepEvent,
     Working,
     coordinator,
+    read_study,
     sweep,
     watchdog,
 )
@@ -390,3 +391,21 @@ def test_a_silent_worker_is_spoken_of_after_five_minutes_and_again_after_twice_a
         f"Worker 1 unheard for {minutes}" for minutes in (5, 10, 5)
     ]
     assert screen._workers[0] == (None, "worker 1, 6 cells: unheard for 5:00")
+
+
+def test_cells_that_another_sweep_has_are_waited_for_aloud_in_a_log_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, folder = tmp_path / "study.toml", tmp_path / "s"
+    study.write_text(
+        'task = "tests.toys:toy"\nmodel = "mlp"\nalgorithm = "adamw"\nlr = 0.02\nepochs = 3\n'
+        "batch = 30\nnormalized_decay = 0.1\nseed = [1, 2]\n"
+    )
+    monkeypatch.setattr(sweeping, "_engine", lambda options: Scripted())
+    with Store(folder).claiming() as claims:
+        for one in read_study(study):
+            assert claims.take(one.identity)
+            threading.Timer(2.0, claims.free, [one.identity]).start()
+        assert main(["sweep", str(study), "--out", str(folder)]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said.count("Waiting for cells that another sweep of this folder trains.") == 1

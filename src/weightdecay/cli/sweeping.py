@@ -18,8 +18,9 @@ from weightdecay.sweeps.engine import Engine
 from weightdecay.sweeps.standing import without_paths
 
 # Cells that fail for one reason, after which the rest of them are only counted; and seconds after
-# which a worker that says nothing is spoken of, and again after twice as many.
-_NAMED, _UNHEARD = 3, 300.0
+# which a worker that says nothing is spoken of, and again after twice as many. Counts of cells in a
+# row, with some left and nobody at work, after which somebody else must have them.
+_NAMED, _UNHEARD, _WAITING = 3, 300.0, 3
 
 
 def follow(
@@ -108,7 +109,9 @@ class _Screen:
         match event:
             case Standing():
                 self.standing = event
-                self._idle_for = 0 if self._workers else self._idle_for + 1
+                self._idle_for = 0 if self._workers or not event.left else self._idle_for + 1
+                if self._idle_for == _WAITING:
+                    bars.say("Waiting for cells that another sweep of this folder trains.")
             case Working():
                 self._workers[event.worker] = _of_worker(event)
                 self._say_silence(event, bars)
@@ -125,8 +128,6 @@ class _Screen:
     def _lines(self, now: Standing) -> list[tuple[float | None, str]]:
         whole = (standing.share(now), standing.short_line(now))
         workers = [self._workers[number] for number in sorted(self._workers)]
-        if not workers and now.left and self._idle_for > 1:
-            workers.append((None, "waiting for cells that another sweep of this folder trains"))
         return [whole, *workers]
 
     def _say_silence(self, event: Working, bars: Bars) -> None:
