@@ -183,6 +183,8 @@ def cores() -> int:
 
 def _gpus() -> int:
     """Return the number of GPUs; torch, which takes seconds to come, is asked where a driver is."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+        return 0
     if sys.platform != "win32" and not Path("/dev/nvidiactl").exists():
         return 0
     import torch  # noqa: PLC0415
