@@ -35,7 +35,7 @@ from weightdecay.sweeps import (
     sweep,
     watchdog,
 )
-from weightdecay.sweeps.engine import Begun, Died, Ended, Job, Message
+from weightdecay.sweeps.engine import Begun, Died, Ended, Job, Message, Saving
 from weightdecay.sweeps.here import Here
 from weightdecay.sweeps.local import Local
 from weightdecay.tasks import Task
@@ -379,6 +379,28 @@ def test_a_stop_waits_ten_seconds_for_who_does_not_answer(
     begun = engine.now
     events.close()  # type: ignore[attr-defined]
     assert 10 <= engine.now - begun < 11
+
+
+def test_a_stop_waits_for_who_is_saving_however_long_that_takes(
+    tmp_path: Path, clocked: Callable[[Clock], Clock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large network takes more than ten seconds, and minutes of training would be lost."""
+    engine = clocked(Clock(Begun()))
+    wait, begun = engine.wait, engine.now
+
+    def saves(seconds: float) -> list[tuple[int, Message]]:
+        [job] = engine.jobs
+        said: list[Message] = [Saving()] if engine.now < begun + 2 else []
+        said += [Ended()] if engine.now > begun + 100 else []
+        return wait(seconds) + [(job.number, message) for message in said]
+
+    events = sweep([config()], folder=tmp_path, engine=engine)
+    next(event for event in events if isinstance(event, Working))
+    begun = engine.now
+    monkeypatch.setattr(engine, "ask_to_stop", lambda: None)
+    monkeypatch.setattr(engine, "wait", saves)
+    events.close()  # type: ignore[attr-defined]
+    assert 100 <= engine.now - begun < 102
 
 
 def test_a_silent_worker_is_spoken_of_after_five_minutes_and_again_after_twice_as_many(

@@ -16,7 +16,17 @@ from pathlib import Path
 
 from weightdecay.records import Notice, Progress, RunConfig
 from weightdecay.sweeps.claims import Claims
-from weightdecay.sweeps.engine import Died, Ended, Engine, Failed, Finished, Job, Message, Unheard
+from weightdecay.sweeps.engine import (
+    Died,
+    Ended,
+    Engine,
+    Failed,
+    Finished,
+    Job,
+    Message,
+    Saving,
+    Unheard,
+)
 from weightdecay.sweeps.events import CellFailed, Idle, SweepEvent, Working
 from weightdecay.sweeps.lines import Failure
 from weightdecay.sweeps.local import Local
@@ -306,11 +316,17 @@ class Coordinator:
             self._left.appendleft(pack)
 
     def _stop(self) -> None:
-        """Have all that is going saved, and record what is finished meanwhile."""
+        """Have all that is going saved, and record what is finished meanwhile.
+
+        Who does not answer is not waited for long; who saves is, until it has.
+        """
         self._engine.ask_to_stop()
+        saving: set[int] = set()
         until = time.monotonic() + _STOP_WITHIN
-        while self._going and time.monotonic() < until:
+        while self._going and (saving & self._going.keys() or time.monotonic() < until):
             for number, message in self._inbox or self._waited(_LOOK_EVERY):
+                if isinstance(message, Saving):
+                    saving.add(number)
                 if isinstance(message, Ended | Failed | Died):
                     self._going.pop(number, None)
                     until = time.monotonic() + _STOP_WITHIN

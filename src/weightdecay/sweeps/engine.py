@@ -60,6 +60,11 @@ class Finished:
 
 
 @dataclass(frozen=True)
+class Saving:
+    """A job was told to stop and saves what it has, however long that takes."""
+
+
+@dataclass(frozen=True)
 class Ended:
     """A job has nothing left to do, or was told to stop and has saved what it had."""
 
@@ -94,7 +99,7 @@ class Died:
     reason: str
 
 
-Message: TypeAlias = Begun | Unheard | Finished | Progress | Notice | Ended | Failed | Died
+Message: TypeAlias = Begun | Unheard | Finished | Progress | Notice | Saving | Ended | Failed | Died
 
 
 class Engine(Protocol):

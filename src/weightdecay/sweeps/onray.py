@@ -24,7 +24,7 @@ from typing import Any
 from weightdecay import checks
 from weightdecay.records import Progress
 from weightdecay.sweeps import local
-from weightdecay.sweeps.engine import Begun, Died, Ended, Failed, Job, Message, done
+from weightdecay.sweeps.engine import Begun, Died, Ended, Failed, Job, Message, Saving, done
 
 try:
     import ray
@@ -206,6 +206,7 @@ class _Worker:
         for message in messages:
             yield message
             if isinstance(message, Progress) and self._stopping.is_set():
+                yield Saving()
                 messages.close()  # type: ignore[attr-defined]
                 yield Ended()
 

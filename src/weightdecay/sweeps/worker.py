@@ -17,7 +17,7 @@ from queue import Queue
 from typing import IO, TYPE_CHECKING
 
 from weightdecay.records import Progress
-from weightdecay.sweeps.engine import Ended, Failed, Job, Message, done
+from weightdecay.sweeps.engine import Ended, Failed, Job, Message, Saving, done
 
 if TYPE_CHECKING:
     from weightdecay.tasks import Task
@@ -74,6 +74,7 @@ def _do(
             sys.exit()
         _send(answers, job, message)
         if isinstance(message, Progress) and stopping.is_set():
+            _send(answers, job, Saving())
             messages.close()  # type: ignore[attr-defined]
             _send(answers, job, Ended())
 
