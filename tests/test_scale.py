@@ -16,9 +16,12 @@ from benchmarks.simulated import Law, Simulated, cells
 from weightdecay.records import RunConfig
 from weightdecay.sweeps.coordinator import sweep
 from weightdecay.sweeps.events import CellFailed, SweepEvent
+from weightdecay.sweeps.ledger import Ledger
 from weightdecay.sweeps.lines import Cost
 from weightdecay.sweeps.standing import Standing, Tally, standing
-from weightdecay.sweeps.store import Ledger, Store
+from weightdecay.sweeps.store import Store
+
+HERE = ("000001.jsonl", 0)
 
 
 def swept(configs: list[RunConfig], folder: Path, engine: Simulated) -> list[SweepEvent]:
@@ -50,7 +53,7 @@ def test_of_many_cells_on_many_workers_each_is_recorded_once_as_it_was_found(
     assert last.diverged == sum(run.diverged for run in found.values()) > 0
 
 
-_OTHER = ("writer", "timing")
+_OTHER = ("writer", "timing", "crc32")
 
 
 def test_a_worker_that_is_free_does_not_wait_while_there_is_something_to_do(
@@ -121,7 +124,7 @@ def test_counting_as_the_log_grows_comes_to_the_same_as_counting_it_all(seed: in
             "failure": {"reason": "", "trace": ""},
         }
         if kind != "timing" or run in ledger.diverged:  # the result comes first
-            ledger.note("000001.jsonl", kind, {"run": run, **said[kind]})
+            ledger.note(kind, {"run": run, **said[kind]}, HERE)
         counted = tally.standing(ledger, running=2, workers=3)
         anew = standing(plan, ledger, ["one", "other"], 3)
         assert counted.seconds_left == pytest.approx(anew.seconds_left)
@@ -139,9 +142,10 @@ def test_what_is_left_is_estimated_by_what_cells_like_it_have_cost() -> None:
     tally = Tally({config.identity: config for config in quick + slow})
     assert tally.standing(ledger, running=0, workers=2).seconds_left is None
     for config, seconds in ((quick[0], 10.0), (slow[0], 270.0)):
-        ledger.note("", "result", {"run": config.identity, "records": {"diverged": [False]}})
+        said = {"run": config.identity, "records": {"diverged": [False]}}
+        ledger.note("result", said, HERE)
         spent = {"seconds": seconds, "epochs": config.epochs}
-        ledger.note("", "timing", {"run": config.identity, **spent})
-    ledger.note("", "failure", {"run": quick[1].identity, "reason": ""})
+        ledger.note("timing", {"run": config.identity, **spent}, HERE)
+    ledger.note("failure", {"run": quick[1].identity, "reason": ""}, HERE)
     left = 2 * 10 * 1.0 + 3 * 27 * 10.0
     assert tally.standing(ledger, running=0, workers=2).seconds_left == pytest.approx(left / 2)

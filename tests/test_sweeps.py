@@ -41,6 +41,7 @@ from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Messag
 from weightdecay.sweeps.here import Here
 from weightdecay.sweeps.lines import Cost, Failure
 from weightdecay.sweeps.local import Local
+from weightdecay.sweeps.merging import merge
 from weightdecay.sweeps.names import MODELS
 from weightdecay.sweeps.planning import packs
 from weightdecay.sweeps.standing import of_folder
@@ -166,9 +167,9 @@ def test_merging_takes_over_what_is_missing_and_no_more(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     swept(CELLS[:4], one)
     swept(CELLS[2:], other)
-    assert Store(one).merge(Store(other)) == 2
+    assert merge(Store(one), Store(other)) == 2
     logs = sorted(one.glob("log/*"))
-    assert Store(one).merge(Store(other)) == 0
+    assert merge(Store(one), Store(other)) == 0
     assert sorted(one.glob("log/*")) == logs  # what brings nothing leaves nothing
     assert done(one) == names(CELLS)
     assert len(lines_of(one, "result")) == len(CELLS)
@@ -181,8 +182,6 @@ def test_new_semantics_are_trained_beside_the_old(
     swept([cell()], tmp_path)
     old = lines_of(tmp_path, "result")
     monkeypatch.setattr(records, "SEMANTICS", 2)
-    monkeypatch.setattr("weightdecay.sweeps.store.SEMANTICS", 2)
-    monkeypatch.setattr("weightdecay.sweeps.lines.SEMANTICS", 2)
     engine = Scripted()
     swept([cell()], tmp_path, engine)
     assert len(engine.jobs) == 1
@@ -248,7 +247,7 @@ def test_a_folder_that_is_no_sweep_says_so(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"has no plan\.jsonl.*weightdecay sweep STUDY"):
         of_folder(tmp_path)
     (tmp_path / "plan.jsonl").write_text("{")
-    with pytest.raises(ValueError, match=r"must hold a cell a line.*writes it anew"):
+    with pytest.raises(ValueError, match=r"must hold one cell per line, and line 1 is none.*anew"):
         of_folder(tmp_path)
     with pytest.raises(ValueError, match="at least one configuration"):
         sweep([], folder=tmp_path)
@@ -293,7 +292,7 @@ def test_merging_takes_repeats_along_once(tmp_path: Path) -> None:
     swept(CELLS, tmp_path / "one", Scripted(workers=1, repeats=0.3))
     both = Store(tmp_path / "both")
     for _ in range(2):
-        both.merge(Store(tmp_path / "one"))
+        merge(both, Store(tmp_path / "one"))
         assert both.repeats() == Store(tmp_path / "one").repeats() != []
         assert len(lines_of(tmp_path / "both", "repeat")) == 2
 
@@ -823,7 +822,10 @@ def test_a_result_that_does_not_fit_its_name_is_said_and_trained_again(tmp_path:
     swept([cell()], tmp_path)
     log = tmp_path / "log" / "000001.jsonl"
     log.write_text(log.read_text().replace('"lr": 0.02', '"lr": 0.03'))
-    said = "A result in 000001.jsonl does not fit its name, and is left out."
+    said = (
+        "Line 2 of 000001.jsonl is left out: its checksum does not match, so it was changed after "
+        "it was written."
+    )
     engine = Scripted()
     assert Notice(said) in swept([cell()], tmp_path, engine)
     assert len(engine.jobs) == 1

@@ -6,7 +6,8 @@ from typing import Any
 
 from weightdecay.cli.progress import duration
 from weightdecay.cli.run import command_of
-from weightdecay.sweeps.standing import Standing, of_folder, without_paths
+from weightdecay.sweeps.standing import Standing, of_store, without_paths
+from weightdecay.sweeps.store import Store
 
 # So many results are read whole and compared in a second; more, if asked to.
 _CHECKED = 2000
@@ -43,8 +44,14 @@ def share(standing: Standing) -> float:
 
 def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[str]]:
     """Return how a folder's sweep stands, and all there is to say of it."""
-    counted, failures, damage = of_folder(folder)
-    told = [line(counted), *damage]
+    store = Store(folder)
+    counted, failures, left_out = of_store(store)
+    told = [line(counted), *left_out]
+    if store.ledger.unchecked:
+        told.append(
+            f"{store.ledger.unchecked} lines were written before lines had checksums: a change in "
+            "them may pass unnoticed."
+        )
     if counted.left and not counted.running:
         told.append(
             "Nothing is running: the command that began it goes on with it, and so does "
@@ -74,7 +81,6 @@ def doubts(folder: Path, standing: Standing, *, every_result: bool = False) -> l
         return [f"{standing.done} results are not compared here: `{command}` takes the time to."]
     from weightdecay import results
     from weightdecay.site.doubts import lines
-    from weightdecay.sweeps.store import Store
 
     store = Store(folder)
     planned = store.plan()

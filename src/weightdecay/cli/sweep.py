@@ -127,13 +127,14 @@ def _watch(options: argparse.Namespace) -> int:
 
 def _merge(options: argparse.Namespace) -> int:
     from weightdecay.cli.standing import cells
+    from weightdecay.sweeps.merging import merge
     from weightdecay.sweeps.store import Store
 
     store = Store(options.folder)
     for other in options.others:
         _check_sweep(other)
     for other in options.others:
-        say(f"{cells(store.merge(Store(other)))} taken over from {other}.")
+        say(f"{cells(merge(store, Store(other)))} taken over from {other}.")
     return 0
 
 

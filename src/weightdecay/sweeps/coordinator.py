@@ -134,7 +134,7 @@ class Coordinator:
     def run(self, *, retry: bool) -> Iterator[SweepEvent]:
         """Train what is not done."""
         ledger = self._store.refresh()
-        yield from map(Notice, ledger.damage)
+        yield from map(Notice, ledger.left_out)
         gone = [run for run in self._cells if run in ledger.diverged]
         self._store.forget_checkpoints(gone)
         left = [

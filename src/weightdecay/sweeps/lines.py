@@ -1,29 +1,35 @@
 """The lines of a sweep's log: what they say, as text and back.
 
 {"writer": …}    how many workers the file's writer has: the first line of each file
-{"result": …}    a cell's configuration and environment, and its epochs in columns, which are
-                 shorter than rows
+{"result": …}    a cell's configuration and environment, and its epochs in columns
 {"repeat": …}    the same of a cell that was trained again, as a control
 {"timing": …}    what it cost: apart, so that results can be compared byte for byte
 {"failure": …}   why a cell could not be trained
+
+Each ends in `"crc32": "89abcdef"`, the checksum of all that stands before it in the line: a line
+that was changed since it was written is noticed. Lines from before November 2026 have none.
 """
 
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any, TypeAlias
+from zlib import crc32
 
-from weightdecay.records import SEMANTICS, Environment, Record, Run, RunConfig
+from weightdecay import checks, records
+from weightdecay.records import RunConfig
+from weightdecay.sweeps.columns import check
 
 #: A line's kind, and what it says.
-Line: TypeAlias = tuple[str, dict[str, Any]]
-# How a result of ours begins and ends.
-_RUN = re.compile(rb'\{"result": \{"run": "([0-9a-f]{20})", ')
-_END = re.compile(rb"(?:\[|, )(true|false)\]\}\}\}\n$")
-_COLUMNS = [f.name for f in fields(Record) if f.name != "run"]
-# Those that lines from before do not have.
-_ADDED = ("budget", "cycle_updates", "missed")
+Line: TypeAlias = tuple[str, Mapping[str, Any]]
+_CHECKSUM = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\n?$')
+_CHECKSUM_SIZE = len(', "crc32": "89abcdef"}\n')
+#: The kinds of lines that hold a run.
+RESULTS = ("result", "repeat")
+# How such a line begins, and how it ends.
+_HEAD = re.compile(rb'\{"(result|repeat)": \{"run": "([0-9a-f]{20})", "semantics": (\d+), ')
+_END = re.compile(rb'(?:\[|, )(true|false)\]\}\}, "crc32": "[0-9a-f]{8}"\}\n$')
 
 
 @dataclass(frozen=True)
@@ -48,51 +54,104 @@ class Cost:
     lanes: int
 
 
-def as_text(kind: str, value: Mapping[str, Any]) -> str:
-    """Return a line as it stands in the log, without its end."""
-    return json.dumps({kind: value})
+def as_line(values: Mapping[str, Any]) -> bytes:
+    """Return values as a line of a file, which ends in its checksum."""
+    return with_checksum(json.dumps(values).encode() + b"\n")
 
 
-def as_result(run: Run) -> dict[str, Any]:
-    """Return a finished run as what a result says."""
-    columns = {name: [getattr(record, name) for record in run.records] for name in _COLUMNS}
-    columns = {k: v for k, v in columns.items() if k not in _ADDED or any(v)}
-    config, place = run.config, run.environment
-    head = {"run": config.identity, "semantics": SEMANTICS, "config": config.as_dict()}
-    where = {} if place is None else {"environment": asdict(place)}
-    return {**head, **where, "records": columns}
+def with_checksum(line: bytes) -> bytes:
+    """Return a line with its checksum, if it has none yet."""
+    if _checksum(line) is not None:
+        return line
+    body = line.rstrip()[:-1]
+    return b'%b, "crc32": "%08x"}\n' % (body, crc32(body))
 
 
-def run_of(value: Mapping[str, Any]) -> Run | None:
-    """Return the run of a result; None of one that other semantics, or other hands, have made."""
+def values_of(line: bytes) -> tuple[dict[str, Any], bool]:
+    """Return a line's values, and whether it has a checksum; a ValueError says what is wrong."""
+    checked = _is_unchanged(line)
     try:
-        config = RunConfig.from_dict(value["config"])
-        columns = value["records"]
-        if value["semantics"] != SEMANTICS or config.identity != value["run"]:
-            return None
-        names = [name for name in _COLUMNS if name not in _ADDED or name in columns]
-        rows = zip(*(columns[name] for name in names), strict=True)
-        named = (dict(zip(names, row, strict=True)) for row in rows)
-        records = tuple(Record(run=value["run"], **row) for row in named)
-        place = Environment(**value["environment"]) if "environment" in value else None
-        return Run(config, records, place) if records else None
+        values = json.loads(line)
+    except (RecursionError, ValueError) as error:
+        raise ValueError(f"it is not JSON ({error})") from error
+    if not isinstance(values, dict):
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 - no argument has a wrong type
+    if checked:
+        del values["crc32"]
+    return values, checked
+
+
+def read(line: bytes) -> tuple[str, dict[str, Any], bool]:
+    """Return a line's kind, what it says, and whether it has a checksum.
+
+    A ValueError says why it cannot be used. Of a result that has a checksum only both ends are
+    looked at: what was written was checked before. A result of other semantics is "outdated".
+    """
+    if (seen := _glanced(line)) is not None and _is_unchanged(line):
+        kind, run, semantics, diverged = seen
+        if semantics == records.SEMANTICS:
+            return kind, {"run": run, "records": {"diverged": [diverged]}}, True
+    values, checked = values_of(line)
+    if len(values) != 1:
+        raise ValueError(f"it must say one thing, got {', '.join(map(repr, values)) or 'none'}")
+    [(kind, value)] = values.items()
+    try:
+        _check(kind, value)
+        if kind in RESULTS and value["semantics"] != records.SEMANTICS:
+            return "outdated", {"run": value["run"], "now": _name_now(value)}, checked
+        if kind in RESULTS:
+            check(value)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"it is incomplete or malformed ({error!r})") from error
+    return kind, value, checked
+
+
+def _check(kind: str, value: dict[str, Any]) -> None:
+    if kind == "writer":
+        checks.whole("workers", value["workers"], at_least=0)
+        return
+    _text(value, "run")
+    match kind:
+        case "result" | "repeat":
+            checks.whole("semantics", value["semantics"], at_least=0)
+        case "timing":
+            checks.number("seconds", value["seconds"], at_least=0)
+            checks.whole("epochs", value["epochs"], at_least=0)
+        case "failure":
+            _text(value, "reason")
+            _text({"trace": "", **value}, "trace")
+        case _:
+            raise ValueError(f"{kind!r} is no kind of line that this version knows")
+
+
+def _text(value: Mapping[str, Any], name: str) -> None:
+    if not isinstance(value[name], str):
+        raise TypeError(f"`{name}` must be text, got {value[name]!r}.")
+
+
+def _name_now(value: Mapping[str, Any]) -> str | None:
+    """Return the name that a result of other semantics would have now; None if it has none."""
+    try:
+        return RunConfig.from_dict(value["config"]).identity
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
 
-def parsed(line: bytes) -> Line | None:
-    """Return a line's kind and what it says; None where it cannot be read."""
-    try:
-        [(kind, value)] = json.loads(line).items()
-        whole = isinstance(value["run"], str) if kind != "writer" else value["workers"] >= 0
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        return None
-    return (kind, value) if whole else None
+def _checksum(line: bytes) -> re.Match[bytes] | None:
+    return _CHECKSUM.search(line, max(0, len(line) - _CHECKSUM_SIZE))
 
 
-def glanced(line: bytes) -> Line | None:
-    """Return of a result the name, and whether it diverged: a line of ours has them at its ends."""
-    run, end = _RUN.match(line), _END.search(line, max(0, len(line) - 32))
-    if run is None or end is None:
+def _is_unchanged(line: bytes) -> bool:
+    """Whether a line has a checksum, which must match."""
+    found = _checksum(line)
+    if found is not None and int(found[1], 16) != crc32(memoryview(line)[: found.start()]):
+        raise ValueError("its checksum does not match, so it was changed after it was written")
+    return found is not None
+
+
+def _glanced(line: bytes) -> tuple[str, str, int, bool] | None:
+    """Return of a result with a checksum its kind, name and semantics, and whether it diverged."""
+    head, end = _HEAD.match(line), _END.search(line, max(0, len(line) - 48))
+    if head is None or end is None:
         return None
-    return "result", {"run": run[1].decode(), "records": {"diverged": [end[1] == b"true"]}}
+    return head[1].decode(), head[2].decode(), int(head[3]), end[1] == b"true"

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from weightdecay.records import RunConfig
+from weightdecay.sweeps.ledger import Ledger
 from weightdecay.sweeps.lines import Failure
-from weightdecay.sweeps.store import Ledger, Store
+from weightdecay.sweeps.store import Store
 
 # What a cell's cost depends on, beside its epochs.
 _alike = itemgetter("task", "model", "batch", "data", "precision")
@@ -161,8 +162,12 @@ def without_paths(reason: str) -> str:
 def of_folder(
     folder: Path | str,
 ) -> tuple[Standing, list[tuple[dict[str, Any], Failure]], list[str]]:
-    """Return how a folder's sweep stands, its failures, and what of it cannot be read."""
-    store = Store(folder)
+    """Return how a folder's sweep stands, its failures, and what is left out."""
+    return of_store(Store(folder))
+
+
+def of_store(store: Store) -> tuple[Standing, list[tuple[dict[str, Any], Failure]], list[str]]:
+    """Return the same of a store, whose ledger says more."""
     cells = store.plan()
     alive = store.alive()
     ledger = store.ledger
@@ -170,4 +175,4 @@ def of_folder(
     running = store.running(waiting) if alive else []
     workers = alive or max(ledger.workers.values(), default=1)
     failures = [(cells[run], ledger.failures[run]) for run in cells if run in ledger.failures]
-    return standing(cells, ledger, running, workers), failures, ledger.damage
+    return standing(cells, ledger, running, workers), failures, ledger.left_out

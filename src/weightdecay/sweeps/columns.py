@@ -1,0 +1,112 @@
+"""A finished run as a line of the log has it: its records in columns, which are shorter than rows.
+
+What is written is checked, and so is what is read: a file may have been changed in between, by a
+failing disk or by hand.
+"""
+
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from types import NoneType
+from typing import Any, get_args
+
+from weightdecay import records
+from weightdecay.records import Environment, Record, Run, RunConfig
+
+#: The types that a column's values may have. A float without a fraction may be written as an int.
+_KINDS: dict[str, set[type]] = {
+    field.name: {*(kinds := get_args(field.type) or (field.type,)), *((int,) * (float in kinds))}
+    for field in fields(Record)
+    if field.name != "run"
+}
+_SAID = {bool: "true or false", float: "a finite number", int: "a whole number", str: "text"}
+# Columns that lines from before do not have.
+_ADDED = ("budget", "cycle_updates", "missed")
+_LARGEST = 2**63
+
+
+def as_result(run: Run) -> dict[str, Any]:
+    """Return a finished run as what a result says."""
+    columns = {name: [getattr(record, name) for record in run.records] for name in _KINDS}
+    columns = {k: v for k, v in columns.items() if k not in _ADDED or any(v)}
+    config, place = run.config, run.environment
+    try:
+        _check_records(config, columns)
+    except ValueError as error:
+        raise ValueError(f"{config.identity} has no result to record: {error}.") from error
+    head = {"run": config.identity, "semantics": records.SEMANTICS, "config": config.as_dict()}
+    where = {} if place is None else {"environment": asdict(place)}
+    return {**head, **where, "records": columns}
+
+
+def run_of(value: Mapping[str, Any]) -> Run:
+    """Return the run of a result, or say in a ValueError why it cannot be one."""
+    config, place = check(value)
+    columns = value["records"]
+    rows = zip(*columns.values(), strict=True)
+    named = (dict(zip(columns, row, strict=True)) for row in rows)
+    return Run(config, tuple(Record(run=value["run"], **row) for row in named), place)
+
+
+def check(value: Mapping[str, Any]) -> tuple[RunConfig, Environment | None]:
+    """Return what was trained and where, of what must be the result of a run that has ended."""
+    try:
+        config = RunConfig.from_dict(value["config"])
+        if config.identity != value["run"]:
+            raise ValueError(f"its configuration is that of {config.identity}")
+        _check_records(config, value["records"])
+        place = _environment(value["environment"]) if "environment" in value else None
+    except (AttributeError, KeyError, OverflowError, TypeError) as error:
+        raise ValueError(f"it is incomplete or malformed ({error!r})") from error
+    return config, place
+
+
+def _check_records(config: RunConfig, columns: Mapping[str, Sequence[Any]]) -> None:
+    unknown = [name for name in columns if name not in _KINDS]
+    missing = [name for name in _KINDS if name not in columns and name not in _ADDED]
+    if unknown or missing:
+        raise ValueError(f"it has wrong columns: {', '.join(unknown + missing)}")
+    for name, column in columns.items():
+        _check_column(name, column)
+    if len(set(map(len, columns.values()))) != 1:
+        raise ValueError("its columns differ in length")
+    epochs, diverged = columns["epoch"], columns["diverged"]
+    for name in ("epoch", "updates"):
+        if not columns[name] or columns[name][0] < 1 or not _ascend(columns[name]):
+            raise ValueError(f"`{name}` must ascend from 1 on, got {_shown(columns[name])}")
+    if epochs[-1] > config.epochs or (epochs[-1] < config.epochs and not diverged[-1]):
+        raise ValueError(
+            f"its last epoch must be {config.epochs}, unless it diverged, got {epochs[-1]}"
+        )
+    if any(diverged[:-1]):
+        raise ValueError("it must end with the epoch it diverged in, and goes on")
+
+
+def _check_column(name: str, column: Sequence[Any]) -> None:
+    kinds = _KINDS[name]
+    fits = isinstance(column, list) and set(map(type, column)) <= kinds
+    known = [value for value in column if value is not None] if fits else []
+    if known and float in kinds:
+        fits = all(map(math.isfinite, known))
+    elif known and int in kinds:
+        fits = min(known) >= 0 and max(known) < _LARGEST
+    if not fits:
+        kind = next(kind for kind in _SAID if kind in kinds)
+        unless = " or null" * (NoneType in kinds)
+        raise ValueError(f"`{name}` must be {_SAID[kind]}{unless}, got {_shown(column)}")
+
+
+def _environment(values: Mapping[str, Any]) -> Environment:
+    if not all(isinstance(value, str) for value in values.values()):
+        raise ValueError(f"its environment must be text, got {_shown(values)}")
+    return Environment(**values)
+
+
+def _ascend(column: Sequence[int]) -> bool:
+    return all(map(operator.lt, column, column[1:]))
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:57]}…"

@@ -1,0 +1,72 @@
+"""What a sweep's log comes to: which cells are done, failed or left out, and where to read more."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from weightdecay.sweeps.lines import Failure, read
+
+#: A file of the log, and where in it a line begins.
+Place: TypeAlias = tuple[str, int]
+
+
+@dataclass
+class Ledger:
+    """What the log says: of each cell the first result, and else the last failure."""
+
+    diverged: dict[str, bool] = field(default_factory=dict)
+    #: Where the first result of each cell is, and the first of those trained a second time.
+    results: dict[str, Place] = field(default_factory=dict)
+    repeated: dict[str, Place] = field(default_factory=dict)
+    failures: dict[str, Failure] = field(default_factory=dict)
+    #: Seconds spent on a cell, and the epochs that they were spent on.
+    costs: dict[str, tuple[float, int]] = field(default_factory=dict)
+    workers: dict[str, int] = field(default_factory=dict)
+    #: Lines that cannot be used, and why.
+    damage: list[str] = field(default_factory=list)
+    #: Results of other semantics: the name that each cell has now, where it has one.
+    outdated: dict[str, str | None] = field(default_factory=dict)
+    #: The number of lines without a checksum.
+    unchecked: int = 0
+
+    def take(self, line: bytes, place: Place, number: int) -> None:
+        """Take in a line that was read, or note why it cannot be used."""
+        name, _ = place
+        try:
+            kind, value, checked = read(line)
+        except ValueError as error:
+            why = str(error).rstrip(".")
+            self.damage.append(f"Line {number} of {name} is left out: {why}.")
+        else:
+            self.unchecked += not checked
+            self.note(kind, value, place)
+
+    def note(self, kind: str, value: Mapping[str, Any], place: Place) -> None:
+        """Take in what a line says."""
+        match kind:
+            case "result":
+                self.diverged.setdefault(value["run"], value["records"]["diverged"][-1])
+                self.results.setdefault(value["run"], place)
+                self.failures.pop(value["run"], None)
+            case "repeat":
+                self.repeated.setdefault(value["run"], place)
+            case "outdated":
+                self.outdated[value["run"]] = value["now"]
+            case "failure" if value["run"] not in self.diverged:
+                self.failures[value["run"]] = Failure(
+                    value["run"], value["reason"], value.get("trace", "")
+                )
+            case "timing":
+                self.costs.setdefault(value["run"], (value["seconds"], value["epochs"]))
+            case "writer":
+                self.workers[place[0]] = value["workers"]
+
+    @property
+    def left_out(self) -> list[str]:
+        """Say what the log has that does not count."""
+        gone = [run for run, now in self.outdated.items() if now not in self.diverged]
+        said = (
+            f"{len(gone)} result{'s' * (len(gone) != 1)} of another version, which trained "
+            "differently, left out: sweep again to train what they were of."
+        )
+        return [*self.damage, *([said] if gone else [])]

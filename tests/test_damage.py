@@ -1,0 +1,219 @@
+"""What was changed in a sweep's files since it was written is noticed, left out and told."""
+
+import json
+import random
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+from tests.test_sweeps import Scripted, cell, done, invented, names, swept
+from weightdecay.cli import main
+from weightdecay.records import Notice, Run
+from weightdecay.sweeps import Store
+from weightdecay.sweeps.lines import Cost
+from weightdecay.sweeps.standing import of_folder
+
+CELLS = [cell(seed, epochs=2) for seed in range(4)]
+COMMITTED = Path(__file__).parent.parent / "results" / "cifar10-small" / "store"
+
+
+def lines_of(folder: Path) -> list[bytes]:
+    return (folder / "log" / "000001.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def write(folder: Path, lines: list[bytes]) -> None:
+    (folder / "log" / "000001.jsonl").write_bytes(b"".join(lines))
+
+
+def without_checksum(line: bytes) -> bytes:
+    """Return a line as it was written before lines had checksums."""
+    return re.sub(rb', "crc32": "[0-9a-f]{8}"\}$', b"}", line)
+
+
+def first_result(lines: list[bytes]) -> int:
+    return next(n for n, line in enumerate(lines) if line.startswith(b'{"result"'))
+
+
+def test_every_line_is_json_and_ends_in_the_checksum_of_what_stands_before_it(
+    tmp_path: Path,
+) -> None:
+    swept(CELLS, tmp_path, Scripted(workers=1, repeats=0.5))
+    lines = [*lines_of(tmp_path), *(tmp_path / "plan.jsonl").read_bytes().splitlines(keepends=True)]
+    for line in lines:
+        body, said = re.fullmatch(rb'(.*), "crc32": "([0-9a-f]{8})"\}\n', line).groups()  # type: ignore[union-attr]
+        assert int(said, 16) == crc32(body)
+        assert json.loads(line)["crc32"] == said.decode()
+    kinds = {next(iter(json.loads(line))) for line in lines}
+    assert kinds == {"writer", "result", "repeat", "timing", "run"}
+
+
+def flip_a_digit(lines: list[bytes]) -> None:
+    n = first_result(lines)
+    lines[n] = re.sub(
+        rb'("test_error": \[0\.)(\d)', lambda m: m[1] + b"%d" % (9 - int(m[2])), lines[n]
+    )
+
+
+def swap_records(lines: list[bytes]) -> None:
+    one, other = [n for n, line in enumerate(lines) if line.startswith(b'{"result"')][:2]
+    (head, _, tail), (head2, _, tail2) = (lines[n].partition(b'"records": ') for n in (one, other))
+    lines[one], lines[other] = head + b'"records": ' + tail2, head2 + b'"records": ' + tail
+
+
+def cut_the_end(lines: list[bytes]) -> None:
+    n = first_result(lines)
+    lines[n] = lines[n][:-30] + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("damage", "lost"),
+    [(flip_a_digit, 1), (swap_records, 2), (cut_the_end, 1)],
+    ids=["digit", "swapped", "cut"],
+)
+def test_a_changed_result_does_not_count_and_is_trained_again(
+    damage: Callable[[list[bytes]], None], lost: int, tmp_path: Path
+) -> None:
+    swept(CELLS, tmp_path)
+    was = Store(tmp_path).runs()
+    lines = lines_of(tmp_path)
+    damage(lines)
+    write(tmp_path, lines)
+    standing, _, said = of_folder(tmp_path)
+    assert standing.done == len(CELLS) - lost == len(Store(tmp_path).runs())
+    assert [re.match(r"Line \d of 000001\.jsonl is left out: it", one) for one in said].count(
+        None
+    ) == 0
+    assert len(said) == lost
+    engine = Scripted()
+    assert Notice(said[0]) in swept(CELLS, tmp_path, engine)
+    assert sum(len(job.cells) for job in engine.jobs) == lost
+    assert Store(tmp_path).runs() == was
+
+
+def test_no_flipped_bit_changes_a_result(tmp_path: Path) -> None:
+    swept(CELLS, tmp_path, Scripted(workers=1, repeats=0.5))
+    log = tmp_path / "log" / "000001.jsonl"
+    whole = log.read_bytes()
+    runs, repeats = Store(tmp_path).runs(), Store(tmp_path).repeats()
+    draw = random.Random(0)
+    for _ in range(400):
+        at = draw.randrange(len(whole))
+        log.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << draw.randrange(8)]) + whole[at + 1 :])
+        store = Store(tmp_path)
+        ledger = store.refresh()
+        assert ledger.left_out, at
+        assert all(run in runs for run in store.runs())
+        assert all(run in repeats for run in store.repeats())
+        assert not ledger.failures
+        assert set(ledger.costs.values()) <= {(0.5, 1)}
+
+
+def of(**columns: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda result: result["records"].update(columns)
+
+
+WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
+    "epochs": (of(epoch=[7, -1]), r"`epoch` must be a whole number, got \[7, -1\]"),
+    "descending": (of(epoch=[2, 1]), r"`epoch` must ascend from 1 on, got \[2, 1\]"),
+    "twice": (of(epoch=[2, 2]), r"`epoch` must ascend from 1 on"),
+    "from 0": (of(epoch=[0, 2]), r"`epoch` must ascend from 1 on"),
+    "past the budget": (of(epoch=[1, 3]), "its last epoch must be 2, unless it diverged, got 3"),
+    "before the budget": (
+        lambda result: result.update(records={k: v[:1] for k, v in result["records"].items()}),
+        "its last epoch must be 2, unless it diverged, got 1",
+    ),
+    "updates": (of(updates=[18, 9]), "`updates` must ascend"),
+    "no records": (
+        lambda result: result.update(records={k: [] for k in result["records"]}),
+        "`epoch` must ascend",
+    ),
+    "NaN": (of(test_error=[0.5, float("nan")]), r"`test_error` must be a finite number, got"),
+    "infinite": (of(weight_norm=[1.0, 1e999]), "`weight_norm` must be a finite number or null"),
+    "no error": (of(test_error=[0.5, None]), "`test_error` must be a finite number, got"),
+    "text": (of(lr=["0.1", 0.1]), "`lr` must be a finite number"),
+    "a huge number": (of(updates=[9, 10**30]), "`updates` must be a whole number"),
+    "a huger number": (of(lr=[9, 10**400]), "it is incomplete or malformed"),
+    "a fraction": (of(epoch=[1, 2.0]), "`epoch` must be a whole number"),
+    "no truth": (of(diverged=[False, 0]), "`diverged` must be true or false"),
+    "no list": (of(lr=0.1), "`lr` must be a finite number"),
+    "too long": (of(lr=[0.1, 0.1, 0.1]), "its columns differ in length"),
+    "a column": (of(tset_error=[0.5, 0.5]), "it has wrong columns: tset_error"),
+    "no column": (lambda result: result["records"].pop("lr"), "it has wrong columns: lr"),
+    "diverged before": (of(diverged=[True, False]), "it must end with the epoch it diverged in"),
+    "another's": (
+        lambda result: result["config"].update(seed=99),
+        f"its configuration is that of {replace(CELLS[0], seed=99).identity}",
+    ),
+    "no configuration": (lambda result: result.pop("config"), r"incomplete .*\(KeyError"),
+    "an environment": (
+        lambda result: result.update(environment={"device": 3}),
+        "its environment must be text, got {'device': 3}",
+    ),
+    "half an environment": (
+        lambda result: result.update(environment={"device": "a"}),
+        "it is incomplete or malformed",
+    ),
+    "no semantics": (lambda result: result.pop("semantics"), "incomplete or malformed"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_line_from_before_checksums_is_left_out_if_it_cannot_be_a_result(
+    case: str, tmp_path: Path
+) -> None:
+    change, why = WRONG[case]
+    swept(CELLS[:2], tmp_path)
+    lines = [without_checksum(line) for line in lines_of(tmp_path)]
+    n = first_result(lines)
+    values = json.loads(lines[n])
+    gone = values["result"]["run"]
+    change(values["result"])
+    lines[n] = json.dumps(values).encode() + b"\n"
+    write(tmp_path, lines)
+    standing, _, [said] = of_folder(tmp_path)
+    assert standing.done == 1
+    assert re.match(rf"Line {n + 1} of 000001\.jsonl is left out: ", said)
+    assert re.search(why, said)
+    assert done(tmp_path) == [name for name in names(CELLS[:2]) if name != gone]
+
+
+def test_lines_from_before_checksums_load_and_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swept(CELLS, tmp_path)
+    was, lines = Store(tmp_path).runs(), lines_of(tmp_path)
+    assert Store(tmp_path).refresh().unchecked == 0
+    write(tmp_path, [without_checksum(line) for line in lines[:-2]] + lines[-2:])
+    store = Store(tmp_path)
+    assert store.runs() == was
+    assert store.ledger.unchecked == len(lines) - 2
+    assert not store.ledger.left_out
+    assert main(["status", str(tmp_path)]) == 0
+    said = f"{len(lines) - 2} lines were written before lines had checksums: a change in them may"
+    assert said in capsys.readouterr().out
+
+
+def test_a_committed_store_from_before_checksums_loads() -> None:
+    store = Store(COMMITTED)
+    lines = sum(len(path.read_bytes().splitlines()) for path in COMMITTED.glob("log/*.jsonl"))
+    assert (len(store.runs()), len(store.repeats())) == (536, 11)
+    assert store.ledger.unchecked == lines
+    assert not store.ledger.left_out
+
+
+def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
+    run = invented(CELLS[0])
+    short, lost = Run(run.config, run.records[:1]), replace(run.last, test_error=float("nan"))
+    for bad in (short, Run(run.config, (run.records[0], lost))):
+        with (
+            Store(tmp_path).writing(workers=1) as writer,
+            pytest.raises(ValueError, match="must be"),
+        ):
+            writer.results([(bad, Cost(run.config.identity, 1.0, 1, 1))])
+    assert Store(tmp_path).runs() == []
+    assert not Store(tmp_path).refresh().left_out
