@@ -217,3 +217,83 @@ def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
             writer.results([(bad, Cost(run.config.identity, 1.0, 1, 1))])
     assert Store(tmp_path).runs() == []
     assert not Store(tmp_path).refresh().left_out
+
+
+CELL = CELLS[0].identity
+USELESS = {
+    "workers": ('{"writer": {"workers": 1e400}}', "`workers` must be a whole number, got inf"),
+    "some workers": ('{"writer": {"workers": "two"}}', "`workers` must be a whole number"),
+    "fewer than no workers": ('{"writer": {"workers": -1}}', "`workers` must be at least 0"),
+    "no workers": ('{"writer": {}}', "incomplete or malformed"),
+    "a list": ('{"writer": []}', "incomplete or malformed"),
+    "a reason": (
+        f'{{"failure": {{"run": "{CELL}", "reason": {{"a": 1}}}}}}',
+        "`reason` must be te",
+    ),
+    "no reason": (f'{{"failure": {{"run": "{CELL}"}}}}', "incomplete or malformed"),
+    "a trace": (
+        f'{{"failure": {{"run": "{CELL}", "reason": "", "trace": []}}}}',
+        "`trace` must be text",
+    ),
+    "a name": ('{"failure": {"run": ["a"], "reason": ""}}', "`run` must be text"),
+    "seconds": (
+        f'{{"timing": {{"run": "{CELL}", "seconds": NaN, "epochs": 1}}}}',
+        "`seconds` must be finite and at least 0, got nan",
+    ),
+    "epochs": (
+        f'{{"timing": {{"run": "{CELL}", "seconds": 1, "epochs": 1e400}}}}',
+        "`epochs` must be a whole number, got inf",
+    ),
+    "a kind": (f'{{"resulu": {{"run": "{CELL}"}}}}', "'resulu' is no kind of line that this ve"),
+    "two kinds": ('{"writer": {"workers": 1}, "also": {}}', "it must say one thing, got 'wri"),
+    "depth": ("[" * 100_000, "it is not JSON"),
+    "digits": ('{"writer": {"workers": ' + "9" * 5000 + "}}", "it is not JSON"),
+}
+
+
+@pytest.mark.parametrize("case", USELESS)
+def test_a_line_of_no_use_is_left_out_and_said(case: str, tmp_path: Path) -> None:
+    text, why = USELESS[case]
+    swept(CELLS, tmp_path)
+    (tmp_path / "log" / "000002.jsonl").write_text(text + "\n")
+    standing, failures, [said] = of_folder(tmp_path)
+    assert (standing.done, failures) == (len(CELLS), [])
+    assert said.startswith("Line 1 of 000002.jsonl is left out: ")
+    assert why in said
+    assert Notice(said) in swept(CELLS, tmp_path)
+
+
+def planned(**changes: Any) -> str:
+    values = {k: v for k, v in (CELLS[0].as_dict() | changes).items() if v != "gone"}
+    return json.dumps({"run": CELL, "config": values})
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (planned(epochs="gone"), "'epochs'"),
+        (planned(epochs={"a": 1}), "`epochs` must be a whole number"),
+        (planned(task=["toy"]), "`task` must be a name"),
+        (planned(lr=1e400), "`lr` must be finite"),
+        (f'{{"run": "{CELL}"}}', "has no 'config'"),
+        (
+            f'{{"run": ["{CELL}"], "config": {json.dumps(CELLS[0].as_dict())}}}',
+            "`run` must be text",
+        ),
+        (f'{{"run": "{CELL}", "config": 3}}', "cannot be used"),
+        ('{"run": "", "config": {}, "crc32": "00000000"}', "its checksum does not match"),
+        ("[]", "it is not a JSON object"),
+    ],
+)
+def test_an_incomplete_line_of_a_plan_is_named(
+    line: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swept(CELLS, tmp_path)
+    with (tmp_path / "plan.jsonl").open("a") as plan:
+        plan.write(line + "\n")
+    for words in (["status", str(tmp_path)], ["retry", str(tmp_path)]):
+        assert main(words) == 2
+        said = capsys.readouterr().err
+        assert f"must hold one cell per line, and line {len(CELLS) + 1} " in said
+        assert why in said
+        assert said.count("\n") == 1

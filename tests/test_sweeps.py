@@ -247,7 +247,9 @@ def test_a_folder_that_is_no_sweep_says_so(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"has no plan\.jsonl.*weightdecay sweep STUDY"):
         of_folder(tmp_path)
     (tmp_path / "plan.jsonl").write_text("{")
-    with pytest.raises(ValueError, match=r"must hold one cell per line, and line 1 is none.*anew"):
+    with pytest.raises(
+        ValueError, match=r"must hold one cell per line, and line 1 cannot be used.*anew"
+    ):
         of_folder(tmp_path)
     with pytest.raises(ValueError, match="at least one configuration"):
         sweep([], folder=tmp_path)

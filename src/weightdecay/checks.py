@@ -37,6 +37,13 @@ def whole(name: str, value: object, *, at_least: int, cure: str = "") -> int:
     return integer
 
 
+def text(name: str, value: object) -> str:
+    """Return `value` if it is text."""
+    if not isinstance(value, str):
+        raise TypeError(_message(name, "text", value, ""))
+    return value
+
+
 def one_of(name: str, value: object, choices: Collection[str]) -> str:
     """Return `value` if it is one of the choices."""
     if not isinstance(value, str) or value not in choices:

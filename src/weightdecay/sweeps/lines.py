@@ -101,7 +101,7 @@ def read(line: bytes) -> tuple[str, dict[str, Any], bool]:
             return "outdated", {"run": value["run"], "now": _name_now(value)}, checked
         if kind in RESULTS:
             check(value)
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"it is incomplete or malformed ({error!r})") from error
     return kind, value, checked
 
@@ -110,7 +110,7 @@ def _check(kind: str, value: dict[str, Any]) -> None:
     if kind == "writer":
         checks.whole("workers", value["workers"], at_least=0)
         return
-    _text(value, "run")
+    checks.text("run", value["run"])
     match kind:
         case "result" | "repeat":
             checks.whole("semantics", value["semantics"], at_least=0)
@@ -118,15 +118,10 @@ def _check(kind: str, value: dict[str, Any]) -> None:
             checks.number("seconds", value["seconds"], at_least=0)
             checks.whole("epochs", value["epochs"], at_least=0)
         case "failure":
-            _text(value, "reason")
-            _text({"trace": "", **value}, "trace")
+            checks.text("reason", value["reason"])
+            checks.text("trace", value.get("trace", ""))
         case _:
             raise ValueError(f"{kind!r} is no kind of line that this version knows")
-
-
-def _text(value: Mapping[str, Any], name: str) -> None:
-    if not isinstance(value[name], str):
-        raise TypeError(f"`{name}` must be text, got {value[name]!r}.")
 
 
 def _name_now(value: Mapping[str, Any]) -> str | None:

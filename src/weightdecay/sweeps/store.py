@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
-from weightdecay import files
+from weightdecay import checks, files
 from weightdecay.records import Run, RunConfig
 from weightdecay.sweeps.claims import Claims, taken
 from weightdecay.sweeps.columns import as_result, run_of
@@ -209,13 +209,13 @@ def _cell(path: Path, number: int, line: bytes) -> tuple[str, dict[str, Any]]:
     """Return the name and the configuration that a line of a plan has."""
     try:
         values, checked = values_of(line)
-        run, config = str(values["run"]), values["config"]
+        run, config = values["run"], values["config"]
         if not checked:  # what has a checksum was complete when it was written
             RunConfig.from_dict(config)
+        return checks.text("run", run), config
     except (AttributeError, KeyError, TypeError, ValueError) as error:
+        why = f"has no {error}" if isinstance(error, KeyError) else f"cannot be used: {error}"
         raise ValueError(
-            f"{path} must hold one cell per line, and line {number} is none: "
-            f"{str(error).rstrip('.')}. No result is lost with it: `weightdecay sweep STUDY "
-            "--out FOLDER` writes it anew."
+            f"{path} must hold one cell per line, and line {number} {why.rstrip('.')}. No result "
+            "is lost with it: `weightdecay sweep STUDY --out FOLDER` writes it anew."
         ) from error
-    return run, config
