@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +13,16 @@ from zlib import crc32
 import pytest
 
 from tests.test_sweeps import Scripted, cell, done, invented, names, swept
+from weightdecay import records
 from weightdecay.cli import main
-from weightdecay.records import Notice, Run
+from weightdecay.records import Notice, Run, RunConfig
 from weightdecay.sweeps import Store
+from weightdecay.sweeps.export import imported
 from weightdecay.sweeps.lines import Cost
 from weightdecay.sweeps.standing import of_folder
 
 CELLS = [cell(seed, epochs=2) for seed in range(4)]
+Output = pytest.CaptureFixture[str]
 COMMITTED = Path(__file__).parent.parent / "results" / "cifar10-small" / "store"
 
 
@@ -182,9 +186,7 @@ def test_a_line_from_before_checksums_is_left_out_if_it_cannot_be_a_result(
     assert done(tmp_path) == [name for name in names(CELLS[:2]) if name != gone]
 
 
-def test_lines_from_before_checksums_load_and_are_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_from_before_checksums_load_and_are_counted(tmp_path: Path, capsys: Output) -> None:
     swept(CELLS, tmp_path)
     was, lines = Store(tmp_path).runs(), lines_of(tmp_path)
     assert Store(tmp_path).refresh().unchecked == 0
@@ -217,6 +219,80 @@ def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
             writer.results([(bad, Cost(run.config.identity, 1.0, 1, 1))])
     assert Store(tmp_path).runs() == []
     assert not Store(tmp_path).refresh().left_out
+
+
+def asked(folder: Path, capsys: Output) -> list[tuple[str, int, int, str]]:
+    """Return how many results status, export and merge find, their exit statuses and words."""
+    found = []
+    for words in (
+        ["status", str(folder)],
+        ["watch", str(folder)],
+        ["export", str(folder), str(folder / "table.csv")],
+        ["merge", str(folder / "merged"), str(folder)],
+    ):
+        status = main(words)
+        said = capsys.readouterr().out
+        number = re.search(r"(\d+)(?= done| runs| cells? taken over)", said)
+        assert number is not None
+        found.append((words[0], status, int(number[0]), said))
+    assert len(imported(folder / "table.csv")) == len(Store(folder / "merged").runs())
+    shutil.rmtree(folder / "merged")
+    return found
+
+
+def test_status_export_and_merge_agree_on_a_whole_sweep(tmp_path: Path, capsys: Output) -> None:
+    swept(CELLS, tmp_path)
+    assert {found[1:3] for found in asked(tmp_path, capsys)} == {(0, len(CELLS))}
+
+
+@pytest.mark.parametrize("checksums", [True, False])
+def test_status_export_and_merge_agree_on_damage_and_all_tell_of_it(
+    checksums: bool, tmp_path: Path, capsys: Output
+) -> None:
+    swept(CELLS, tmp_path)
+    lines = lines_of(tmp_path) if checksums else [*map(without_checksum, lines_of(tmp_path))]
+    n = first_result(lines)
+    lines[n] = lines[n].replace(b'"test_error": [0.', b'"test_error": [NaN, 0.')
+    write(tmp_path, lines)
+    Store(tmp_path).ask_for({one.identity: one for one in CELLS if one.identity in done(tmp_path)})
+    for name, status, number, said in asked(tmp_path, capsys):
+        assert (status, number) == (1, len(CELLS) - 1), name
+        assert f"Line {n + 1} of 000001.jsonl is left out: " in said
+
+
+def test_a_torn_line_is_told_by_all(tmp_path: Path, capsys: Output) -> None:
+    swept(CELLS, tmp_path)
+    write(tmp_path, [*lines_of(tmp_path), b'{"result": {"run": "'])
+    for name, status, number, said in asked(tmp_path, capsys):
+        assert (status, number) == (1, len(CELLS)), name
+        assert "The last line of 000001.jsonl is torn, and left out." in said
+
+
+def test_status_export_and_merge_agree_after_a_change_of_semantics(
+    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept(CELLS, tmp_path)
+    monkeypatch.setattr(records, "SEMANTICS", 2)
+    anew = [RunConfig.from_dict(one.as_dict()) for one in CELLS]  # whose names have moved
+    left_out = f"{len(CELLS)} results left out: another version of weightdecay trained these cells"
+    for words in (["status", "."], ["export", ".", "table.csv"], ["merge", "merged", "."]):
+        assert main([str(tmp_path / word) if n else word for n, word in enumerate(words)]) == 1
+        said = capsys.readouterr().out
+        assert re.search(r"\b0 (done|runs|cells taken over)", said)
+        assert left_out in said
+    swept(anew, tmp_path)
+    assert {found[1:3] for found in asked(tmp_path, capsys)} == {(0, len(CELLS))}
+
+
+def test_of_much_damage_a_part_is_named_and_the_rest_counted(
+    tmp_path: Path, capsys: Output
+) -> None:
+    swept(CELLS, tmp_path)
+    (tmp_path / "log" / "000002.jsonl").write_text("broken\n" * 1000)
+    assert main(["status", str(tmp_path)]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert len([line for line in said if line.startswith("Line ")]) == 20
+    assert "980 more are left out." in said
 
 
 CELL = CELLS[0].identity
@@ -286,7 +362,7 @@ def planned(**changes: Any) -> str:
     ],
 )
 def test_an_incomplete_line_of_a_plan_is_named(
-    line: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    line: str, why: str, tmp_path: Path, capsys: Output
 ) -> None:
     swept(CELLS, tmp_path)
     with (tmp_path / "plan.jsonl").open("a") as plan:

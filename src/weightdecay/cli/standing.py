@@ -42,8 +42,8 @@ def share(standing: Standing) -> float:
     return (standing.done + standing.failed) / standing.planned
 
 
-def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[str]]:
-    """Return how a folder's sweep stands, and all there is to say of it."""
+def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[str], bool]:
+    """Return how a folder's sweep stands, all there is to say of it, and if nothing is left out."""
     store = Store(folder)
     counted, failures, left_out = of_store(store)
     told = [line(counted), *left_out]
@@ -71,7 +71,7 @@ def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[
             told.append(f"  and {len(configs) - 1} more, which --failures names")
     if failures:
         told.append(f"`weightdecay retry {folder}` tries again.")
-    return counted, told
+    return counted, told, not left_out
 
 
 def doubts(folder: Path, standing: Standing, *, every_result: bool = False) -> list[str]:

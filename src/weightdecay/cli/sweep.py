@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from weightdecay import checks
@@ -98,10 +99,10 @@ def _retry(options: argparse.Namespace) -> int:
 def _status(options: argparse.Namespace) -> int:
     from weightdecay.cli import standing
 
-    now, told = standing.lines(options.folder, every_failure=options.failures)
+    now, told, complete = standing.lines(options.folder, every_failure=options.failures)
     doubts = standing.doubts(options.folder, now, every_result=options.check)
     say("\n".join([*told, *doubts]))
-    return 0
+    return 0 if complete else 1
 
 
 def _watch(options: argparse.Namespace) -> int:
@@ -112,7 +113,7 @@ def _watch(options: argparse.Namespace) -> int:
     try:
         with Bars() as bars:
             while True:
-                now, told = standing.lines(options.folder)
+                now, told, complete = standing.lines(options.folder)
                 if not now.left:
                     break
                 whole = standing.share(now), standing.short_line(now)
@@ -122,7 +123,7 @@ def _watch(options: argparse.Namespace) -> int:
         say("No longer watched; what runs goes on.", file=sys.stderr)
         return 130
     say("\n".join([*told, *standing.doubts(options.folder, now)]))
-    return 1 if now.failed else 0
+    return 1 if now.failed or not complete else 0
 
 
 def _merge(options: argparse.Namespace) -> int:
@@ -133,9 +134,11 @@ def _merge(options: argparse.Namespace) -> int:
     store = Store(options.folder)
     for other in options.others:
         _check_sweep(other)
-    for other in options.others:
-        say(f"{cells(merge(store, Store(other)))} taken over from {other}.")
-    return 0
+    left_out = [f"{store.folder}: {said}" for said in store.refresh().left_out]
+    for other in map(Store, options.others):
+        say(f"{cells(merge(store, other))} taken over from {other.folder}.")
+        left_out += [f"{other.folder}: {said}" for said in other.refresh().left_out]
+    return _told(left_out)
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -143,10 +146,18 @@ def _export(options: argparse.Namespace) -> int:
     from weightdecay.sweeps.store import Store
 
     _check_sweep(options.folder)
-    runs = Store(options.folder).runs()
+    store = Store(options.folder)
+    runs = store.runs()
     rows = export(runs, options.file)
     say(f"{rows} epochs of {len(runs)} runs written to {options.file}.")
-    return 0
+    return _told(store.ledger.left_out)
+
+
+def _told(left_out: Sequence[str]) -> int:
+    """Say what was left out, and return the exit status."""
+    for said in left_out:
+        say(said)
+    return 1 if left_out else 0
 
 
 def _check_sweep(folder: Path) -> None:

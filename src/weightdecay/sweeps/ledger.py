@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 
 from weightdecay.sweeps.lines import Failure, read
 
+# So many lines that are left out are named; the others are counted.
+_NAMED = 20
 #: A file of the log, and where in it a line begins.
 Place: TypeAlias = tuple[str, int]
 
@@ -64,9 +66,12 @@ class Ledger:
     @property
     def left_out(self) -> list[str]:
         """Say what the log has that does not count."""
-        gone = [run for run, now in self.outdated.items() if now not in self.diverged]
-        said = (
-            f"{len(gone)} result{'s' * (len(gone) != 1)} of another version, which trained "
-            "differently, left out: sweep again to train what they were of."
-        )
-        return [*self.damage, *([said] if gone else [])]
+        said = self.damage[:_NAMED]
+        if more := len(self.damage) - len(said):
+            said.append(f"{more} more are left out.")
+        if gone := sum(now not in self.diverged for now in self.outdated.values()):
+            said.append(
+                f"{gone} result{'s' * (gone != 1)} left out: another version of weightdecay "
+                "trained these cells, in another way. Sweep again to train them anew."
+            )
+        return said
