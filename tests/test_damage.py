@@ -15,14 +15,18 @@ import pytest
 from tests.test_sweeps import Scripted, cell, done, invented, names, swept
 from weightdecay import records
 from weightdecay.cli import main
-from weightdecay.records import Notice, Run, RunConfig
+from weightdecay.records import Environment, Notice, Run, RunConfig
 from weightdecay.sweeps import Store
+from weightdecay.sweeps.engine import Ended, Finished, Job, Message
 from weightdecay.sweeps.export import imported
 from weightdecay.sweeps.lines import Cost
+from weightdecay.sweeps.merging import merge
 from weightdecay.sweeps.standing import of_folder
 
 CELLS = [cell(seed, epochs=2) for seed in range(4)]
+CELL = CELLS[0].identity
 Output = pytest.CaptureFixture[str]
+OLD = Path(__file__).parent / "stores" / "2026-10"
 COMMITTED = Path(__file__).parent.parent / "results" / "cifar10-small" / "store"
 
 
@@ -295,7 +299,88 @@ def test_of_much_damage_a_part_is_named_and_the_rest_counted(
     assert "980 more are left out." in said
 
 
-CELL = CELLS[0].identity
+def differing(job: Job) -> list[Message]:
+    """Train cells to other errors than elsewhere."""
+    told = []
+    for run in map(invented, job.cells):
+        changed = tuple(replace(record, test_error=0.25) for record in run.records)
+        told.append((Run(run.config, changed), Cost(run.config.identity, 0.5, 1, 1)))
+    return [Finished(tuple(told)), Ended()]
+
+
+def test_results_that_differ_are_counted_and_named_when_folders_are_merged(
+    tmp_path: Path, capsys: Output
+) -> None:
+    one, other, both = (tmp_path / name for name in ("one", "other", "both"))
+    swept(CELLS[:3], one)
+    swept(CELLS[1:], other, Scripted(differing))
+    assert main(["merge", str(both), str(one), str(other)]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[:3] == [
+        f"3 cells taken over from {one}.",
+        f"1 cell taken over from {other}.",
+        f"2 cells came to other results in {other}, and keep those of {both}:",
+    ]
+    kept = {run.config.identity: run.last.test_error for run in Store(one).runs()}
+    assert said[3:] == [
+        f"  {name}: test error {kept[name]:.4f} in {both}, 0.2500 in {other}"
+        for name in names(CELLS[1:3])
+    ]
+    assert [run for run in Store(both).runs() if run.config in CELLS[:3]] == Store(one).runs()
+
+
+def test_repeats_that_differ_are_named_too(tmp_path: Path, capsys: Output) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        swept(CELLS, folder, Scripted(workers=1, repeats=0.3))
+    log = other / "log" / "000001.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    n = next(n for n, line in enumerate(lines) if line.startswith(b'{"repeat"'))
+    lines[n] = without_checksum(lines[n]).replace(b'"decay": [0.1,', b'"decay": [0.2,')
+    log.write_bytes(b"".join(lines))
+    assert main(["merge", str(one), str(other)]) == 1
+    assert "1 cell came to other results" in capsys.readouterr().out
+
+
+def test_where_a_cell_was_trained_makes_no_conflict(tmp_path: Path) -> None:
+    run = invented(CELLS[0])
+    for name in ("one", "other"):
+        place = Environment(
+            device=name, torch="2", python="3", version="0", commit="unknown", source="0"
+        )
+        with Store(tmp_path / name).writing(workers=1) as writer:
+            writer.results([(replace(run, environment=place), Cost(CELL, 1.0, 2, 1))])
+    assert not merge(Store(tmp_path / "one"), Store(tmp_path / "other")).conflicts
+
+
+@pytest.mark.parametrize("planless", ["source", "target", "both"])
+def test_of_a_folder_without_a_plan_what_is_done_is_merged_and_planned(
+    planless: str, tmp_path: Path
+) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    swept(CELLS[:2], source)
+    swept(CELLS[2:], target)
+    for folder in (source, target):
+        if planless in (folder.name, "both"):
+            (folder / "plan.jsonl").unlink()
+    assert merge(Store(target), Store(source)).taken == 2
+    assert done(target) == names(CELLS)
+    standing, _, left_out = of_folder(target)
+    assert (standing.planned, standing.done, left_out) == (len(CELLS), len(CELLS), [])
+
+
+def test_an_old_store_of_a_log_alone_is_merged_with_checksums(
+    tmp_path: Path, capsys: Output
+) -> None:
+    assert main(["merge", str(tmp_path), str(OLD)]) == 0
+    assert capsys.readouterr().out == f"3 cells taken over from {OLD}.\n"
+    store = Store(tmp_path)
+    assert store.runs() == Store(OLD).runs()
+    assert store.ledger.unchecked == 0
+    assert main(["status", str(tmp_path)]) == 0
+    assert "3 planned · 0 running · 3 done" in capsys.readouterr().out
+
+
 USELESS = {
     "workers": ('{"writer": {"workers": 1e400}}', "`workers` must be a whole number, got inf"),
     "some workers": ('{"writer": {"workers": "two"}}', "`workers` must be a whole number"),

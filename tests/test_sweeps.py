@@ -167,9 +167,9 @@ def test_merging_takes_over_what_is_missing_and_no_more(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     swept(CELLS[:4], one)
     swept(CELLS[2:], other)
-    assert merge(Store(one), Store(other)) == 2
+    assert merge(Store(one), Store(other)).taken == 2
     logs = sorted(one.glob("log/*"))
-    assert merge(Store(one), Store(other)) == 0
+    assert merge(Store(one), Store(other)).taken == 0
     assert sorted(one.glob("log/*")) == logs  # what brings nothing leaves nothing
     assert done(one) == names(CELLS)
     assert len(lines_of(one, "result")) == len(CELLS)

@@ -5,10 +5,17 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from weightdecay import checks
 from weightdecay.cli.reading import Commands, whole
 from weightdecay.cli.saying import say
+
+if TYPE_CHECKING:
+    from weightdecay.sweeps.merging import Conflict
+
+# So many conflicts are named; the others are counted.
+_NAMED = 20
 
 
 def add(commands: Commands) -> None:
@@ -136,9 +143,26 @@ def _merge(options: argparse.Namespace) -> int:
         _check_sweep(other)
     left_out = [f"{store.folder}: {said}" for said in store.refresh().left_out]
     for other in map(Store, options.others):
-        say(f"{cells(merge(store, other))} taken over from {other.folder}.")
+        merged = merge(store, other)
+        say(f"{cells(merged.taken)} taken over from {other.folder}.")
+        left_out += _conflicts(merged.conflicts, options.folder, other.folder)
         left_out += [f"{other.folder}: {said}" for said in other.refresh().left_out]
     return _told(left_out)
+
+
+def _conflicts(found: "Sequence[Conflict]", here: Path, there: Path) -> list[str]:
+    """Name the cells that have other results elsewhere, and say what these are."""
+    from weightdecay.cli.standing import cells
+
+    if not found:
+        return []
+    named = [
+        f"  {one.run}: test error {one.here:.4f} in {here}, {one.there:.4f} in {there}"
+        for one in found[:_NAMED]
+    ]
+    more = [f"  and {len(found) - _NAMED} more"] if len(found) > _NAMED else []
+    head = f"{cells(len(found))} came to other results in {there}, and keep those of {here}:"
+    return [head, *named, *more]
 
 
 def _export(options: argparse.Namespace) -> int:

@@ -18,11 +18,13 @@ from typing import Any, TypeAlias
 from zlib import crc32
 
 from weightdecay import checks, records
-from weightdecay.records import RunConfig
-from weightdecay.sweeps.columns import check
+from weightdecay.records import Run, RunConfig
+from weightdecay.sweeps.columns import check, run_of
 
 #: A line's kind, and what it says.
 Line: TypeAlias = tuple[str, Mapping[str, Any]]
+#: The same, and its text.
+Entry: TypeAlias = tuple[str, Mapping[str, Any], bytes]
 _CHECKSUM = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\n?$')
 _CHECKSUM_SIZE = len(', "crc32": "89abcdef"}\n')
 #: The kinds of lines that hold a run.
@@ -104,6 +106,13 @@ def read(line: bytes) -> tuple[str, dict[str, Any], bool]:
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"it is incomplete or malformed ({error!r})") from error
     return kind, value, checked
+
+
+def run_in(line: bytes) -> Run:
+    """Return the run of a line that holds one."""
+    values, _ = values_of(line)
+    [value] = values.values()
+    return run_of(value)
 
 
 def _check(kind: str, value: dict[str, Any]) -> None:

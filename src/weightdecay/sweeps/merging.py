@@ -1,26 +1,90 @@
-"""What one sweep has done, taken over into another."""
+"""What one sweep has done, taken over into another, line by line."""
 
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from weightdecay.records import RunConfig
-from weightdecay.sweeps.columns import as_result
-from weightdecay.sweeps.lines import Cost, Line
-from weightdecay.sweeps.store import Store
+from weightdecay.sweeps.ledger import Place
+from weightdecay.sweeps.lines import Cost, Entry, as_line, read, run_in, with_checksum
+from weightdecay.sweeps.store import Store, Writer
+
+# So many lines are in memory at a time, and are written at once.
+_TOGETHER = 1000
 
 
-def merge(store: Store, other: Store) -> int:
-    """Take over results that another folder has and this one has not; return their number."""
+@dataclass(frozen=True)
+class Conflict:
+    """A cell that was trained in both folders, and came to different records."""
+
+    run: str
+    #: Test errors after the last epoch.
+    here: float
+    there: float
+
+
+@dataclass
+class Merged:
+    """How many results were taken over, and which were not, because others are there already."""
+
+    taken: int = 0
+    conflicts: list[Conflict] = field(default_factory=list)
+
+
+def merge(store: Store, other: Store) -> Merged:
+    """Take over the results and repeats that another folder has and this one has not.
+
+    Cells that either folder plans are planned; of one without a plan those that are done.
+    """
     mine, theirs = store.refresh(), other.refresh()
-    new = {run: place for run, place in theirs.results.items() if run not in mine.results}
-    again = {run: place for run, place in theirs.repeated.items() if run not in mine.repeated}
-    lines: list[Line] = [("result", as_result(run)) for run in other.read(new)]
-    lines += [("repeat", as_result(run)) for run in other.read(again)]
-    timings = [Cost(run, *theirs.costs[run], 1) for run in sorted(new) if run in theirs.costs]
-    if lines:
+    merged = Merged()
+    for own, found in ((mine.results, theirs.results), (mine.repeated, theirs.repeated)):
+        both = {run: place for run, place in found.items() if run in own}
+        merged.conflicts += _conflicts(store, own, other, both)
+    new = sorted(theirs.results.keys() - mine.results.keys())
+    again = sorted(theirs.repeated.keys() - mine.repeated.keys())
+    store.write_plan(_cells(store, other))
+    if new or again:
         with store.writing(workers=0) as writer:
-            writer.write([*lines, *(("timing", asdict(cost)) for cost in timings)])
-    known = store.plan() if (store.folder / "plan.jsonl").is_file() else {}
-    asked = other.plan() if (other.folder / "plan.jsonl").is_file() else {}
-    plain = {**known, **asked}
-    store.ask_for({run: RunConfig.from_dict(config) for run, config in plain.items()})
-    return len(new)
+            _copy(other, {run: theirs.results[run] for run in new}, writer)
+            _copy(other, {run: theirs.repeated[run] for run in again}, writer)
+    merged.taken = len(new)
+    return merged
+
+
+def _conflicts(
+    store: Store, own: Mapping[str, Place], other: Store, both: Mapping[str, Place]
+) -> Iterator[Conflict]:
+    """Yield the cells whose records differ; where they were trained may differ."""
+    with store.log.reading() as here, other.log.reading() as there:
+        for run in sorted(both):
+            mine, theirs = here(own[run]), there(both[run])
+            if with_checksum(mine) != with_checksum(theirs):
+                one, two = run_in(mine), run_in(theirs)
+                if one.records != two.records:
+                    yield Conflict(run, one.last.test_error, two.last.test_error)
+
+
+def _copy(other: Store, places: Mapping[str, Place], writer: Writer) -> None:
+    """Write the lines at these places of another log, and what they cost."""
+    names = list(places)
+    with other.log.reading() as line_at:
+        for start in range(0, len(names), _TOGETHER):
+            lines: list[Entry] = []
+            for run in names[start : start + _TOGETHER]:
+                line = line_at(places[run])
+                kind, value, _ = read(line)
+                lines.append((kind, value, with_checksum(line)))
+                if kind == "result" and run in other.ledger.costs:
+                    cost = asdict(Cost(run, *other.ledger.costs[run], 1))
+                    lines.append(("timing", cost, as_line({"timing": cost})))
+            writer.append(lines)
+
+
+def _cells(*stores: Store) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the cells that any of these plan, once."""
+    seen: set[str] = set()
+    for store in stores:
+        for run, config in store.cells():
+            if run not in seen:
+                seen.add(run)
+                yield run, config

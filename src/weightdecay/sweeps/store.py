@@ -14,7 +14,7 @@ time, a process or a number that could be stale, and all but the log can be dele
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -23,9 +23,9 @@ from typing import IO, Any
 from weightdecay import checks, files
 from weightdecay.records import Run, RunConfig
 from weightdecay.sweeps.claims import Claims, taken
-from weightdecay.sweeps.columns import as_result, run_of
+from weightdecay.sweeps.columns import as_result
 from weightdecay.sweeps.ledger import Ledger, Place
-from weightdecay.sweeps.lines import Cost, Failure, Line, as_line, values_of
+from weightdecay.sweeps.lines import Cost, Entry, Failure, Line, as_line, run_in, values_of
 from weightdecay.sweeps.log import Log
 
 
@@ -37,13 +37,17 @@ class Store:
         self.checkpoints = self.folder / "checkpoints"
         self.log = Log(self.folder / "log")
         self.ledger = Ledger()
+        self._plan = self.folder / "plan.jsonl"
 
     def ask_for(self, cells: Mapping[str, RunConfig]) -> None:
         """Make these cells the plan. What is done of others stays, and is none of its business."""
-        lines = (as_line({"run": run, "config": config.as_dict()}) for run, config in cells.items())
+        self.write_plan((run, config.as_dict()) for run, config in cells.items())
+
+    def write_plan(self, cells: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        """Make these cells the plan, named and as plain values."""
         try:
-            with self._planning(), files.written(self.folder / "plan.jsonl") as file:
-                file.writelines(lines)
+            with self._planning(), files.written(self._plan) as file:
+                file.writelines(as_line({"run": run, "config": config}) for run, config in cells)
         except PermissionError as error:  # of a temporary file, which nobody has heard of
             raise PermissionError(
                 f"A sweep must be kept in a folder that you may write to, and {self.folder} is "
@@ -62,11 +66,19 @@ class Store:
 
     def plan(self) -> dict[str, dict[str, Any]]:
         """Return the configurations of the cells asked for, as plain values."""
-        path = self.folder / "plan.jsonl"
-        if not path.is_file():
-            raise no_sweep(self.folder, lacks=path.name)
-        with path.open("rb") as file:
-            return dict(_cell(path, number, line) for number, line in enumerate(file, 1))
+        if not self._plan.is_file():
+            raise no_sweep(self.folder, lacks=self._plan.name)
+        return dict(self.cells())
+
+    def cells(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the same one by one; without a plan, of the cells that are done."""
+        if self._plan.is_file():
+            with self._plan.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    yield _cell(self._plan, number, line)
+        else:
+            for run in self.read(self.refresh().results):
+                yield run.config.identity, run.config.as_dict()
 
     def refresh(self) -> Ledger:
         """Read what was written since the last time, by anyone."""
@@ -90,9 +102,7 @@ class Store:
         with self.log.reading() as line_at:
             for run in sorted(places):
                 try:
-                    values, _ = values_of(line_at(places[run]))
-                    [value] = values.values()
-                    yield run_of(value)
+                    yield run_in(line_at(places[run]))
                 except ValueError as error:  # it was changed since it was counted
                     said = f"The result of {run} in {places[run][0]} is left out: {error}."
                     self.ledger.damage.append(said)
@@ -171,10 +181,12 @@ class Writer:
         self.write([("failure", asdict(failure))])
 
     def write(self, lines: Iterable[Line]) -> None:
-        """Append lines; what could be written in part only is taken back."""
-        lines = list(lines)
-        made = [as_line({kind: value}) for kind, value in lines]
-        text = b"".join(made)
+        """Append lines."""
+        self.append([(kind, value, as_line({kind: value})) for kind, value in lines])
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Append lines that are text already; what could be written in part only is taken back."""
+        text = b"".join(line for _, _, line in entries)
         try:
             rest = memoryview(text)
             while rest:
@@ -185,10 +197,10 @@ class Writer:
             self._file.seek(self._size)
             files.explain(error, self._path)
             raise
-        for (kind, value), line in zip(lines, made, strict=True):
+        for kind, value, line in entries:
             self._store.ledger.note(kind, value, (self._path.name, self._size))
             self._size += len(line)
-        self._store.log.wrote(self._path.name, size=self._size, lines=len(made))
+        self._store.log.wrote(self._path.name, size=self._size, lines=len(entries))
         if not self._path.exists():
             raise FileNotFoundError(
                 f"{self._path} must stay while the sweep runs, and was deleted: what is recorded "
