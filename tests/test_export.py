@@ -128,7 +128,8 @@ def test_the_same_runs_are_the_same_bytes(suffix: str, tmp_path: Path) -> None:
 def test_more_rows_than_are_held_at_a_time_are_all_written(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exporting, "_GROUP", 3)
+    monkeypatch.setattr(exporting, "_TOGETHER", 3)
+    monkeypatch.setattr(exporting, "_GROUP", 2)
     configs = [replace(CONFIG, seed=seed) for seed in range(4)]
     runs = [run_of(config, list(RUN.records)) for config in configs]
     assert export(runs, path) == 8

@@ -7,13 +7,17 @@ import subprocess
 import sys
 import tracemalloc
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.simulated import Law, Simulated, cells
-from weightdecay.records import RunConfig
+from weightdecay.cli import main
+from weightdecay.records import Run, RunConfig
+from weightdecay.sweeps import export as exporting
+from weightdecay.sweeps import merging
 from weightdecay.sweeps.coordinator import sweep
 from weightdecay.sweeps.events import CellFailed, SweepEvent
 from weightdecay.sweeps.ledger import Ledger
@@ -27,6 +31,16 @@ HERE = ("000001.jsonl", 0)
 def swept(configs: list[RunConfig], folder: Path, engine: Simulated) -> list[SweepEvent]:
     with engine.clock():
         return list(sweep(configs, folder=folder, engine=engine))
+
+
+def kept(configs: list[RunConfig], folder: Path, law: Law) -> list[Run]:
+    """Write a sweep that is done, and return its runs."""
+    runs = [law.run(config) for config in configs]
+    store = Store(folder)
+    store.ask_for({config.identity: config for config in configs})
+    with store.writing(workers=1) as writer:
+        writer.results((run, Cost(run.config.identity, 1.0, 27, 1)) for run in runs)
+    return runs
 
 
 def test_of_many_cells_on_many_workers_each_is_recorded_once_as_it_was_found(
@@ -83,6 +97,37 @@ def test_finished_cells_take_hardly_any_memory(tmp_path: Path) -> None:
     assert (at[late] - at[early]) / (late - early) < 600  # bytes; its records would be thousands
 
 
+def peak_of(command: Sequence[str]) -> int:
+    """Return the most bytes that a command has at a time, beyond what there was before."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        assert main(command) == 0
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("command", "to"), [("export", "table.csv"), ("export", "table.parquet"), ("merge", "merged")]
+)
+def test_runs_are_exported_and_merged_without_being_all_in_memory(
+    command: str, to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if to.endswith("parquet"):
+        pytest.importorskip("pyarrow", reason="Parquet needs it")
+    monkeypatch.setattr(exporting, "_TOGETHER", 500)
+    monkeypatch.setattr(merging, "_TOGETHER", 20)
+    peaks = {}
+    for number in (40, 100, 400):  # the first pays for imports
+        folder, out = tmp_path / f"{number}", tmp_path / f"{number}-{to}"
+        kept(cells(number), folder, Law(failing=0))
+        words = [str(out), str(folder)] if command == "merge" else [str(folder), str(out)]
+        peaks[number] = peak_of([command, *words])
+    grown = (peaks[400] - peaks[100]) / 300
+    assert grown < 1500  # bytes a cell; its line alone has six thousand
+
+
 _ASK = """
 import sys
 from weightdecay.sweeps.standing import of_folder
@@ -93,13 +138,7 @@ assert "torch" not in sys.modules
 
 
 def test_ten_thousand_cells_are_counted_without_torch(tmp_path: Path) -> None:
-    law = Law(diverging=0.5)
-    configs = cells(10_000, epochs=2)
-    runs = [law.run(config) for config in configs]
-    store = Store(tmp_path)
-    store.ask_for({config.identity: config for config in configs})
-    with store.writing(workers=1) as writer:
-        writer.results((run, Cost(run.config.identity, 1.0, 27, 1)) for run in runs)
+    runs = kept(cells(10_000, epochs=2), tmp_path, Law(diverging=0.5))
     answer = subprocess.run(
         [sys.executable, "-c", _ASK, str(tmp_path)], check=True, capture_output=True, text=True
     )

@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -171,9 +172,10 @@ def _export(options: argparse.Namespace) -> int:
 
     _check_sweep(options.folder)
     store = Store(options.folder)
-    runs = store.runs()
+    number = count()
+    runs = (run for run, _ in zip(store.read(store.refresh().results), number, strict=False))
     rows = export(runs, options.file)
-    say(f"{rows} epochs of {len(runs)} runs written to {options.file}.")
+    say(f"{rows} epochs of {next(number)} runs written to {options.file}.")
     return _told(store.ledger.left_out)
 
 
