@@ -230,7 +230,6 @@ def asked(folder: Path, capsys: Output) -> list[tuple[str, int, int, str]]:
     found = []
     for words in (
         ["status", str(folder)],
-        ["watch", str(folder)],
         ["export", str(folder), str(folder / "table.csv")],
         ["merge", str(folder / "merged"), str(folder)],
     ):
@@ -270,6 +269,23 @@ def test_a_torn_line_is_told_by_all(tmp_path: Path, capsys: Output) -> None:
     for name, status, number, said in asked(tmp_path, capsys):
         assert (status, number) == (1, len(CELLS)), name
         assert "The last line of 000001.jsonl is torn, and left out." in said
+    assert main(["watch", str(tmp_path)]) == 1
+
+
+def test_damage_is_told_but_nothing_is_missing_once_its_cell_is_trained_again(
+    tmp_path: Path, capsys: Output
+) -> None:
+    swept(CELLS, tmp_path, Scripted(workers=1, lanes=1))
+    *lines, result, _ = lines_of(tmp_path)
+    n = first_result(lines)
+    flip_a_digit(lines)
+    write(tmp_path, [*lines, result[:-40]])
+    assert {found[1:3] for found in asked(tmp_path, capsys)} == {(1, len(CELLS) - 2)}
+    swept(CELLS, tmp_path)
+    for name, status, number, said in asked(tmp_path, capsys):
+        assert (status, number) == (0, len(CELLS)), name
+        assert f"Line {n + 1} of 000001.jsonl is left out: its checksum does not match" in said
+        assert "The last line of 000001.jsonl is torn, and left out. The cell has another" in said
 
 
 def test_status_export_and_merge_agree_after_a_change_of_semantics(

@@ -43,7 +43,7 @@ def share(standing: Standing) -> float:
 
 
 def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[str], bool]:
-    """Return how a folder's sweep stands, all there is to say of it, and if nothing is left out."""
+    """Return how a folder's sweep stands, all there is to say of it, and if nothing is missing."""
     store = Store(folder)
     counted, failures, left_out = of_store(store)
     told = [line(counted), *left_out]
@@ -71,7 +71,7 @@ def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[
             told.append(f"  and {len(configs) - 1} more, which --failures names")
     if failures:
         told.append(f"`weightdecay retry {folder}` tries again.")
-    return counted, told, not left_out
+    return counted, told, store.ledger.complete
 
 
 def doubts(folder: Path, standing: Standing, *, every_result: bool = False) -> list[str]:

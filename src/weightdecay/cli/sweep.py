@@ -142,13 +142,17 @@ def _merge(options: argparse.Namespace) -> int:
     store = Store(options.folder)
     for other in options.others:
         _check_sweep(other)
-    left_out = [f"{store.folder}: {said}" for said in store.refresh().left_out]
+    told = [f"{store.folder}: {said}" for said in store.refresh().left_out]
+    complete = store.ledger.complete
     for other in map(Store, options.others):
         merged = merge(store, other)
         say(f"{cells(merged.taken)} taken over from {other.folder}.")
-        left_out += _conflicts(merged.conflicts, options.folder, other.folder)
-        left_out += [f"{other.folder}: {said}" for said in other.refresh().left_out]
-    return _told(left_out)
+        told += _conflicts(merged.conflicts, options.folder, other.folder)
+        told += [f"{other.folder}: {said}" for said in other.ledger.left_out]
+        complete &= other.ledger.complete and not merged.conflicts
+    for said in told:
+        say(said)
+    return 0 if complete else 1
 
 
 def _conflicts(found: "Sequence[Conflict]", here: Path, there: Path) -> list[str]:
@@ -176,14 +180,9 @@ def _export(options: argparse.Namespace) -> int:
     runs = (run for run, _ in zip(store.read(store.refresh().results), number, strict=False))
     rows = export(runs, options.file)
     say(f"{rows} epochs of {next(number)} runs written to {options.file}.")
-    return _told(store.ledger.left_out)
-
-
-def _told(left_out: Sequence[str]) -> int:
-    """Say what was left out, and return the exit status."""
-    for said in left_out:
+    for said in store.ledger.left_out:
         say(said)
-    return 1 if left_out else 0
+    return 0 if store.ledger.complete else 1
 
 
 def _check_sweep(folder: Path) -> None:

@@ -4,12 +4,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from weightdecay.sweeps.lines import Failure, read
+from weightdecay.sweeps.lines import Failure, name_in, read
 
 # So many lines that are left out are named; the others are counted.
 _NAMED = 20
 #: A file of the log, and where in it a line begins.
 Place: TypeAlias = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A line that cannot be used: why, and the cell that it was the result of, if that is legible.
+
+    It does no harm once the cell has another result.
+    """
+
+    said: str
+    run: str | None = None
 
 
 @dataclass
@@ -24,8 +35,7 @@ class Ledger:
     #: Seconds spent on a cell, and the epochs that they were spent on.
     costs: dict[str, tuple[float, int]] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
-    #: Lines that cannot be used, and why.
-    damage: list[str] = field(default_factory=list)
+    damage: list[Damage] = field(default_factory=list)
     #: Results of other semantics: the name that each cell has now, where it has one.
     outdated: dict[str, str | None] = field(default_factory=dict)
     #: The number of lines without a checksum.
@@ -38,7 +48,8 @@ class Ledger:
             kind, value, checked = read(line)
         except ValueError as error:
             why = str(error).rstrip(".")
-            self.damage.append(f"Line {number} of {name} is left out: {why}.")
+            said = f"Line {number} of {name} is left out: {why}."
+            self.damage.append(Damage(said, name_in(line)))
         else:
             self.unchecked += not checked
             self.note(kind, value, place)
@@ -66,12 +77,21 @@ class Ledger:
     @property
     def left_out(self) -> list[str]:
         """Say what the log has that does not count."""
-        said = self.damage[:_NAMED]
+        again = {True: " The cell has another result, which counts.", False: ""}
+        said = [one.said + again[one.run in self.diverged] for one in self.damage[:_NAMED]]
         if more := len(self.damage) - len(said):
             said.append(f"{more} more are left out.")
-        if gone := sum(now not in self.diverged for now in self.outdated.values()):
+        if gone := self._gone():
             said.append(
                 f"{gone} result{'s' * (gone != 1)} left out: another version of weightdecay "
                 "trained these cells, in another way. Sweep again to train them anew."
             )
         return said
+
+    @property
+    def complete(self) -> bool:
+        """Whether each result that is left out has another of the same cell in its place."""
+        return not self._gone() and all(one.run in self.diverged for one in self.damage)
+
+    def _gone(self) -> int:
+        return sum(now not in self.diverged for now in self.outdated.values())

@@ -30,6 +30,7 @@ _CHECKSUM_SIZE = len(', "crc32": "89abcdef"}\n')
 #: The kinds of lines that hold a run.
 RESULTS = ("result", "repeat")
 # How such a line begins, and how it ends.
+_NAME = re.compile(rb'\{"result": \{"run": "([0-9a-f]{20})"')
 _HEAD = re.compile(rb'\{"(result|repeat)": \{"run": "([0-9a-f]{20})", "semantics": (\d+), ')
 _END = re.compile(rb'(?:\[|, )(true|false)\]\}\}, "crc32": "[0-9a-f]{8}"\}\n$')
 
@@ -106,6 +107,12 @@ def read(line: bytes) -> tuple[str, dict[str, Any], bool]:
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"it is incomplete or malformed ({error!r})") from error
     return kind, value, checked
+
+
+def name_in(line: bytes) -> str | None:
+    """Return the name of the cell that a damaged line is the result of, if it can be read."""
+    found = _NAME.match(line)
+    return None if found is None else found[1].decode()
 
 
 def run_in(line: bytes) -> Run:

@@ -29,8 +29,8 @@ class Log:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        #: Files whose last line is torn, and whose writer is gone.
-        self.torn: set[str] = set()
+        #: The last lines of files where these are torn, and the writers gone.
+        self.torn: dict[str, bytes] = {}
         self._read: dict[str, _Read] = {}
 
     def names(self) -> list[str]:
@@ -57,7 +57,7 @@ class Log:
         for line in file:
             if not line.endswith(b"\n"):
                 if not self.is_locked(name):
-                    self.torn.add(name)
+                    self.torn[name] = line
                 break
             place = name, read.bytes
             read.bytes += len(line)

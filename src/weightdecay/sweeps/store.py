@@ -24,8 +24,8 @@ from weightdecay import checks, files
 from weightdecay.records import Run, RunConfig
 from weightdecay.sweeps.claims import Claims, taken
 from weightdecay.sweeps.columns import as_result
-from weightdecay.sweeps.ledger import Ledger, Place
-from weightdecay.sweeps.lines import Cost, Entry, Failure, Line, as_line, run_in, values_of
+from weightdecay.sweeps.ledger import Damage, Ledger, Place
+from weightdecay.sweeps.lines import Cost, Entry, Failure, Line, as_line, name_in, run_in, values_of
 from weightdecay.sweeps.log import Log
 
 
@@ -84,9 +84,9 @@ class Store:
         """Read what was written since the last time, by anyone."""
         for line, place, number in self.log.new_lines():
             self.ledger.take(line, place, number)
-        for name in sorted(self.log.torn):
-            said = f"The last line of {name} is torn, and left out."
-            self.ledger.damage += [] if said in self.ledger.damage else [said]
+        for name, line in self.log.torn.items():
+            torn = Damage(f"The last line of {name} is torn, and left out.", name_in(line))
+            self.ledger.damage += [] if torn in self.ledger.damage else [torn]
         return self.ledger
 
     def runs(self) -> list[Run]:
@@ -105,7 +105,7 @@ class Store:
                     yield run_in(line_at(places[run]))
                 except ValueError as error:  # it was changed since it was counted
                     said = f"The result of {run} in {places[run][0]} is left out: {error}."
-                    self.ledger.damage.append(said)
+                    self.ledger.damage.append(Damage(said))
 
     def results(self) -> Iterator[str]:
         """Yield the first result of each cell as its line in the log, in the order of names.
