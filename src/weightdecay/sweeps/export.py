@@ -75,6 +75,8 @@ _MEASURED = [
 ]
 _PLACE = [replace(_column(field, field.name), optional=True) for field in fields(Environment)]
 _COLUMNS = _SETTINGS + _MEASURED + _PLACE
+_FLAGS = [n for n, column in enumerate(_COLUMNS) if column.kind is bool]
+_TEXTS = [n for n, column in enumerate(_COLUMNS) if column.kind is str]
 # Columns that tables from before do not have.
 _ADDED = {"keep_missed", "budget", "cycle_updates", "missed", *(column.name for column in _PLACE)}
 
@@ -139,11 +141,17 @@ def _rows(runs: Iterable[Run]) -> Iterator[Row]:
                 f"A run must be exported once, got {names.pop()} again. Leave the second out."
             )
         seen |= names
-        settings = [column.stored(getattr(run.config, column.field)) for column in _SETTINGS]
+        settings = _stored(_SETTINGS, vars(run.config))
         place = [getattr(run.environment, column.field, None) for column in _PLACE]
         for record in run.records:
-            measured = [column.stored(getattr(record, column.field)) for column in _MEASURED]
-            yield [*settings, *measured, *place]
+            yield [*settings, *_stored(_MEASURED, vars(record)), *place]
+
+
+def _stored(columns: Sequence[_Column], values: Mapping[str, Any]) -> list[Any]:
+    return [
+        value if type(value := values[column.field]) is column.kind else column.stored(value)
+        for column in columns
+    ]
 
 
 def _write_csv(rows: Iterable[Row], path: Path) -> int:
@@ -153,19 +161,22 @@ def _write_csv(rows: Iterable[Row], path: Path) -> int:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([column.name for column in _COLUMNS])
         for row in rows:
-            writer.writerow(map(_cell, row))
+            writer.writerow(_cells(row))
             count += 1
         text.detach()  # what is written stays open for `written` to close
     return count
 
 
-def _cell(value: Any) -> Any:
+def _cells(row: Row) -> Row:
     """Return what the writer says as it should: of a float, the shortest that reads back as it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str) and "\r" in value:  # Python before 3.13 does not quote it
-        raise ValueError(f"A name in a CSV file must have no carriage return, got {value!r}.")
-    return value
+    cells = list(row)
+    for n in _FLAGS:
+        cells[n] = "true" if cells[n] else "false"
+    for n in _TEXTS:
+        if cells[n] is not None and "\r" in cells[n]:  # Python before 3.13 does not quote it
+            said = f"A name in a CSV file must have no carriage return, got {cells[n]!r}."
+            raise ValueError(said)
+    return cells
 
 
 def _read_csv(path: Path) -> Iterator[Named]:
