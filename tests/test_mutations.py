@@ -263,10 +263,16 @@ MUTANTS: dict[str, tuple[str, str, str, str]] = {
         "what_runs_leave -k applied",
     ),
     "of several results the last counts": (
-        "sweeps/store.py",
-        'if kind == wanted and value.get("run") not in found:',
-        "if kind == wanted:",
+        "sweeps/ledger.py",
+        'self.results.setdefault(value["run"], place)',
+        'self.results[value["run"]] = place',
         "sweeps -k several_results",
+    ),
+    "a checksum that is not compared": (
+        "sweeps/lines.py",
+        "int(found[1], 16) != crc32(",
+        "int(found[1], 16) < 0 != crc32(",
+        "damage -k flipped",
     ),
     "a half-written line stays": (
         "sweeps/store.py",
