@@ -23,7 +23,7 @@ Row: TypeAlias = Sequence[Any]
 Named: TypeAlias = Mapping[str, Any]
 # So many rows are in memory at a time when they are written, and so many times that in a row group.
 _TOGETHER = 1 << 12
-_GROUP = 1 << 4
+_GROUP = 1 << 2
 _CURE = "Export it again."
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 _TRUTHS = {"true": True, "false": False}
