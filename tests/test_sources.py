@@ -168,8 +168,14 @@ def test_a_sheet_that_is_no_picture_is_refused_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "damaged",
-    [ARCHIVE[:-500], ARCHIVE[:100], b"no archive", b""],
-    ids=["cut", "cut short", "something else", "empty"],
+    [
+        ARCHIVE[:-500],
+        ARCHIVE[:100],
+        gzip.compress(gzip.decompress(ARCHIVE)[:3000]),
+        b"no archive",
+        b"",
+    ],
+    ids=["cut", "cut short", "cut within", "something else", "empty"],
 )
 def test_a_damaged_archive_is_refused_by_name(tmp_path: Path, damaged: bytes) -> None:
     path = tmp_path / "cifar-10-binary.tar.gz"

@@ -75,7 +75,9 @@ def _members(path: Path, folders: Collection[str], names: Collection[str]) -> di
             folder, _, name = member.name.removeprefix("./").rpartition("/")
             if member.isreg() and folder in folders and name in names and size <= LARGEST:
                 found[name] = stream.read(size)
-            stream.seek(end)
+            stream.seek(end - 1)
+            if not stream.read(1):
+                raise tarfile.ReadError("unexpected end of data")
     return found
 
 
