@@ -111,6 +111,12 @@ def test_only_seeds_of_both_are_compared_and_two_are_needed() -> None:
         judged(of_errors([0.1, 0.2]), of_errors([0.2, 0.3], first=1))
 
 
+def test_runs_of_several_settings_are_not_taken_for_one() -> None:
+    twice = of_errors([0.1, 0.2]) + of_errors([0.3, 0.4])
+    with pytest.raises(ValueError, match="a seed of its own, got 4 runs of 2 seeds"):
+        judged(twice, of_errors([0.2, 0.3]))
+
+
 def test_a_diverged_run_counts_as_chance() -> None:
     lost = [
         Run(run.config, (replace(run.records[-1], diverged=True),)) for run in of_errors([0.1] * 2)

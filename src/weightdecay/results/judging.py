@@ -51,7 +51,7 @@ def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) 
     The interval is Student's over seeds, its variance that of the seeds' mean plus the test set's.
     Where runs did not keep which examples they missed, the latter is left out, as 0.
     """
-    sides = [{run.config.seed: run for run in runs} for runs in (one, other)]
+    sides = [_by_seed(runs) for runs in (one, other)]
     seeds = sorted(sides[0].keys() & sides[1].keys())
     if len(seeds) < 2:
         raise ValueError(f"Runs to compare must share at least two seeds, got {len(seeds)}.")
@@ -68,6 +68,16 @@ def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) 
             shared_variance(missed[0] - missed[1]),
         )
     return Judgement(len(seeds), _mean(ratios, shared[0]), _mean(points, shared[1]), shared)
+
+
+def _by_seed(runs: Sequence[Run]) -> dict[int, Run]:
+    found = {run.config.seed: run for run in runs}
+    if len(found) < len(runs):
+        raise ValueError(
+            f"Runs to compare must be of one setting, each with a seed of its own, got {len(runs)} "
+            f"runs of {len(found)} seeds."
+        )
+    return found
 
 
 def shared_variance(per_example: Array) -> float:
