@@ -605,6 +605,13 @@ def test_a_plan_that_a_kill_left_unfinished_goes_with_the_next(tmp_path: Path) -
     assert list(tmp_path.glob(".*")) == []
 
 
+def test_a_plan_leaves_alone_a_table_that_is_being_exported(tmp_path: Path) -> None:
+    with files.written(tmp_path / "table.csv") as file:
+        file.write(b"lr\n")
+        sweep(CELLS, folder=tmp_path, engine=Scripted())
+    assert (tmp_path / "table.csv").read_bytes() == b"lr\n"
+
+
 def test_a_plan_leaves_alone_what_another_is_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

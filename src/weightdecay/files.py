@@ -84,9 +84,12 @@ def sync_folder(folder: Path) -> None:
             os.close(opened)
 
 
-def sweep(folder: Path) -> None:
-    """Remove what a process that was killed left unfinished. Whoever calls this holds the lock."""
-    for unfinished in folder.glob(f".*{UNFINISHED}"):
+def sweep(folder: Path, name: str = "") -> None:
+    """Remove what a process that was killed left unfinished, of one file or of all in a folder.
+
+    Whoever calls this holds the lock under which they are written.
+    """
+    for unfinished in folder.glob(f".{name}*{UNFINISHED}"):
         unfinished.unlink(missing_ok=True)
 
 

@@ -61,7 +61,7 @@ class Store:
         lock.parent.mkdir(parents=True, exist_ok=True)
         with lock.open("ab") as file:
             files.lock(file, wait=True)
-            files.sweep(self.folder)
+            files.sweep(self.folder, self._plan.name)
             yield
 
     def plan(self) -> dict[str, dict[str, Any]]:
