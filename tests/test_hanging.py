@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -23,19 +24,21 @@ from tests.toys import config, hasty, toy
 from weightdecay import files
 from weightdecay.cli import main, sweeping
 from weightdecay.cli.progress import Bars
-from weightdecay.records import Notice, Progress, RunConfig
+from weightdecay.records import Notice, Progress, RunConfig, Saving
 from weightdecay.sweeps import (
     CellFailed,
     Standing,
     Store,
     SweepEvent,
     Working,
+    claims,
     coordinator,
     read_study,
     sweep,
     watchdog,
+    worker,
 )
-from weightdecay.sweeps.engine import Begun, Died, Ended, Job, Message, Saving
+from weightdecay.sweeps.engine import Begun, Died, Ended, Job, Message
 from weightdecay.sweeps.here import Here
 from weightdecay.sweeps.local import Local
 from weightdecay.tasks import Task
@@ -401,6 +404,58 @@ def test_a_stop_waits_for_who_is_saving_however_long_that_takes(
     monkeypatch.setattr(engine, "wait", saves)
     events.close()  # type: ignore[attr-defined]
     assert 100 <= engine.now - begun < 102
+
+
+def test_a_stop_waits_for_a_checkpoint_that_was_begun_before_it(
+    tmp_path: Path, clocked: Callable[[Clock], Clock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = clocked(Clock(Begun(), Saving()))
+    wait, begun = engine.wait, engine.now
+
+    def saves(seconds: float) -> list[tuple[int, Message]]:
+        ended = [(engine.jobs[0].number, Ended())] if engine.now > begun + 100 else []
+        return [*wait(seconds), *ended]
+
+    monkeypatch.setattr(engine, "ask_to_stop", lambda: None)
+    events = sweep([config()], folder=tmp_path, engine=engine)
+    next(event for event in events if isinstance(event, Working))
+    begun = engine.now
+    monkeypatch.setattr(engine, "wait", saves)
+    events.close()  # type: ignore[attr-defined]
+    assert 100 <= engine.now - begun < 102
+
+
+def test_a_process_that_is_forked_twice_keeps_the_files_it_opened_between() -> None:
+    reading, writing = os.pipe()
+    ours = {reading, writing}
+    worker._let_go(ours)
+    with Path(os.devnull).open() as file:  # in the first child
+        worker._let_go(ours)  # in its own
+        assert os.fstat(file.fileno()).st_ino == Path(os.devnull).stat().st_ino
+        os.dup2(file.fileno(), reading)
+        worker._let_go(ours)
+    assert ours == set()
+    assert os.fstat(writing).st_rdev == Path(os.devnull).stat().st_rdev
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_forked_process_sees_what_others_have_claimed(tmp_path: Path) -> None:
+    """Its parent's open files are closed there, and it must open them anew."""
+    program = (
+        "import os, sys; from contextlib import ExitStack; from pathlib import Path\n"
+        "from weightdecay.sweeps import claims\n"
+        f"ours = claims.Claims(Path({str(tmp_path)!r}), ExitStack())\n"
+        "assert ours.take('0123456789abcdef0124')\n"
+        "asked = ['0123456789abcdef0123', '0123456789abcdef0124']\n"
+        "if child := os.fork():\n"
+        "    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        f"os._exit(len(claims.taken(Path({str(tmp_path)!r}), asked)))"
+    )
+    with ExitStack() as held:
+        assert claims.Claims(tmp_path, held).take("0123456789abcdef0123")
+        done = subprocess.run([sys.executable, "-c", program], check=False)
+    assert done.returncode == 2
 
 
 def test_a_silent_worker_is_spoken_of_after_five_minutes_and_again_after_twice_as_many(

@@ -525,6 +525,19 @@ def test_checkpoints_that_take_long_are_made_less_often(
         assert kept == [f"checkpoint-{update:012d}" for update in saved]
 
 
+def test_a_checkpoint_that_took_very_long_once_does_not_put_off_all_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pack, "_saving", {("dropping", 1): 1e6})
+    monkeypatch.setattr(pack, "CHECKPOINT_EVERY", 2.5)
+    monkeypatch.setattr(pack, "RAREST", 7.5)
+    Clock(monkeypatch)
+    lane = config(seed=1, model="dropping")
+    trained(lane, folder=tmp_path, cells=True)
+    assert len(Shelf(tmp_path, lane).checkpoints()) == 2
+    assert pack._saving["dropping", 1] < 10
+
+
 @pytest.mark.parametrize(("cells", "last"), [(False, 27), (True, 26)])
 def test_cells_leave_no_checkpoint_of_their_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: bool, last: int

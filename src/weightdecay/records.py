@@ -308,8 +308,13 @@ class Notice:
     text: str
 
 
+@dataclass(frozen=True)
+class Saving:
+    """What a run has come to is being saved, which may take long."""
+
+
 #: What a training yields.
-Event: TypeAlias = Started | Record | Timing | Progress | Notice
+Event: TypeAlias = Started | Record | Timing | Progress | Notice | Saving
 
 
 def packed(bits: Sequence[bool]) -> str:

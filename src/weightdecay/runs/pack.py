@@ -16,6 +16,7 @@ from weightdecay.records import (
     Progress,
     Record,
     RunConfig,
+    Saving,
     Started,
     Timing,
     finite,
@@ -29,8 +30,9 @@ from weightdecay.runs.stacked import Stacked
 #: Seconds between checkpoints, and between signs of life.
 CHECKPOINT_EVERY, PROGRESS_EVERY = 30.0, 0.25
 #: Checkpoints that take longer than this are made less often, so that saving takes a fiftieth of
-#: the time at most. What it took is remembered for each model and number of lanes.
-SAVED_WITHIN = CHECKPOINT_EVERY / 50
+#: the time at most, but no less often than this. The shortest that it took is remembered for each
+#: model and number of lanes.
+SAVED_WITHIN, RAREST = CHECKPOINT_EVERY / 50, 600.0
 _saving: dict[tuple[str, int], float] = {}
 
 
@@ -258,7 +260,7 @@ class Pack:
 
     def _due(self) -> bool:
         took = _saving.get(self._kind(), 0.0)
-        every = CHECKPOINT_EVERY * max(1.0, took / SAVED_WITHIN)
+        every = min(CHECKPOINT_EVERY * max(1.0, took / SAVED_WITHIN), RAREST)
         return time.monotonic() - self._saved_at > every
 
     def _kind(self) -> tuple[str, int]:
@@ -267,10 +269,11 @@ class Pack:
 
     def _save(self) -> Iterator[Event]:
         self._lanes.verify()  # or what is wrong would be taken up, and pass from then on
-        begun = time.monotonic()
+        begun, whole = time.monotonic(), True
         for lane, shelf in enumerate(self._shelves):
             if shelf is None or not leads():
                 continue
+            yield Saving()
             extra: dict[str, Any] = {
                 "stacked": isinstance(self._lanes, Stacked),
                 "task": self._fingerprint,
@@ -282,12 +285,15 @@ class Pack:
             except OSError as error:
                 if self._lasting and self._lanes.updates == self._total:
                     raise
+                whole = False
                 where, why = shelf.folder.parent, error.strerror or error
                 yield Notice(
                     f"No checkpoint could be written to {where} ({why}); training goes on."
                 )
         self._saved_at = time.monotonic()
-        _saving[self._kind()] = self._saved_at - begun
+        if whole:
+            took, kind = self._saved_at - begun, self._kind()
+            _saving[kind] = min(took, _saving.get(kind, took))
 
     def _diverged(self) -> set[int]:
         return {n for n, kept in enumerate(self._records) if kept and kept[-1].diverged}

@@ -8,6 +8,7 @@ file lets go of all that it has locked in it, however often it has the file open
 has claims asks about others through the files that it has open.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from itertools import groupby
@@ -56,6 +57,8 @@ class Claims:
 
 
 _of_this_process: dict[Path, Claims] = {}
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_of_this_process.clear)  # whose files are closed there
 
 
 def taken(folder: Path, runs: Iterable[str]) -> set[str]:

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
 
-from weightdecay.records import Notice, Progress, RunConfig
+from weightdecay.records import Notice, Progress, RunConfig, Saving
 from weightdecay.sweeps.claims import Claims
 from weightdecay.sweeps.engine import (
     Died,
@@ -24,7 +24,6 @@ from weightdecay.sweeps.engine import (
     Finished,
     Job,
     Message,
-    Saving,
     Unheard,
 )
 from weightdecay.sweeps.events import CellFailed, Idle, SweepEvent, Working
@@ -90,6 +89,7 @@ class _Going:
     pack: Pack
     furthest: int = 0
     progress: Progress | None = None
+    saving: bool = False
 
     def underway(self) -> Underway | None:
         """Return how much of it is behind it, where it has said so."""
@@ -256,9 +256,11 @@ class Coordinator:
                 going.pack = tuple(c for c in going.pack if c.identity not in gone)
                 if time.monotonic() - self._counted_at > _COUNT_EVERY:
                     yield self._standing()
+            case Saving():
+                going.saving = True
             case Progress():
                 going.furthest = max(going.furthest, message.update)
-                going.progress = message
+                going.progress, going.saving = message, False
                 yield Working(going.worker, message.lanes, message)
             case Unheard():
                 yield Working(going.worker, len(going.pack), going.progress, message.seconds)
@@ -267,6 +269,8 @@ class Coordinator:
                     self._said.add(message.text)
                     yield message
             case Failed(surroundings=True):
+                del self._going[number]
+                self._stop()
                 raise message.refusal()
             case Ended() | Failed() | Died():
                 del self._going[number]
@@ -321,7 +325,7 @@ class Coordinator:
         Who does not answer is not waited for long; who saves is, until it has.
         """
         self._engine.ask_to_stop()
-        saving: set[int] = set()
+        saving = {number for number, going in self._going.items() if going.saving}
         until = time.monotonic() + _STOP_WITHIN
         while self._going and (saving & self._going.keys() or time.monotonic() < until):
             for number, message in self._inbox or self._waited(_LOOK_EVERY):

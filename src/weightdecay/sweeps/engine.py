@@ -22,6 +22,7 @@ from weightdecay.records import (
     Record,
     Run,
     RunConfig,
+    Saving,
     Started,
     Timing,
 )
@@ -57,11 +58,6 @@ class Finished:
     """Cells of a job that have come to their end, with what they cost."""
 
     runs: tuple[tuple[Run, Cost], ...]
-
-
-@dataclass(frozen=True)
-class Saving:
-    """A job was told to stop and saves what it has, however long that takes."""
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from weightdecay import checks
-from weightdecay.records import Progress
+from weightdecay.records import Progress, Saving
 from weightdecay.sweeps import local
-from weightdecay.sweeps.engine import Begun, Died, Ended, Failed, Job, Message, Saving, done
+from weightdecay.sweeps.engine import Begun, Died, Ended, Failed, Job, Message, done
 
 try:
     import ray

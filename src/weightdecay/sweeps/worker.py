@@ -16,8 +16,8 @@ from functools import partial
 from queue import Queue
 from typing import IO, TYPE_CHECKING
 
-from weightdecay.records import Progress
-from weightdecay.sweeps.engine import Ended, Failed, Job, Message, Saving, done
+from weightdecay.records import Progress, Saving
+from weightdecay.sweeps.engine import Ended, Failed, Job, Message, done
 
 if TYPE_CHECKING:
     from weightdecay.tasks import Task
@@ -55,9 +55,18 @@ def _pipes() -> tuple[IO[bytes], IO[bytes]]:
     os.close(nothing)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     if hasattr(os, "register_at_fork"):
-        for number in ours:
-            os.register_at_fork(after_in_child=partial(os.close, number))
+        os.register_at_fork(after_in_child=partial(_let_go, {*ours}))
     return commands, answers
+
+
+def _let_go(ours: set[int]) -> None:
+    """Point the pipes to nothing in a process that a task has forked, once."""
+    if ours:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number in ours:
+            os.dup2(nothing, number, inheritable=False)
+        os.close(nothing)
+        ours.clear()
 
 
 def _do(
