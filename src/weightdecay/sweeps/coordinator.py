@@ -39,7 +39,7 @@ from weightdecay.sweeps.watchdog import Watched
 #: up. Workers are killed for other reasons than what they train, so it takes more than one.
 _DEATHS_OF_PACK, _DEATHS_OF_CELL = 3, 10
 # Seconds between looks at cells that somebody else is training, and between counts of all cells;
-# and those that a stop waits for another word. A kill loses the work of thirty at most.
+# and those that a stop waits for another word from who is not saving.
 _LOOK_EVERY, _COUNT_EVERY, _STOP_WITHIN = 0.5, 0.2, 10.0
 # Where the checkpoints of repeats are, among those of cells.
 _REPEATS = "repeats"

@@ -1,8 +1,9 @@
 """What places work: the one small interface behind which processes and Ray are alike.
 
 An engine has so many workers. It is handed a `Job`, which is a pack of cells, and tells what comes
-of it: `Finished` cells, signs of life, and at the end that the job has `Ended`, has `Failed` by an
-error, or that its worker has `Died`. It keeps nothing, retries nothing and decides nothing.
+of it: that it has `Begun`, `Finished` cells, signs of life (`Progress`, `Saving`), and at the end
+that it has `Ended`, has `Failed` by an error, or that its worker has `Died`. It keeps nothing,
+retries nothing and decides nothing.
 """
 
 import errno

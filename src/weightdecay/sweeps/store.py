@@ -2,7 +2,8 @@
 
     plan.jsonl         the cells that were asked for last
     log/000001.jsonl   what one writer found out, line by line; nobody appends to another's file
-    claims/            empty files: a cell that is being trained is a locked byte of one of them
+    claims/            empty files: a cell that is being trained is a locked byte of one of them;
+                       `claims/plan` is locked while the plan is written
     checkpoints/       of cells that are being trained, a folder each
 
 A line of the log is a result, a timing, a failure, the repeat of a result as a control, or the
