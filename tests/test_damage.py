@@ -257,7 +257,6 @@ def test_status_export_and_merge_agree_on_damage_and_all_tell_of_it(
     n = first_result(lines)
     lines[n] = lines[n].replace(b'"test_error": [0.', b'"test_error": [NaN, 0.')
     write(tmp_path, lines)
-    Store(tmp_path).ask_for({one.identity: one for one in CELLS if one.identity in done(tmp_path)})
     for name, status, number, said in asked(tmp_path, capsys):
         assert (status, number) == (1, len(CELLS) - 1), name
         assert f"Line {n + 1} of 000001.jsonl is left out: " in said
@@ -265,11 +264,89 @@ def test_status_export_and_merge_agree_on_damage_and_all_tell_of_it(
 
 def test_a_torn_line_is_told_by_all(tmp_path: Path, capsys: Output) -> None:
     swept(CELLS, tmp_path)
-    write(tmp_path, [*lines_of(tmp_path), b'{"result": {"run": "'])
+    write(tmp_path, [*lines_of(tmp_path)[:-2], b'{"result": {"run": "'])
     for name, status, number, said in asked(tmp_path, capsys):
-        assert (status, number) == (1, len(CELLS)), name
+        assert (status, number) == (1, len(CELLS) - 1), name
         assert "The last line of 000001.jsonl is torn, and left out." in said
-    assert main(["watch", str(tmp_path)]) == 1
+
+
+def flip_a_digit_of_a_name(lines: list[bytes]) -> None:
+    n = first_result(lines)
+    lines[n] = re.sub(
+        rb'(?<="run": ")(.)', lambda m: b"1" if m[1] == b"0" else b"0", lines[n], count=1
+    )
+
+
+def flip_a_digit_of(kind: bytes) -> Callable[[list[bytes]], None]:
+    def flip(lines: list[bytes]) -> None:
+        n = next(n for n, line in enumerate(lines) if line.startswith(b'{"' + kind))
+        lines[n] = re.sub(rb"(?<=: )\d", lambda m: b"%d" % (9 - int(m[0])), lines[n], count=1)
+
+    return flip
+
+
+def end_in(end: bytes) -> Callable[[list[bytes]], None]:
+    def tear(lines: list[bytes]) -> None:
+        lines[-2:] = [end]
+
+    return tear
+
+
+HARMLESS_ONCE_TRAINED: dict[str, Callable[[list[bytes]], None]] = {
+    "a writer's": flip_a_digit_of(b"writer"),
+    "a timing": flip_a_digit_of(b"timing"),
+    "a repeat": flip_a_digit_of(b"repeat"),
+    "a failure": lambda lines: lines.insert(1, b'{"failure": {"run": 3}}\n'),
+    "a name": flip_a_digit_of_a_name,
+    "torn in a name": end_in(b'{"result": {"run": "1f'),
+    "torn in a timing": end_in(b'{"timing": {"run": "1f'),
+    "zeros": end_in(bytes(300)),
+}
+
+
+@pytest.mark.parametrize("case", HARMLESS_ONCE_TRAINED)
+def test_no_damage_makes_a_sweep_incomplete_whose_cells_are_all_done(
+    case: str, tmp_path: Path, capsys: Output
+) -> None:
+    swept(CELLS, tmp_path, Scripted(workers=1, lanes=1, repeats=0.5))
+    lines = lines_of(tmp_path)
+    HARMLESS_ONCE_TRAINED[case](lines)
+    write(tmp_path, lines)
+    swept(CELLS, tmp_path)
+    for name, status, number, said in asked(tmp_path, capsys):
+        assert (status, number) == (0, len(CELLS)), name
+        assert re.search(r"of 000001\.jsonl is (left out|torn)", said)
+    assert main(["watch", str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("damage", "status"),
+    [(flip_a_digit, 1), (end_in(b'{"result": {"ru'), 1), (flip_a_digit_of(b"timing"), 0)],
+    ids=["a result", "torn", "a timing"],
+)
+def test_without_a_plan_a_damaged_result_is_missing_and_nothing_else(
+    damage: Callable[[list[bytes]], None], status: int, tmp_path: Path, capsys: Output
+) -> None:
+    swept(CELLS, tmp_path, Scripted(workers=1, lanes=1))
+    lines = lines_of(tmp_path)
+    damage(lines)
+    write(tmp_path, lines)
+    (tmp_path / "plan.jsonl").unlink()
+    for words in (["export", ".", "table.csv"], ["merge", "merged", "."]):
+        assert main([str(tmp_path / word) if n else word for n, word in enumerate(words)]) == status
+        assert " left out" in capsys.readouterr().out
+
+
+def test_a_result_that_is_damaged_after_it_was_counted_is_missing(tmp_path: Path) -> None:
+    swept(CELLS, tmp_path)
+    store = Store(tmp_path)
+    results = store.refresh().results
+    assert store.is_complete()
+    lines = lines_of(tmp_path)
+    flip_a_digit(lines)
+    write(tmp_path, lines)
+    assert len(list(store.read(results))) == len(CELLS) - 1
+    assert not store.is_complete()
 
 
 def test_damage_is_told_but_nothing_is_missing_once_its_cell_is_trained_again(
@@ -300,6 +377,8 @@ def test_status_export_and_merge_agree_after_a_change_of_semantics(
         said = capsys.readouterr().out
         assert re.search(r"\b0 (done|runs|cells taken over)", said)
         assert left_out in said
+    swept(anew[:2], tmp_path)  # the others are no longer planned
+    assert {found[1:3] for found in asked(tmp_path, capsys)} == {(0, 2)}
     swept(anew, tmp_path)
     assert {found[1:3] for found in asked(tmp_path, capsys)} == {(0, len(CELLS))}
 
@@ -309,7 +388,7 @@ def test_of_much_damage_a_part_is_named_and_the_rest_counted(
 ) -> None:
     swept(CELLS, tmp_path)
     (tmp_path / "log" / "000002.jsonl").write_text("broken\n" * 1000)
-    assert main(["status", str(tmp_path)]) == 1
+    assert main(["status", str(tmp_path)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert len([line for line in said if line.startswith("Line ")]) == 20
     assert "980 more are left out." in said

@@ -71,7 +71,7 @@ def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[
             told.append(f"  and {len(configs) - 1} more, which --failures names")
     if failures:
         told.append(f"`weightdecay retry {folder}` tries again.")
-    return counted, told, store.ledger.complete
+    return counted, told, store.is_complete()
 
 
 def doubts(folder: Path, standing: Standing, *, every_result: bool = False) -> list[str]:

@@ -143,13 +143,13 @@ def _merge(options: argparse.Namespace) -> int:
     for other in options.others:
         _check_sweep(other)
     told = [f"{store.folder}: {said}" for said in store.refresh().left_out]
-    complete = store.ledger.complete
+    complete = store.is_complete()
     for other in map(Store, options.others):
         merged = merge(store, other)
         say(f"{cells(merged.taken)} taken over from {other.folder}.")
         told += _conflicts(merged.conflicts, options.folder, other.folder)
         told += [f"{other.folder}: {said}" for said in other.ledger.left_out]
-        complete &= other.ledger.complete and not merged.conflicts
+        complete &= other.is_complete(store.ledger.diverged) and not merged.conflicts
     for said in told:
         say(said)
     return 0 if complete else 1
@@ -182,7 +182,7 @@ def _export(options: argparse.Namespace) -> int:
     say(f"{rows} epochs of {next(number)} runs written to {options.file}.")
     for said in store.ledger.left_out:
         say(said)
-    return 0 if store.ledger.complete else 1
+    return 0 if store.is_complete() else 1
 
 
 def _check_sweep(folder: Path) -> None:

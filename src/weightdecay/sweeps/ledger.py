@@ -1,10 +1,10 @@
 """What a sweep's log comes to: which cells are done, failed or left out, and where to read more."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from weightdecay.sweeps.lines import Failure, name_in, read
+from weightdecay.sweeps.lines import Failure, may_be_result, name_in, read
 
 # So many lines that are left out are named; the others are counted.
 _NAMED = 20
@@ -16,11 +16,17 @@ Place: TypeAlias = tuple[str, int]
 class Damage:
     """A line that cannot be used: why, and the cell that it was the result of, if that is legible.
 
-    It does no harm once the cell has another result.
+    It does no harm once the cell has another result, or if it was no result.
     """
 
     said: str
     run: str | None = None
+    may_be_result: bool = True
+
+    @classmethod
+    def of(cls, line: bytes, said: str) -> "Damage":
+        """Return the damage of a line."""
+        return cls(said, name_in(line), may_be_result(line))
 
 
 @dataclass
@@ -49,7 +55,7 @@ class Ledger:
         except ValueError as error:
             why = str(error).rstrip(".")
             said = f"Line {number} of {name} is left out: {why}."
-            self.damage.append(Damage(said, name_in(line)))
+            self.damage.append(Damage.of(line, said))
         else:
             self.unchecked += not checked
             self.note(kind, value, place)
@@ -74,6 +80,16 @@ class Ledger:
             case "writer":
                 self.workers[place[0]] = value["workers"]
 
+    def take_back(self, run: str, place: Place, why: ValueError) -> None:
+        """Leave out what was counted, and has been damaged since."""
+        is_result = self.results.get(run) == place
+        if is_result:
+            del self.results[run], self.diverged[run]
+        else:
+            self.repeated.pop(run, None)
+        said = f"The result of {run} in {place[0]} is left out: {why}."
+        self.damage.append(Damage(said, run, is_result))
+
     @property
     def left_out(self) -> list[str]:
         """Say what the log has that does not count."""
@@ -81,17 +97,15 @@ class Ledger:
         said = [one.said + again[one.run in self.diverged] for one in self.damage[:_NAMED]]
         if more := len(self.damage) - len(said):
             said.append(f"{more} more are left out.")
-        if gone := self._gone():
+        if gone := sum(now not in self.diverged for now in self.outdated.values()):
             said.append(
                 f"{gone} result{'s' * (gone != 1)} left out: another version of weightdecay "
                 "trained these cells, in another way. Sweep again to train them anew."
             )
         return said
 
-    @property
-    def complete(self) -> bool:
-        """Whether each result that is left out has another of the same cell in its place."""
-        return not self._gone() and all(one.run in self.diverged for one in self.damage)
-
-    def _gone(self) -> int:
-        return sum(now not in self.diverged for now in self.outdated.values())
+    def has_lost(self, done: Container[str]) -> bool:
+        """Whether a result is left out, and its cell, if that is known, is not among those done."""
+        return any(one.may_be_result and one.run not in done for one in self.damage) or any(
+            now not in done for now in self.outdated.values()
+        )

@@ -31,6 +31,7 @@ _CHECKSUM_SIZE = len(', "crc32": "89abcdef"}\n')
 RESULTS = ("result", "repeat")
 # How such a line begins, and how it ends.
 _NAME = re.compile(rb'\{"result": \{"run": "([0-9a-f]{20})"')
+_NO_RESULT = re.compile(rb'\{"(?:writer|repeat|timing|failure)": ')
 _HEAD = re.compile(rb'\{"(result|repeat)": \{"run": "([0-9a-f]{20})", "semantics": (\d+), ')
 _END = re.compile(rb'(?:\[|, )(true|false)\]\}\}, "crc32": "[0-9a-f]{8}"\}\n$')
 
@@ -113,6 +114,11 @@ def name_in(line: bytes) -> str | None:
     """Return the name of the cell that a damaged line is the result of, if it can be read."""
     found = _NAME.match(line)
     return None if found is None else found[1].decode()
+
+
+def may_be_result(line: bytes) -> bool:
+    """Whether a damaged line may be a result: it does not begin as another kind does."""
+    return _NO_RESULT.match(line) is None
 
 
 def run_in(line: bytes) -> Run:

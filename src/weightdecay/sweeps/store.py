@@ -15,7 +15,7 @@ time, a process or a number that could be stale, and all but the log can be dele
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -26,7 +26,7 @@ from weightdecay.records import Run, RunConfig
 from weightdecay.sweeps.claims import Claims, taken
 from weightdecay.sweeps.columns import as_result
 from weightdecay.sweeps.ledger import Damage, Ledger, Place
-from weightdecay.sweeps.lines import Cost, Entry, Failure, Line, as_line, name_in, run_in, values_of
+from weightdecay.sweeps.lines import Cost, Entry, Failure, Line, as_line, run_in, values_of
 from weightdecay.sweeps.log import Log
 
 
@@ -86,7 +86,7 @@ class Store:
         for line, place, number in self.log.new_lines():
             self.ledger.take(line, place, number)
         for name, line in self.log.torn.items():
-            torn = Damage(f"The last line of {name} is torn, and left out.", name_in(line))
+            torn = Damage.of(line, f"The last line of {name} is torn, and left out.")
             self.ledger.damage += [] if torn in self.ledger.damage else [torn]
         return self.ledger
 
@@ -105,8 +105,19 @@ class Store:
                 try:
                     yield run_in(line_at(places[run]))
                 except ValueError as error:  # it was changed since it was counted
-                    said = f"The result of {run} in {places[run][0]} is left out: {error}."
-                    self.ledger.damage.append(Damage(said))
+                    self.ledger.take_back(run, places[run], error)
+
+    def is_complete(self, done: Container[str] | None = None) -> bool:
+        """Whether nothing is missing of what is left out: every cell of the plan is done.
+
+        Without a plan, the cells of all results must be. `done` are the cells that are, where these
+        are another store's.
+        """
+        done = self.ledger.diverged if done is None else done
+        if not self._plan.is_file():
+            return not self.ledger.has_lost(done)
+        left_out = self.ledger.damage or self.ledger.outdated
+        return not left_out or all(run in done for run, _ in self.cells())
 
     def results(self) -> Iterator[str]:
         """Yield the first result of each cell as its line in the log, in the order of names.
