@@ -19,7 +19,7 @@ from weightdecay.records import Environment, Notice, Run, RunConfig
 from weightdecay.sweeps import Store
 from weightdecay.sweeps.engine import Ended, Finished, Job, Message
 from weightdecay.sweeps.export import imported
-from weightdecay.sweeps.lines import Cost
+from weightdecay.sweeps.lines import Cost, as_line
 from weightdecay.sweeps.merging import merge
 from weightdecay.sweeps.standing import of_folder
 
@@ -381,6 +381,57 @@ def test_status_export_and_merge_agree_after_a_change_of_semantics(
     assert {found[1:3] for found in asked(tmp_path, capsys)} == {(0, 2)}
     swept(anew, tmp_path)
     assert {found[1:3] for found in asked(tmp_path, capsys)} == {(0, len(CELLS))}
+
+
+def of_a_newer_version(result: dict[str, Any], part: str) -> None:
+    """Change a result as a newer version of the same semantics might write it."""
+    if part == "records":
+        columns = result["records"]
+        last = columns.pop("diverged")
+        columns.update(calibration=last, diverged=last)
+    else:
+        result.setdefault(part, {})["calibration"] = "none"
+
+
+@pytest.mark.parametrize("part", ["records", "config", "environment"])
+def test_a_result_that_this_version_cannot_read_is_done_for_nobody(
+    part: str, tmp_path: Path, capsys: Output
+) -> None:
+    folder, whole = tmp_path / "sweep", tmp_path / "whole"
+    swept(CELLS, folder)
+    swept(CELLS, whole)
+    lines = lines_of(folder)
+    n = [n for n, line in enumerate(lines) if line.startswith(b'{"result"')][-1]
+    values = json.loads(lines[n])
+    del values["crc32"]
+    of_a_newer_version(values["result"], part)
+    lines[n] = as_line(values)
+    write(folder, lines)
+    for name, status, number, said in asked(folder, capsys):
+        assert (status, number) == (1, len(CELLS) - 1), name
+        assert f"Line {n + 1} of 000001.jsonl is left out: " in said
+    assert main(["merge", str(whole), str(folder)]) == 0
+    assert capsys.readouterr().out.startswith("0 cells taken over")
+    engine = Scripted()
+    swept(CELLS, folder, engine)
+    assert sum(len(job.cells) for job in engine.jobs) == 1
+    assert {found[1:3] for found in asked(folder, capsys)} == {(0, len(CELLS))}
+
+
+def test_a_result_that_is_damaged_while_folders_are_merged_is_left_out(
+    tmp_path: Path,
+) -> None:
+    one, other = Store(tmp_path / "one"), Store(tmp_path / "other")
+    swept(CELLS, one.folder)
+    swept(CELLS, other.folder)
+    one.refresh()
+    lines = lines_of(one.folder)
+    flip_a_digit(lines)
+    write(one.folder, lines)
+    merged = merge(one, other)
+    assert (merged.taken, merged.conflicts) == (1, [])
+    assert "is left out: its checksum does not match" in one.ledger.left_out[0]
+    assert done(one.folder) == names(CELLS)
 
 
 def test_of_much_damage_a_part_is_named_and_the_rest_counted(

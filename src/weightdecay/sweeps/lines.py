@@ -33,7 +33,12 @@ RESULTS = ("result", "repeat")
 _NAME = re.compile(rb'\{"result": \{"run": "([0-9a-f]{20})"')
 _NO_RESULT = re.compile(rb'\{"(?:writer|repeat|timing|failure)": ')
 _HEAD = re.compile(rb'\{"(result|repeat)": \{"run": "([0-9a-f]{20})", "semantics": (\d+), ')
+_COLUMN = re.compile(rb'"(\w{1,40})": \[')
 _END = re.compile(rb'(?:\[|, )(true|false)\]\}\}, "crc32": "[0-9a-f]{8}"\}\n$')
+# What results that were checked whole say, but for the numbers, and their columns. Others like them
+# need not be; those of another version may have columns or settings that this one cannot read.
+_Form: TypeAlias = tuple[bytes, ...]
+_checked: set[_Form] = set()
 
 
 @dataclass(frozen=True)
@@ -88,12 +93,13 @@ def values_of(line: bytes) -> tuple[dict[str, Any], bool]:
 def read(line: bytes) -> tuple[str, dict[str, Any], bool]:
     """Return a line's kind, what it says, and whether it has a checksum.
 
-    A ValueError says why it cannot be used. Of a result that has a checksum only both ends are
-    looked at: what was written was checked before. A result of other semantics is "outdated".
+    A ValueError says why it cannot be used. A result that has a checksum was checked before it was
+    written: it is not checked again if others of its form were. A result of other semantics is
+    "outdated".
     """
     if (seen := _glanced(line)) is not None and _is_unchanged(line):
-        kind, run, semantics, diverged = seen
-        if semantics == records.SEMANTICS:
+        kind, run, semantics, diverged, form = seen
+        if semantics == records.SEMANTICS and form in _checked:
             return kind, {"run": run, "records": {"diverged": [diverged]}}, True
     values, checked = values_of(line)
     if len(values) != 1:
@@ -105,6 +111,7 @@ def read(line: bytes) -> tuple[str, dict[str, Any], bool]:
             return "outdated", {"run": value["run"], "now": _name_now(value)}, checked
         if kind in RESULTS:
             check(value)
+            _checked.update([] if seen is None else [seen[-1]])
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"it is incomplete or malformed ({error!r})") from error
     return kind, value, checked
@@ -166,9 +173,17 @@ def _is_unchanged(line: bytes) -> bool:
     return found is not None
 
 
-def _glanced(line: bytes) -> tuple[str, str, int, bool] | None:
-    """Return of a result with a checksum its kind, name and semantics, and whether it diverged."""
+def _glanced(line: bytes) -> tuple[str, str, int, bool, _Form] | None:
+    """Return of a result with a checksum its kind, name, semantics, whether it diverged, and form.
+
+    None if it begins or ends otherwise than those that are written now.
+    """
     head, end = _HEAD.match(line), _END.search(line, max(0, len(line) - 48))
     if head is None or end is None:
         return None
-    return head[1].decode(), head[2].decode(), int(head[3]), end[1] == b"true"
+    at = line.find(b'"records": ')
+    columns = _COLUMN.findall(line, at)
+    if columns[-1:] != [b"diverged"]:
+        return None
+    form = line[head.end() : at].translate(None, b"0123456789.-+"), *columns
+    return head[1].decode(), head[2].decode(), int(head[3]), end[1] == b"true", form

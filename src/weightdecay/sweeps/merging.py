@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from weightdecay.sweeps.ledger import Place
-from weightdecay.sweeps.lines import Cost, Entry, as_line, read, run_in, with_checksum
+from weightdecay.sweeps.lines import Cost, Entry, as_line, read, with_checksum
 from weightdecay.sweeps.store import Store, Writer
 
 # So many lines are in memory at a time, and are written at once.
@@ -57,11 +57,13 @@ def _conflicts(
     """Yield the cells whose records differ; where they were trained may differ."""
     with store.log.reading() as here, other.log.reading() as there:
         for run in sorted(both):
-            mine, theirs = here(own[run]), there(both[run])
-            if with_checksum(mine) != with_checksum(theirs):
-                one, two = run_in(mine), run_in(theirs)
-                if one.records != two.records:
-                    yield Conflict(run, one.last.test_error, two.last.test_error)
+            place, elsewhere = own[run], both[run]
+            if with_checksum(here(place)) != with_checksum(there(elsewhere)):
+                # What cannot be read is left out, and said.
+                mine, theirs = store.read({run: place}), other.read({run: elsewhere})
+                for one, two in zip(mine, theirs, strict=False):
+                    if one.records != two.records:
+                        yield Conflict(run, one.last.test_error, two.last.test_error)
 
 
 def _copy(other: Store, places: Mapping[str, Place], writer: Writer) -> None:
