@@ -574,6 +574,39 @@ def test_a_file_that_may_not_grow_stops_the_sweep_without_a_torn_line(tmp_path: 
     assert of_folder(tmp_path)[2] == []
 
 
+@pytest.mark.parametrize("torn", [False, True])
+def test_what_others_have_read_is_not_taken_back(
+    torn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Store(tmp_path)
+
+    def full(*_: object) -> NoReturn:
+        assert len(other.refresh().diverged) == 2
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def timed(one: RunConfig) -> tuple[Run, Cost]:
+        return invented(one), Cost(one.identity, 1.0, 1, 1)
+
+    with Store(tmp_path).writing(workers=1) as writer:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            if torn:
+                file = writer._file
+                writes = iter([lambda text: file.write(text[:-20]), full])
+                kept = {name: getattr(file, name) for name in ("truncate", "seek", "fileno")}
+
+                def half(text: memoryview) -> int:
+                    return next(writes)(text)
+
+                patch.setattr(writer, "_file", SimpleNamespace(write=half, **kept))
+            with pytest.raises(OSError, match="No space left"):
+                writer.results(map(timed, CELLS[:2]))
+        assert done(tmp_path) == sorted(other.refresh().diverged) == names(CELLS[:2])
+        writer.results([timed(CELLS[2])])
+    assert done(tmp_path) == sorted(other.refresh().diverged) == names(CELLS[:3])
+    assert other.ledger.left_out == Store(tmp_path).refresh().left_out == []
+
+
 def test_a_folder_that_cannot_be_written_is_an_error_before_anything_is_trained() -> None:
     engine = Scripted()
     with pytest.raises(OSError, match="/proc/no"):

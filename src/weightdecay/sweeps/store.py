@@ -171,7 +171,7 @@ class Store:
 
 
 class Writer:
-    """One file of the log. What it has written is on the disk, or was never there."""
+    """One file of the log. What it has written without an error is on the disk."""
 
     def __init__(self, path: Path, file: IO[bytes], store: Store) -> None:
         self._path, self._file, self._store = path, file, store
@@ -197,27 +197,38 @@ class Writer:
         self.append([(kind, value, as_line({kind: value})) for kind, value in lines])
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Append lines that are text already; what could be written in part only is taken back."""
-        text = b"".join(line for _, _, line in entries)
+        """Append lines that are text already; one that could be written in part is taken back.
+
+        Whole lines stay, whatever the error: other processes may have read them by now.
+        """
+        text, written = memoryview(b"".join(line for _, _, line in entries)), 0
         try:
-            rest = memoryview(text)
-            while rest:
-                rest = rest[self._file.write(rest) :]
+            while written < len(text):
+                written += self._file.write(text[written:])
             os.fsync(self._file.fileno())
         except OSError as error:
+            self._count(entries, written)
             self._file.truncate(self._size)
             self._file.seek(self._size)
             files.explain(error, self._path)
             raise
-        for kind, value, line in entries:
-            self._store.ledger.note(kind, value, (self._path.name, self._size))
-            self._size += len(line)
-        self._store.log.wrote(self._path.name, size=self._size, lines=len(entries))
+        self._count(entries, written)
         if not self._path.exists():
             raise FileNotFoundError(
                 f"{self._path} must stay while the sweep runs, and was deleted: what is recorded "
                 "from now on would be lost."
             )
+
+    def _count(self, entries: Sequence[Entry], written: int) -> None:
+        """Take in the lines that are whole in the bytes that were written."""
+        end, lines = self._size + written, 0
+        for kind, value, line in entries:
+            if self._size + len(line) > end:
+                break
+            self._store.ledger.note(kind, value, (self._path.name, self._size))
+            self._size += len(line)
+            lines += 1
+        self._store.log.wrote(self._path.name, size=self._size, lines=lines)
 
 
 def no_sweep(folder: Path, *, lacks: str) -> FileNotFoundError:
