@@ -418,6 +418,22 @@ def test_a_result_that_this_version_cannot_read_is_done_for_nobody(
     assert {found[1:3] for found in asked(folder, capsys)} == {(0, len(CELLS))}
 
 
+def test_what_merging_makes_up_for_is_not_missing(tmp_path: Path, capsys: Output) -> None:
+    whole, damaged = tmp_path / "whole", tmp_path / "damaged"
+    swept(CELLS, whole)
+    swept(CELLS, damaged)
+    lines = lines_of(damaged)
+    flip_a_digit(lines)
+    write(damaged, lines)
+    assert main(["merge", str(whole), str(damaged)]) == 0
+    capsys.readouterr()
+    assert main(["merge", str(damaged), str(whole)]) == 0
+    taken, said = capsys.readouterr().out.splitlines()
+    assert taken == f"1 cell taken over from {whole}."
+    assert said.startswith(f"{damaged}: Line ")
+    assert said.endswith("The cell has another result, which counts.")
+
+
 def test_a_result_that_is_damaged_while_folders_are_merged_is_left_out(
     tmp_path: Path,
 ) -> None:

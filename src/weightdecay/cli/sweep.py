@@ -139,20 +139,21 @@ def _merge(options: argparse.Namespace) -> int:
     from weightdecay.sweeps.merging import merge
     from weightdecay.sweeps.store import Store
 
-    store = Store(options.folder)
     for other in options.others:
         _check_sweep(other)
-    told = [f"{store.folder}: {said}" for said in store.refresh().left_out]
-    complete = store.is_complete()
-    for other in map(Store, options.others):
+    store, others = Store(options.folder), [*map(Store, options.others)]
+    conflicts: list[str] = []
+    for other in others:
         merged = merge(store, other)
         say(f"{cells(merged.taken)} taken over from {other.folder}.")
-        told += _conflicts(merged.conflicts, options.folder, other.folder)
-        told += [f"{other.folder}: {said}" for said in other.ledger.left_out]
-        complete &= other.is_complete(store.ledger.diverged) and not merged.conflicts
-    for said in told:
+        conflicts += _conflicts(merged.conflicts, options.folder, other.folder)
+    for said in conflicts:
         say(said)
-    return 0 if complete else 1
+    done = store.ledger.diverged
+    for one in (store, *others):
+        for said in one.ledger.left_out:
+            say(f"{one.folder}: {said}")
+    return 0 if all(one.is_complete(done) for one in (store, *others)) and not conflicts else 1
 
 
 def _conflicts(found: "Sequence[Conflict]", here: Path, there: Path) -> list[str]:
