@@ -119,13 +119,17 @@ def sweeps_table(found: list[dict[str, Any]], unit: str) -> str:
 
 
 def kills(log: str) -> str:
-    """Return what a log of kills comes to."""
-    sweeps = re.findall(r"(\d+) kills \(.*\) in .*: (.*)", log)
-    total = sum(int(count) for count, _ in sweeps)
-    same = sum(result == "the same results" for _, result in sweeps)
+    """Return what a log of kills, and other faults, comes to."""
+    sweeps = re.findall(
+        r"(\d+) kills \([^)]*\)(?: and +(\d+) other faults \([^)]*\))? in .*? s: (.*)", log
+    )
+    total = sum(int(count) for count, _, _ in sweeps)
+    others = sum(int(count or 0) for _, count, _ in sweeps)
+    same = sum(result == "the same results" for _, _, result in sweeps)
     every = "every one" if same == len(sweeps) else f"{same}"
     told = (
-        f"After {total:,} kills {every} of {len(sweeps)} sweeps ended with the results of a sweep "
+        f"After {total:,} kills{f' and {others:,} other faults' * (others > 0)} {every} of "
+        f"{len(sweeps)} sweeps ended with the results of a sweep "
         "that nobody disturbed, byte for byte."
     )
     spent = " A thousand was the aim; the machine's time was spent before."

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
-from tests.killing import children
+from tests.disturbed import children
 from tests.test_sweeps import Scripted
 from tests.toys import config, hasty, toy
 from weightdecay import files

@@ -94,6 +94,17 @@ def test_a_log_of_kills_is_counted(kills: int, result: str, begins: str, ends: s
     assert said.endswith(ends)
 
 
+def test_faults_that_kill_nobody_are_counted_apart() -> None:
+    log = (
+        " 0    25 kills (worker 9) and    3 other faults (interrupt 2, suspended 1) in   90 s: {}\n"
+        " 0     5 kills (worker 5) and    0 other faults (none) in    9 s: the same results\n"
+    )
+    said = report.kills(log.format("the same results"))
+    assert said.startswith("After 30 kills and 3 other faults every one of 2 sweeps ended")
+    said = report.kills(log.format("FAILED, coordinator 7 hangs in 3 s: the same results"))
+    assert said.startswith("After 30 kills and 3 other faults 1 of 2 sweeps ended")
+
+
 def test_the_task_of_the_docs_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[1] / "docs" / "tasks.md").read_text(encoding="utf-8")
     [module] = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
