@@ -18,6 +18,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.disturbed import MARK
 from tests.toys import config, toy
 from weightdecay.records import Notice, Progress, RunConfig
 from weightdecay.runs import pack
@@ -184,6 +185,29 @@ def test_a_death_is_told_in_words(cluster: Any, tmp_path: Path) -> None:
         assert "Ray says: The actor is dead because its worker process has died" in died.reason
         assert "\n" not in died.reason
         assert "actor_id" not in died.reason
+
+
+def test_a_death_is_told_though_a_forked_process_lives_on(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It must not keep the connection by which Ray knows the worker."""
+    monkeypatch.setenv(MARK, str(tmp_path / "s"))
+    (tmp_path / "s.fork").touch()
+    one = config(task="tests.disturbed:leaving", epochs=400)
+    told: list[Message] = []
+    with contextlib.closing(OnRay(cluster.address, device="cpu")) as engine:
+        engine.begin(Job(1, (one,), tmp_path / "s"))
+        answer, limit = tmp_path / "s.forked", time.monotonic() + 60
+        while not (answer.exists() and answer.read_text().endswith("\n")):
+            engine.wait(0.1)
+            assert time.monotonic() < limit
+        worker, child = map(int, answer.read_text().split())
+        os.kill(worker, signal.SIGKILL)
+        limit = time.monotonic() + 30
+        while not any(isinstance(said, Died) for said in told) and time.monotonic() < limit:
+            told += [message for _, message in engine.wait(0.1)]
+    os.kill(child, signal.SIGKILL)  # it was alive
+    assert any(isinstance(said, Died) for said in told)
 
 
 def test_a_job_that_waits_for_a_place_can_be_stopped(cluster: Any, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import sys
 import tempfile
 import threading
@@ -198,6 +199,8 @@ class _Worker:
     def do(self, job: Job, device: str) -> Iterator[Message]:
         """Do a job, and stream what comes of it; cells that end together are one message."""
         yield Begun()
+        if not self._held and hasattr(os, "register_at_fork"):  # all sockets are Ray's yet
+            _keep_sockets_from_children()
         import torch  # noqa: PLC0415 - the planner imports this room, and does without it
 
         if device == "cpu":
@@ -214,6 +217,26 @@ class _Worker:
     def stop(self) -> None:
         """Save what there is at the next sign of life, and end."""
         self._stopping.set()
+
+
+def _keep_sockets_from_children() -> None:
+    """Close sockets in processes that are forked: while one is open, Ray takes us for alive."""
+    sockets = {}
+    for path in Path("/dev/fd").iterdir():
+        with suppress(OSError):  # it was the folder's own
+            status = os.fstat(int(path.name))
+            if stat.S_ISSOCK(status.st_mode):
+                sockets[int(path.name)] = status.st_ino
+
+    def let_go() -> None:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number, inode in sockets.items():
+            with suppress(OSError):  # it is closed
+                if os.fstat(number).st_ino == inode:
+                    os.dup2(nothing, number, inheritable=False)
+        os.close(nothing)
+
+    os.register_at_fork(after_in_child=let_go)
 
 
 def _connect(address: str, workers: int | None) -> None:
