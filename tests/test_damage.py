@@ -20,6 +20,7 @@ from weightdecay.sweeps import Store
 from weightdecay.sweeps.engine import Ended, Finished, Job, Message
 from weightdecay.sweeps.export import imported
 from weightdecay.sweeps.lines import Cost, as_line
+from weightdecay.sweeps.log import Log
 from weightdecay.sweeps.merging import merge
 from weightdecay.sweeps.standing import of_folder
 
@@ -268,6 +269,33 @@ def test_a_torn_line_is_told_by_all(tmp_path: Path, capsys: Output) -> None:
     for name, status, number, said in asked(tmp_path, capsys):
         assert (status, number) == (1, len(CELLS) - 1), name
         assert "The last line of 000001.jsonl is torn, and left out." in said
+
+
+def test_a_line_that_its_writer_ends_while_it_is_read_is_not_torn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept(CELLS, tmp_path)
+    lines, is_locked = lines_of(tmp_path), Log.is_locked
+    write(tmp_path, [*lines[:-2], lines[-2][:100]])
+
+    def ended(log: Log, name: str) -> bool:
+        write(tmp_path, lines)
+        return is_locked(log, name)
+
+    monkeypatch.setattr(Log, "is_locked", ended)
+    ledger = Store(tmp_path).refresh()
+    assert (sorted(ledger.results), ledger.left_out) == (names(CELLS), [])
+
+
+def test_a_torn_line_that_is_ended_later_is_no_longer_torn(tmp_path: Path) -> None:
+    swept(CELLS, tmp_path)
+    lines, store = lines_of(tmp_path), Store(tmp_path)
+    write(tmp_path, [*lines[:-2], lines[-2][:100]])
+    assert store.refresh().left_out == ["The last line of 000001.jsonl is torn, and left out."]
+    assert not store.is_complete()
+    write(tmp_path, lines)
+    assert store.refresh().left_out == []
+    assert (sorted(store.ledger.results), store.is_complete()) == (names(CELLS), True)
 
 
 def flip_a_digit_of_a_name(lines: list[bytes]) -> None:

@@ -42,6 +42,8 @@ class Ledger:
     costs: dict[str, tuple[float, int]] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
     damage: list[Damage] = field(default_factory=list)
+    #: The last lines of files whose writers are gone, where these are torn.
+    torn: list[Damage] = field(default_factory=list)
     #: Results of other semantics: the name that each cell has now, where it has one.
     outdated: dict[str, str | None] = field(default_factory=dict)
     #: The number of lines without a checksum.
@@ -94,8 +96,9 @@ class Ledger:
     def left_out(self) -> list[str]:
         """Say what the log has that does not count."""
         again = {True: " The cell has another result, which counts.", False: ""}
-        said = [one.said + again[one.run in self.diverged] for one in self.damage[:_NAMED]]
-        if more := len(self.damage) - len(said):
+        damage = self.damage + self.torn
+        said = [one.said + again[one.run in self.diverged] for one in damage[:_NAMED]]
+        if more := len(damage) - len(said):
             said.append(f"{more} more are left out.")
         if gone := sum(now not in self.diverged for now in self.outdated.values()):
             said.append(
@@ -106,6 +109,7 @@ class Ledger:
 
     def has_lost(self, done: Container[str]) -> bool:
         """Whether a result is left out, and its cell, if that is known, is not among those done."""
-        return any(one.may_be_result and one.run not in done for one in self.damage) or any(
+        damage = self.damage + self.torn
+        return any(one.may_be_result and one.run not in done for one in damage) or any(
             now not in done for now in self.outdated.values()
         )

@@ -53,16 +53,23 @@ class Log:
                     yield from self._whole(name, file, read)
 
     def _whole(self, name: str, file: IO[bytes], read: _Read) -> Iterator[tuple[bytes, Place, int]]:
+        self.torn.pop(name, None)
+        is_final = False
         file.seek(read.bytes)
-        for line in file:
-            if not line.endswith(b"\n"):
-                if not self.is_locked(name):
-                    self.torn[name] = line
+        while line := file.readline():
+            if line.endswith(b"\n"):
+                place = name, read.bytes
+                read.bytes += len(line)
+                read.lines += 1
+                yield line, place, read.lines
+            elif is_final:
+                self.torn[name] = line
                 break
-            place = name, read.bytes
-            read.bytes += len(line)
-            read.lines += 1
-            yield line, place, read.lines
+            elif self.is_locked(name):
+                break
+            else:  # the writer may have ended the line before it went: look once more
+                is_final = True
+                file.seek(read.bytes)
 
     def wrote(self, name: str, *, size: int, lines: int) -> None:
         """Count what one has written oneself, which need not be read again."""

@@ -85,9 +85,10 @@ class Store:
         """Read what was written since the last time, by anyone."""
         for line, place, number in self.log.new_lines():
             self.ledger.take(line, place, number)
-        for name, line in self.log.torn.items():
-            torn = Damage.of(line, f"The last line of {name} is torn, and left out.")
-            self.ledger.damage += [] if torn in self.ledger.damage else [torn]
+        self.ledger.torn = [
+            Damage.of(line, f"The last line of {name} is torn, and left out.")
+            for name, line in self.log.torn.items()
+        ]
         return self.ledger
 
     def runs(self) -> list[Run]:
@@ -116,8 +117,7 @@ class Store:
         done = self.ledger.diverged if done is None else done
         if not self._plan.is_file():
             return not self.ledger.has_lost(done)
-        left_out = self.ledger.damage or self.ledger.outdated
-        return not left_out or all(run in done for run, _ in self.cells())
+        return not self.ledger.left_out or all(run in done for run, _ in self.cells())
 
     def results(self) -> Iterator[str]:
         """Yield the first result of each cell as its line in the log, in the order of names.
