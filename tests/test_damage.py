@@ -205,6 +205,15 @@ def test_lines_from_before_checksums_load_and_are_counted(tmp_path: Path, capsys
     assert said in capsys.readouterr().out
 
 
+def test_lines_that_end_as_on_windows_load(tmp_path: Path) -> None:
+    swept(CELLS, tmp_path)
+    was = Store(tmp_path).runs()
+    write(tmp_path, [line.replace(b"\n", b"\r\n") for line in lines_of(tmp_path)])
+    store = Store(tmp_path)
+    assert store.runs() == was
+    assert (store.ledger.left_out, store.ledger.unchecked) == ([], 0)
+
+
 def test_a_committed_store_from_before_checksums_loads() -> None:
     store = Store(COMMITTED)
     lines = sum(len(path.read_bytes().splitlines()) for path in COMMITTED.glob("log/*.jsonl"))

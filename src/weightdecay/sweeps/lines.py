@@ -25,8 +25,8 @@ from weightdecay.sweeps.columns import check, run_of
 Line: TypeAlias = tuple[str, Mapping[str, Any]]
 #: The same, and its text.
 Entry: TypeAlias = tuple[str, Mapping[str, Any], bytes]
-_CHECKSUM = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\n?$')
-_CHECKSUM_SIZE = len(', "crc32": "89abcdef"}\n')
+_CHECKSUM = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\r?\n?$')
+_CHECKSUM_SIZE = len(', "crc32": "89abcdef"}\r\n')
 #: The kinds of lines that hold a run.
 RESULTS = ("result", "repeat")
 # How such a line begins, and how it ends.
@@ -34,7 +34,7 @@ _NAME = re.compile(rb'\{"result": \{"run": "([0-9a-f]{20})"')
 _NO_RESULT = re.compile(rb'\{"(?:writer|repeat|timing|failure)": ')
 _HEAD = re.compile(rb'\{"(result|repeat)": \{"run": "([0-9a-f]{20})", "semantics": (\d+), ')
 _COLUMN = re.compile(rb'"(\w{1,40})": \[')
-_END = re.compile(rb'(?:\[|, )(true|false)\]\}\}, "crc32": "[0-9a-f]{8}"\}\n$')
+_END = re.compile(rb'(?:\[|, )(true|false)\]\}\}, "crc32": "[0-9a-f]{8}"\}\r?\n$')
 # What results that were checked whole say, but for the numbers, and their columns. Others like them
 # need not be; those of another version may have columns or settings that this one cannot read.
 _Form: TypeAlias = tuple[bytes, ...]
