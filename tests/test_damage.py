@@ -528,17 +528,28 @@ def test_results_that_differ_are_counted_and_named_when_folders_are_merged(
     assert [run for run in Store(both).runs() if run.config in CELLS[:3]] == Store(one).runs()
 
 
-def test_repeats_that_differ_are_named_too(tmp_path: Path, capsys: Output) -> None:
+@pytest.mark.parametrize(
+    ("kinds", "status", "said"),
+    [(("repeat",), 0, "1 cell came to other repeats"), (("repeat", "result"), 1, "1 cell came to")],
+)
+def test_repeats_that_differ_are_named_unless_the_results_do_and_nothing_is_missing(
+    kinds: tuple[str, ...], status: int, said: str, tmp_path: Path, capsys: Output
+) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     for folder in (one, other):
         swept(CELLS, folder, Scripted(workers=1, repeats=0.3))
     log = other / "log" / "000001.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
-    n = next(n for n, line in enumerate(lines) if line.startswith(b'{"repeat"'))
-    lines[n] = without_checksum(lines[n]).replace(b'"decay": [0.1,', b'"decay": [0.2,')
+    repeated = min(Store(other).refresh().repeated)
+    for kind in kinds:
+        start = f'{{"{kind}": {{"run": "{repeated}"'.encode()
+        n = next(n for n, line in enumerate(lines) if line.startswith(start))
+        lines[n] = without_checksum(lines[n]).replace(b'"decay": [0.1,', b'"decay": [0.2,')
     log.write_bytes(b"".join(lines))
-    assert main(["merge", str(one), str(other)]) == 1
-    assert "1 cell came to other results" in capsys.readouterr().out
+    assert main(["merge", str(one), str(other)]) == status
+    found = capsys.readouterr().out
+    assert said in found
+    assert found.count(" came to ") == found.count(f"  {repeated}: ") == 1
 
 
 def test_where_a_cell_was_trained_makes_no_conflict(tmp_path: Path) -> None:

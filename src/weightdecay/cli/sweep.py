@@ -143,11 +143,13 @@ def _merge(options: argparse.Namespace) -> int:
         _check_sweep(other)
     store, others = Store(options.folder), [*map(Store, options.others)]
     conflicts: list[str] = []
+    repeats: list[str] = []
     for other in others:
         merged = merge(store, other)
         say(f"{cells(merged.taken)} taken over from {other.folder}.")
-        conflicts += _conflicts(merged.conflicts, options.folder, other.folder)
-    for said in conflicts:
+        conflicts += _conflicts("results", merged.conflicts, options.folder, other.folder)
+        repeats += _conflicts("repeats", merged.repeats, options.folder, other.folder)
+    for said in conflicts + repeats:
         say(said)
     done = store.ledger.diverged
     for one in (store, *others):
@@ -156,8 +158,8 @@ def _merge(options: argparse.Namespace) -> int:
     return 0 if all(one.is_complete(done) for one in (store, *others)) and not conflicts else 1
 
 
-def _conflicts(found: "Sequence[Conflict]", here: Path, there: Path) -> list[str]:
-    """Name the cells that have other results elsewhere, and say what these are."""
+def _conflicts(what: str, found: "Sequence[Conflict]", here: Path, there: Path) -> list[str]:
+    """Name the cells that have other results or repeats elsewhere, and say what these are."""
     from weightdecay.cli.standing import cells
 
     if not found:
@@ -167,7 +169,7 @@ def _conflicts(found: "Sequence[Conflict]", here: Path, there: Path) -> list[str
         for one in found[:_NAMED]
     ]
     more = [f"  and {len(found) - _NAMED} more"] if len(found) > _NAMED else []
-    head = f"{cells(len(found))} came to other results in {there}, and keep those of {here}:"
+    head = f"{cells(len(found))} came to other {what} in {there}, and keep those of {here}:"
     return [head, *named, *more]
 
 

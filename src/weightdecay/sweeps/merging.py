@@ -28,6 +28,8 @@ class Merged:
 
     taken: int = 0
     conflicts: list[Conflict] = field(default_factory=list)
+    #: Cells whose results agree, and whose repeats do not: a result is what counts.
+    repeats: list[Conflict] = field(default_factory=list)
 
 
 def merge(store: Store, other: Store) -> Merged:
@@ -37,16 +39,19 @@ def merge(store: Store, other: Store) -> Merged:
     """
     mine, theirs = store.refresh(), other.refresh()
     merged = Merged()
-    for own, found in ((mine.results, theirs.results), (mine.repeated, theirs.repeated)):
-        both = {run: place for run, place in found.items() if run in own}
-        merged.conflicts += _conflicts(store, own, other, both)
+    both = {run: place for run, place in theirs.results.items() if run in mine.results}
+    merged.conflicts += _conflicts(store, mine.results, other, both)
+    told = {one.run for one in merged.conflicts}
+    again = mine.repeated.keys() - told
+    both = {run: place for run, place in theirs.repeated.items() if run in again}
+    merged.repeats += _conflicts(store, mine.repeated, other, both)
     new = sorted(theirs.results.keys() - mine.results.keys())
-    again = sorted(theirs.repeated.keys() - mine.repeated.keys())
+    new_repeats = sorted(theirs.repeated.keys() - mine.repeated.keys())
     store.write_plan(_cells(store, other))
-    if new or again:
+    if new or new_repeats:
         with store.writing(workers=0) as writer:
             _copy(other, {run: theirs.results[run] for run in new}, writer)
-            _copy(other, {run: theirs.repeated[run] for run in again}, writer)
+            _copy(other, {run: theirs.repeated[run] for run in new_repeats}, writer)
     merged.taken = len(new)
     return merged
 
