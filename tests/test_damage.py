@@ -1,10 +1,12 @@
 """What was changed in a sweep's files since it was written is noticed, left out and told."""
 
 import json
+import os
 import random
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -305,6 +307,19 @@ def test_a_torn_line_that_is_ended_later_is_no_longer_torn(tmp_path: Path) -> No
     write(tmp_path, lines)
     assert store.refresh().left_out == []
     assert (sorted(store.ledger.results), store.is_complete()) == (names(CELLS), True)
+
+
+def test_a_file_that_is_deleted_while_the_log_is_listed_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept(CELLS, tmp_path)
+    log = tmp_path / "log"
+    (log / "000002.jsonl").touch()
+    with os.scandir(log) as found:
+        entries = sorted(found, key=lambda entry: entry.name, reverse=True)
+    (log / "000002.jsonl").unlink()
+    monkeypatch.setattr(os, "scandir", lambda _: nullcontext(entries))
+    assert sorted(Store(tmp_path).refresh().results) == names(CELLS)
 
 
 def flip_a_digit_of_a_name(lines: list[bytes]) -> None:

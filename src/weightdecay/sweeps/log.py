@@ -40,8 +40,9 @@ class Log:
     def _sizes(self) -> Iterator[tuple[str, int]]:
         with suppress(FileNotFoundError), os.scandir(self.folder) as found:
             for entry in found:
-                if _NAMES.fullmatch(entry.name) and entry.is_file():
-                    yield entry.name, entry.stat().st_size
+                with suppress(FileNotFoundError):  # it was deleted since it was listed
+                    if _NAMES.fullmatch(entry.name) and entry.is_file():
+                        yield entry.name, entry.stat().st_size
 
     def new_lines(self) -> Iterator[tuple[bytes, Place, int]]:
         """Yield the whole lines that were added since the last time: where, and their numbers."""
