@@ -183,12 +183,14 @@ class Disturbed:
         """Check what a sweep that is through has left."""
         wanted = {config.identity: 1 for config in read_study(self.study)}
         assert recorded(self.folder) == wanted, "some cells are not recorded once"
-        left = [path.name for path in self.folder.glob("checkpoints/*")]
-        assert not left, f"there are checkpoints of {left}"
         until = time.monotonic() + LIMIT
         while workers := self.workers():
             assert time.monotonic() < until, f"the workers {workers} have outlived the sweep"
             time.sleep(0.1)
+        if self.on_ray:  # whose workers live on for seconds: what they leave goes with the next
+            assert start(self.folder, self.study, workers=1, address=None).wait(LIMIT) == 0
+        left = [path.name for path in self.folder.glob("checkpoints/*")]
+        assert not left, f"there are checkpoints of {left}"
 
     def close(self) -> None:
         """End all processes that are left."""
