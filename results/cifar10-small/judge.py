@@ -18,7 +18,7 @@ from register import HERE, METHODS, SLOPES, Column, carried, chosen, first_stage
 
 from weightdecay.records import Run
 from weightdecay.results.estimate import Estimate
-from weightdecay.results.judging import CHANCE, judged, mean_of, transfer_regret
+from weightdecay.results.judging import error_of, judged, mean_of, transfer_regret
 from weightdecay.sweeps import Store
 
 JUDGES, CARRIERS = range(1000, 1024), range(2000, 2008)
@@ -73,7 +73,7 @@ def regrets(of: dict[str, dict[float, Column]], at: Settings) -> Iterator[str]:
     yield "| --- |" + " --- |" * len(SLOPES)
     for name, seen in of.items():
         errors = {
-            (lr, decay): {run.config.seed: _error(run) for run in runs}
+            (lr, decay): {run.config.seed: error_of(run) for run in runs}
             for (algorithm, lr, decay), runs in at.items()
             if algorithm == name and {run.config.seed for run in runs} == {*CARRIERS}
         }
@@ -96,11 +96,6 @@ def percent(estimate: Estimate, *, ratio: bool = False) -> str:
     ends = estimate.value, estimate.low, estimate.high
     value, low, high = (100 * (math.expm1(end) if ratio else end) for end in ends)
     return f"{value:+.2f} [{low:+.2f}, {high:+.2f}]".replace("-", "−")
-
-
-def _error(run: Run) -> float:
-    last = run.records[-1]
-    return CHANCE if last.diverged else last.test_error
 
 
 if __name__ == "__main__":

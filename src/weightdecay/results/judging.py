@@ -56,7 +56,7 @@ def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) 
     if len(seeds) < 2:
         raise ValueError(f"Runs to compare must share at least two seeds, got {len(seeds)}.")
     runs = [[side[seed] for seed in seeds] for side in sides]
-    errors = np.array([[_error(run, chance) for run in side] for side in runs])
+    errors = np.array([[error_of(run, chance) for run in side] for side in runs])
     missed = _missed(runs)
     ratios = np.log(errors[0] / errors[1])
     points = errors[0] - errors[1]
@@ -99,7 +99,8 @@ def _mean(values: Array, shared: float) -> Estimate:
     return within(float(values.mean()), float(values.var(ddof=1)) / count + shared, count - 1)
 
 
-def _error(run: Run, chance: float) -> float:
+def error_of(run: Run, chance: float = CHANCE) -> float:
+    """Return the test error of a run's last epoch; one that diverged counts as chance."""
     last = run.records[-1]
     return chance if last.diverged else last.test_error
 
