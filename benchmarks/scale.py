@@ -145,8 +145,9 @@ def _children() -> list[str]:
 _ASK = """
 import sys, time, resource
 begun = time.perf_counter()
-from weightdecay.sweeps.standing import of_folder
-standing, _, _ = of_folder(sys.argv[1])
+from weightdecay.sweeps.standing import of_store
+from weightdecay.sweeps.store import Store
+standing, _, _ = of_store(Store(sys.argv[1]))
 took = time.perf_counter() - begun
 most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(f"{standing.done} done of {standing.planned}: {took:.2f} s, {most:.0f} MB,", end=" ")

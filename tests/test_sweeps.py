@@ -45,7 +45,7 @@ from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.merging import merge
 from weightdecay.sweeps.names import MODELS
 from weightdecay.sweeps.planning import packs
-from weightdecay.sweeps.standing import of_folder
+from weightdecay.sweeps.standing import of_store
 from weightdecay.sweeps.store import Writer
 from weightdecay.tasks import catalogue
 
@@ -160,7 +160,7 @@ def test_what_is_done_is_never_trained_again(tmp_path: Path) -> None:
 def test_a_narrowed_sweep_plans_less_and_forgets_nothing(tmp_path: Path) -> None:
     swept(CELLS, tmp_path)
     swept(CELLS[:2], tmp_path)
-    assert of_folder(tmp_path)[0].planned == 2
+    assert of_store(Store(tmp_path))[0].planned == 2
     assert done(tmp_path) == names(CELLS)
 
 
@@ -174,7 +174,7 @@ def test_merging_takes_over_what_is_missing_and_no_more(tmp_path: Path) -> None:
     assert sorted(one.glob("log/*")) == logs  # what brings nothing leaves nothing
     assert done(one) == names(CELLS)
     assert len(lines_of(one, "result")) == len(CELLS)
-    assert of_folder(one)[0].planned == len(CELLS)
+    assert of_store(Store(one))[0].planned == len(CELLS)
 
 
 def test_new_semantics_are_trained_beside_the_old(
@@ -223,7 +223,7 @@ def test_a_torn_last_line_is_dropped_said_and_trained_again(cut: int, tmp_path: 
     lines = log.read_bytes().splitlines(keepends=True)[:-1]  # up to the last result
     log.write_bytes(b"".join(lines)[:-cut])
     said = "The last line of 000001.jsonl is torn, and left out."
-    assert of_folder(tmp_path)[2] == [said]
+    assert of_store(Store(tmp_path))[2] == [said]
     engine = Scripted()
     assert Notice(said) in swept(CELLS, tmp_path, engine)
     assert sum(len(job.cells) for job in engine.jobs) == 1
@@ -241,18 +241,18 @@ def test_garbage_and_foreign_files_are_left_out_and_said(tmp_path: Path) -> None
     (tmp_path / "log" / "000009.jsonl").write_bytes(b"\x00\xfe" * 1000 + b"\n")
     swept(CELLS, tmp_path)
     assert done(tmp_path) == names(CELLS)
-    assert len(of_folder(tmp_path)[2]) == 6
+    assert len(of_store(Store(tmp_path))[2]) == 6
     assert (tmp_path / "log" / "notes.txt").read_text() == "mine"
 
 
 def test_a_folder_that_is_no_sweep_says_so(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"has no plan\.jsonl.*weightdecay sweep STUDY"):
-        of_folder(tmp_path)
+        of_store(Store(tmp_path))
     (tmp_path / "plan.jsonl").write_text("{")
     with pytest.raises(
         ValueError, match=r"must hold one cell per line, and line 1 cannot be used.*anew"
     ):
-        of_folder(tmp_path)
+        of_store(Store(tmp_path))
     with pytest.raises(ValueError, match="at least one configuration"):
         sweep([], folder=tmp_path)
 
@@ -467,7 +467,7 @@ def test_failed_cells_wait_for_retry(tmp_path: Path) -> None:
     swept(CELLS, tmp_path, again, retry=True)
     assert [job.cells for job in again.jobs] == [(CELLS[2],)]
     assert done(tmp_path) == names(CELLS)
-    assert not of_folder(tmp_path)[1]
+    assert not of_store(Store(tmp_path))[1]
 
 
 def test_out_of_memory_halves_the_pack(tmp_path: Path) -> None:
@@ -558,7 +558,7 @@ def test_a_full_disk_stops_the_sweep_and_what_was_recorded_stays(
             swept(CELLS, tmp_path, engine)
     assert engine.closed
     assert set(names(CELLS[:3])) < set(done(tmp_path)) < set(names(CELLS))
-    assert of_folder(tmp_path)[2] == []  # no torn line
+    assert of_store(Store(tmp_path))[2] == []  # no torn line
     swept(CELLS, tmp_path)
     assert done(tmp_path) == names(CELLS)
 
@@ -572,7 +572,7 @@ def test_a_file_that_may_not_grow_stops_the_sweep_without_a_torn_line(tmp_path: 
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert b"File too large" in ended.stderr
     assert 0 < len(done(tmp_path)) < 9
-    assert of_folder(tmp_path)[2] == []
+    assert of_store(Store(tmp_path))[2] == []
 
 
 @pytest.mark.parametrize("torn", [False, True])
@@ -754,7 +754,7 @@ def test_two_sweeps_of_one_folder_train_no_cell_twice(tmp_path: Path) -> None:
     both = [disturbed.start(tmp_path), disturbed.start(tmp_path)]
     assert [process.wait(timeout=300) for process in both] == [0, 0]
     assert names(disturbed.cells()) == sorted(line["run"] for line in lines_of(tmp_path, "result"))
-    assert of_folder(tmp_path)[0].running == 0
+    assert of_store(Store(tmp_path))[0].running == 0
 
 
 def test_a_sweep_that_is_closed_saves_and_goes_on(tmp_path: Path) -> None:
@@ -883,13 +883,13 @@ def test_what_is_tried_again_does_not_count_as_failed(tmp_path: Path) -> None:
     events = sweep(CELLS, folder=tmp_path, engine=Scripted(lambda job: []), retry=True)
     next(events)
     next(events)
-    counted, failures, _ = of_folder(tmp_path)
+    counted, failures, _ = of_store(Store(tmp_path))
     assert (counted.failed, counted.running, counted.left) == (0, 1, 1)
     assert len(failures) == 1  # the reason is still to be read
     standing = next(event for event in events if isinstance(event, Standing))
     assert (standing.failed, standing.running, standing.left) == (0, 1, 1)
     events.close()  # type: ignore[attr-defined]
-    assert of_folder(tmp_path)[0].failed == 1
+    assert of_store(Store(tmp_path))[0].failed == 1
 
 
 def test_a_stop_does_not_wait_for_what_has_ended(tmp_path: Path) -> None:

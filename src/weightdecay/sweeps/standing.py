@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from weightdecay.records import RunConfig
@@ -159,15 +158,8 @@ def without_paths(reason: str) -> str:
     return _PATH.sub("…", reason)
 
 
-def of_folder(
-    folder: Path | str,
-) -> tuple[Standing, list[tuple[dict[str, Any], Failure]], list[str]]:
-    """Return how a folder's sweep stands, its failures, and what is left out."""
-    return of_store(Store(folder))
-
-
 def of_store(store: Store) -> tuple[Standing, list[tuple[dict[str, Any], Failure]], list[str]]:
-    """Return the same of a store, whose ledger says more."""
+    """Return how a sweep stands, its failures, and what is left out."""
     cells = store.plan()
     alive = store.alive()
     ledger = store.ledger
