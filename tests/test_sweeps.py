@@ -27,6 +27,7 @@ from tests import disturbed, killing
 from tests.toys import config
 from weightdecay import files, records
 from weightdecay.records import Notice, Progress, Record, Run, RunConfig
+from weightdecay.runs import pack
 from weightdecay.sweeps import (
     CellFailed,
     Standing,
@@ -771,6 +772,20 @@ def test_a_sweep_that_is_closed_saves_and_goes_on(tmp_path: Path) -> None:
     assert any(isinstance(e, Notice) and e.text.startswith("Taken up at") for e in said)
     assert list(Store(stopped).results()) == list(Store(whole).results())
     assert not list(stopped.glob("checkpoints/*"))
+
+
+@pytest.mark.parametrize("model", ["mlp", "dropping"])
+def test_a_cell_that_diverged_leaves_no_checkpoint(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is recorded, and its checkpoint removed: a save that is due then must not bring it back."""
+    monkeypatch.setattr(pack, "CHECKPOINT_EVERY", -1.0)
+    changes = {"model": model, "epochs": 3, "algorithm": "sgd", "weight_decay": None, "l2": 0.001}
+    rates = (0.01, 1e12)
+    cells = [cell(seed, lr=rate, **changes) for rate in rates for seed in range(2)]
+    swept(cells, tmp_path, Here("cpu"))
+    assert [run.diverged for run in Store(tmp_path).runs()].count(True) == 2
+    assert not list(tmp_path.glob("checkpoints/*"))
 
 
 def test_killed_fifty_times_a_sweep_ends_the_same(tmp_path: Path) -> None:

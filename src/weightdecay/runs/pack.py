@@ -82,11 +82,12 @@ class Pack:
             yield from self._train_until(self._next_stop())
             yield from self._stand_still()
             ended = self._lanes.updates == self._total
-            lasts = self._lasting and (ended or self._cycles_ended() or self._diverged())
-            # Cells that have ended are about to be recorded, and their checkpoints removed.
-            if lasts or (self._due() and not ended):
+            if self._lasting and (ended or self._cycles_ended() or self._diverged()):
                 yield from self._save()
             self._drop_diverged()
+            # Cells that have ended are about to be recorded, and their checkpoints removed.
+            if self._configs and not ended and self._due():
+                yield from self._save()
 
     def _stand_still(self) -> Iterator[Event]:
         """Do what is to be done at a cycle's or an epoch's end."""
