@@ -778,7 +778,7 @@ def test_a_sweep_that_is_closed_saves_and_goes_on(tmp_path: Path) -> None:
 def test_a_cell_that_diverged_leaves_no_checkpoint(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is recorded, and its checkpoint removed: a save that is due then must not bring it back."""
+    """It is recorded, its checkpoint removed: a save that is due must not bring it back."""
     monkeypatch.setattr(pack, "CHECKPOINT_EVERY", -1.0)
     changes = {"model": model, "epochs": 3, "algorithm": "sgd", "weight_decay": None, "l2": 0.001}
     rates = (0.01, 1e12)
