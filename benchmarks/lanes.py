@@ -1,7 +1,7 @@
 """How many images (or, on a CPU, updates) a second configurations train at, alone and as lanes.
 
-    python benchmarks/lanes.py              # a GPU: the small conv net and Shake-Shake 26
-    python benchmarks/lanes.py --cpu        # the MNIST-1D net
+    python -m benchmarks.lanes              # a GPU: the small conv net and Shake-Shake 26
+    python -m benchmarks.lanes --cpu        # the MNIST-1D net
 
 The yardstick is a plain loop with torch.optim.AdamW, on the same machine in the same run: on a GPU
 with bfloat16 autocast and channels last too. Data are random bytes of CIFAR-10's shape, on the
@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from step import environment, sync, tell
 from torch.nn import functional
 
+from benchmarks.step import environment, sync, tell
 from weightdecay.records import RunConfig
 from weightdecay.runs.captured import Captured
 from weightdecay.runs.lanes import Lanes
@@ -41,12 +41,16 @@ CPU = {"mlp": (1, 8, 24, 72)}
 def images() -> Task:
     """Return random images of CIFAR-10's shape."""
     generator = torch.Generator().manual_seed(0)
-    sets = []
-    for count in (50_000, 10_000):
+
+    def examples(count: int) -> Examples:
         pixels = torch.randint(256, (count, 3, 32, 32), dtype=torch.uint8, generator=generator)
-        sets.append(Examples(pixels, torch.randint(10, (count,), generator=generator)))
-    models = {"convnet": partial(ConvNet, 10), "shakeshake26": partial(ShakeShake26, classes=10)}
-    return Task("random", *sets, 10, models, CIFAR10)
+        return Examples(pixels, torch.randint(10, (count,), generator=generator))
+
+    models: dict[str, Callable[..., torch.nn.Module]] = {
+        "convnet": partial(ConvNet, 10),
+        "shakeshake26": partial(ShakeShake26, classes=10),
+    }
+    return Task("random", examples(50_000), examples(10_000), 10, models, CIFAR10)
 
 
 def configurations(model: str, lanes: int, cpu: bool) -> list[RunConfig]:
@@ -70,7 +74,8 @@ def plain_loop(config: RunConfig, task: Task, device: torch.device) -> Callable[
     """Return the loop that everyone writes."""
     name, *width = config.model.split(",width=")
     options = {"width": int(width[0])} if width else {}
-    model = task.models[name](**options).to(device, memory_format=torch.channels_last)
+    model = task.models[name](**options).to(device)
+    model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     if hasattr(model, "generator"):
         model.generator = torch.Generator(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.lr)
@@ -89,7 +94,7 @@ def plain_loop(config: RunConfig, task: Task, device: torch.device) -> Callable[
             optimizer.zero_grad()
             with torch.autocast(device.type, torch.bfloat16, enabled=sixteen):
                 logits = model(inputs)
-            functional.cross_entropy(logits.float(), chosen.targets).backward()
+            functional.cross_entropy(logits.float(), chosen.targets).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
 
     return advance
@@ -148,7 +153,7 @@ def measure(cpu: bool, only: list[str] | None, seconds: float) -> Iterator[dict[
             advance = within_epochs(lanes)
             advance(5)
             sync(device.type)
-            row = {"model": model, "way": "lanes", "lanes": count}
+            row: dict[str, Any] = {"model": model, "way": "lanes", "lanes": count}
             row["start_s"] = time.perf_counter() - begun
             row["speed"] = count * per_update * speed(advance, device.type, seconds)
             row["ratio"] = row["speed"] / eager

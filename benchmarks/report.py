@@ -1,6 +1,6 @@
 """The benchmarks' tables and plots, from their committed rows.
 
-    python benchmarks/report.py            # rewrites the tables of both READMEs, and the plots
+    python -m benchmarks.report            # rewrites the tables of both READMEs, and the plots
 
 A table stands between its marks, <!-- name --> and <!-- /name -->. The plots need matplotlib:
 pip install -e '.[figures]'

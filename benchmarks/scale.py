@@ -26,6 +26,7 @@ from weightdecay.records import RunConfig
 from weightdecay.sweeps.coordinator import sweep
 from weightdecay.sweeps.events import CellFailed
 from weightdecay.sweeps.local import Local
+from weightdecay.sweeps.standing import Standing
 from weightdecay.sweeps.store import Store
 
 # Workers, cells, lanes and seconds a cell of the table's rows.
@@ -117,7 +118,7 @@ def tiny(number: int, lanes: int | None, root: Path | None) -> None:
             if isinstance(event, CellFailed):
                 print(event.failure.reason)
             workers = _children()
-            if first is None and getattr(event, "done", 0):
+            if first is None and isinstance(event, Standing) and event.done:
                 first = time.perf_counter() - begun
             if workers:
                 memory.append((resident() / 1024, max(map(resident, workers)) / 1024))

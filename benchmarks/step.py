@@ -1,8 +1,8 @@
 """One optimizer step at the speed of memory: ours beside torch's and other libraries'.
 
-    python benchmarks/step.py              # the table, on a GPU
-    python benchmarks/step.py --cpu        # the CPU's table
-    python benchmarks/step.py --tune       # block and warps of the kernel
+    python -m benchmarks.step              # the table, on a GPU
+    python -m benchmarks.step --cpu        # the CPU's table
+    python -m benchmarks.step --tune       # block and warps of the kernel
 
 Wall time is that of a loop of steps with the host in it, device time that of a CUDA graph of one
 step. The floor is the bytes a step must move (28 a weight for AdamW, 20 for SGDW) over the
@@ -86,6 +86,8 @@ def groups_of(name: str, device: str) -> list[dict[str, Any]]:
 
 def contenders(algorithm: str, device: str) -> dict[str, Callable[[Any], Any]]:
     """Return what is compared, each from groups to an optimizer."""
+    ours: Any
+    theirs: Any
     ours, theirs = (
         (weightdecay.AdamW, torch.optim.AdamW)
         if algorithm == "adamw"
@@ -138,15 +140,16 @@ def _with_new_gradients(optimizer: Any) -> Callable[[], Any]:
     """Return a step that finds every gradient elsewhere than the last one did."""
     params = [param for group in optimizer.param_groups for param in group["params"]]
     if sum(param.numel() for param in params) > 1 << 28:  # two sets would not leave room
-        return optimizer.step
+        step: Callable[[], Any] = optimizer.step
+        return step
     sets = itertools.cycle([[torch.randn_like(p) * 0.01 for p in params] for _ in range(2)])
 
-    def step() -> None:
+    def renewed() -> None:
         for param, grad in zip(params, next(sets), strict=True):
             param.grad = grad
         optimizer.step()
 
-    return step
+    return renewed
 
 
 def wall(step: Callable[[], Any], device: str, seconds: float = 0.3) -> float:
@@ -170,7 +173,7 @@ def wall(step: Callable[[], Any], device: str, seconds: float = 0.3) -> float:
 
 def in_graph(step: Callable[[], Any]) -> float:
     """Return milliseconds a step takes on the device, as one CUDA graph."""
-    side = torch.cuda.Stream()
+    side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(3):
@@ -187,9 +190,11 @@ def repeated(work: Callable[[], Any]) -> float:
     for _ in range(5):
         work()
     torch.cuda.synchronize()
-    times = []
+    times: list[float] = []
+    first: Any
+    last: Any
     for _ in range(5):
-        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
         first.record()
         for _ in range(20):
             work()

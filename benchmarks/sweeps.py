@@ -1,7 +1,7 @@
 """How many configurations an hour are trained: by a loop, by Ray Tune, and by us, in one run.
 
-    python benchmarks/sweeps.py --out rows.jsonl         # two cores, the MNIST-1D net
-    python benchmarks/sweeps.py --gpu --out rows.jsonl   # a GPU, the conv net, without Ray
+    python -m benchmarks.sweeps --out rows.jsonl         # two cores, the MNIST-1D net
+    python -m benchmarks.sweeps --gpu --out rows.jsonl   # a GPU, the conv net, without Ray
 
 Every way trains the same cells, a quarter of them by each algorithm, and evaluates them on the
 validation and the test set after each epoch. The loop is what one writes with torch.optim: a cell
@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from step import environment, tell
 from torch.nn import functional
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
+from benchmarks.step import environment, tell
 from weightdecay.records import RunConfig
 from weightdecay.runs.build import model_of, updates_per_epoch
 from weightdecay.sweeps import Store, sweep
@@ -49,16 +49,17 @@ def cells(count: int, epochs: int, gpu: bool) -> list[RunConfig]:
         rate, decay = divmod(number // 4, 4)
         way = "normalized_decay" if algorithm.endswith("w") else "l2"
         strength = 0.05 if way == "normalized_decay" else 0.0005
+        decay_of: dict[str, Any] = {way: strength * 2.0**-decay}
         found.append(
             RunConfig(
-                task="lanes:images" if gpu else "mnist1d",
+                task="benchmarks.lanes:images" if gpu else "mnist1d",
                 model="convnet" if gpu else "mlp",
                 algorithm=algorithm,
                 lr=(2**-8 if "adam" in algorithm else 2**-4) * 2.0 ** (-rate / 4),
                 epochs=epochs,
                 batch=128 if gpu else 64,
                 precision="bfloat16" if gpu else "float32",
-                **{way: strength * 2.0**-decay},
+                **decay_of,
             )
         )
     return found
@@ -75,7 +76,10 @@ def optimizer_of(config: RunConfig, parameters: Any, updates: int) -> torch.opti
     decay = config.l2
     if config.normalized_decay is not None:
         decay = config.normalized_decay / math.sqrt(updates) / config.lr
-    kind: Any = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}.get(config.algorithm)
+    kind: Callable[..., torch.optim.Optimizer] | None = {
+        "adamw": torch.optim.AdamW,
+        "adam": torch.optim.Adam,
+    }.get(config.algorithm)
     if kind is None:
         kind = functools.partial(torch.optim.SGD, momentum=0.9)
     return kind(parameters, lr=config.lr, weight_decay=decay)
@@ -88,7 +92,7 @@ def plain_loop(config: RunConfig, device: str) -> Iterator[dict[str, float]]:
     sixteen = config.precision == "bfloat16"
     model = model_of(config, task).to(device)
     if image:
-        model = model.to(memory_format=torch.channels_last)
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     per_epoch = updates_per_epoch(config, task)
     optimizer = optimizer_of(config, model.parameters(), config.epochs * per_epoch)
     schedule = CosineAnnealingLR(optimizer, T_max=config.epochs * per_epoch)
@@ -97,7 +101,8 @@ def plain_loop(config: RunConfig, device: str) -> Iterator[dict[str, float]]:
         if image:
             inputs = inputs.contiguous(memory_format=torch.channels_last)
         with torch.autocast(device, torch.bfloat16, enabled=sixteen):
-            return model(inputs).float()
+            logits: torch.Tensor = model(inputs).float()
+            return logits
 
     @torch.no_grad()
     def judged(examples: Examples) -> tuple[float, float]:
@@ -122,11 +127,12 @@ def plain_loop(config: RunConfig, device: str) -> Iterator[dict[str, float]]:
             optimizer.zero_grad()
             logits = forward(task.prepare(chosen.inputs, words))
             loss = functional.cross_entropy(logits, chosen.targets)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             schedule.step()
             total += loss.detach()
         row = {"epoch": epoch + 1, "train_loss": float(total) / per_epoch}
+        assert task.choices is not None
         row["validation_loss"], row["validation_error"] = judged(task.choices)
         row["test_loss"], row["test_error"] = judged(task.test)
         yield row
@@ -139,8 +145,9 @@ def by_loop(configs: list[RunConfig], device: str) -> list[float]:
 
 def trial(parameters: dict[str, Any]) -> None:
     """Train a cell for Ray Tune."""
-    import sweeps  # this file, whose data then stay while trials come and go
     from ray import tune
+
+    from benchmarks import sweeps  # this file, whose data then stay while trials come and go
 
     torch.set_num_threads(1)
     for row in sweeps.plain_loop(RunConfig.from_dict(parameters["cell"]), "cpu"):
@@ -158,7 +165,8 @@ def by_tune(configs: list[RunConfig]) -> list[float]:
             tune_config=tune.TuneConfig(max_concurrent_trials=CORES, reuse_actors=True),
             run_config=tune.RunConfig(storage_path=folder, verbose=0),
         )
-        return [result.metrics["test_error"] for result in tuner.fit()]
+        found: Any = tuner.fit()
+        return [result.metrics["test_error"] for result in found]
 
 
 def by_us(configs: list[RunConfig], engine: Engine) -> list[float]:
@@ -192,9 +200,9 @@ def start_ray() -> None:
     import ray
 
     os.environ["PYTHONPATH"] = os.pathsep.join(
-        [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+        [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     )
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     ray.init("local", num_cpus=CORES, include_dashboard=False, **quiet)
 
 

@@ -53,7 +53,7 @@ def test_the_python_lines_run_after_the_first_of_them(
 @pytest.mark.parametrize("page", report.texts(), ids=lambda page: page.parent.name)
 def test_tables_of_measurements_are_those_of_the_committed_rows(page: Path) -> None:
     told = report.texts()[page]
-    assert page.read_text("utf-8") == told, "`python benchmarks/report.py` brings it up to date"
+    assert page.read_text("utf-8") == told, "`python -m benchmarks.report` brings it up to date"
 
 
 def test_every_mark_of_a_table_is_filled() -> None:
