@@ -2,6 +2,9 @@
 
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +157,14 @@ def test_a_sweep_runs_as_the_docs_say(
     assert best.last.validation_error == min(run.last.validation_error for run in runs)
     said = f"{best.config.algorithm} {best.config.lr} {best.last.test_error}\n"
     assert capsys.readouterr().out == said
+
+
+def test_what_was_judged_on_cifar10_is_what_its_records_say(tmp_path: Path) -> None:
+    """The page is written again from a copy of the records, and must be the committed one."""
+    records = ROOT / "results" / "cifar10-small"
+    shutil.copytree(records, tmp_path / "copy")
+    (tmp_path / "copy" / "judged.md").unlink()
+    script = [sys.executable, str(tmp_path / "copy" / "judge.py")]
+    subprocess.run(script, check=True, capture_output=True)
+    told = (tmp_path / "copy" / "judged.md").read_text("utf-8")
+    assert told == (records / "judged.md").read_text("utf-8"), "`make book` brings it up to date"

@@ -10,7 +10,7 @@ import math
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from statistics import fmean, stdev
 from typing import Any, TypeAlias
 
@@ -34,14 +34,20 @@ def main() -> None:
         said = registered["chosen"][name]
         best = chosen(seen)
         assert (said["lr"], said[METHODS[name]]) == (best.lr, best.decay), "not as registered"
-    at: Settings = defaultdict(list)
-    for run in Store(HERE / "judging").runs():
-        name = run.config.algorithm
-        at[name, run.config.lr, getattr(run.config, METHODS[name])].append(run)
+    at = settings_of(Store(HERE / "judging").runs())
     parts = [compared(registered["judging"], of, at), regrets(of, at)]
     text = "# Figure 2 on CIFAR-10, judged\n\n" + "\n\n".join(map("\n".join, parts)) + "\n"
     (HERE / "judged.md").write_text(text, encoding="utf-8")
     sys.stdout.write(text)
+
+
+def settings_of(runs: Iterable[Run]) -> Settings:
+    """Return runs by their setting."""
+    at: Settings = defaultdict(list)
+    for run in runs:
+        name = run.config.algorithm
+        at[name, run.config.lr, getattr(run.config, METHODS[name])].append(run)
+    return at
 
 
 def compared(
@@ -72,23 +78,29 @@ def regrets(of: dict[str, dict[float, Column]], at: Settings) -> Iterator[str]:
     yield "| method | " + " | ".join(f"s = {s:g}".replace("-", "−") for s in SLOPES) + " |"
     yield "| --- |" + " --- |" * len(SLOPES)
     for name, seen in of.items():
-        errors = {
-            (lr, decay): {run.config.seed: error_of(run) for run in runs}
-            for (algorithm, lr, decay), runs in at.items()
-            if algorithm == name and {run.config.seed for run in runs} == {*CARRIERS}
-        }
-        best = {column.lr: column.decay for column in seen.values()}
-        row = []
-        for s in SLOPES:
-            moved = [one for one in carried(seen) if one.s == s]
-            there = all(
-                (one.used_at, decay) in errors
-                for one in moved
-                for decay in (one.decay, best[one.used_at])
-            )
-            regret = mean_of(transfer_regret(errors, best, moved)) if there else None
-            row.append("not trained yet" if regret is None else percent(regret))
-        yield f"| {name} | " + " | ".join(row) + " |"
+        row = regrets_of(name, seen, at).values()
+        told = ("not trained yet" if regret is None else percent(regret) for regret in row)
+        yield f"| {name} | " + " | ".join(told) + " |"
+
+
+def regrets_of(name: str, seen: dict[float, Column], at: Settings) -> dict[float, Estimate | None]:
+    """Return a method's regret by each rule; None where its runs are not all there."""
+    errors = {
+        (lr, decay): {run.config.seed: error_of(run) for run in runs}
+        for (algorithm, lr, decay), runs in at.items()
+        if algorithm == name and {run.config.seed for run in runs} == {*CARRIERS}
+    }
+    best = {column.lr: column.decay for column in seen.values()}
+    found: dict[float, Estimate | None] = {}
+    for s in SLOPES:
+        moved = [one for one in carried(seen) if one.s == s]
+        there = all(
+            (one.used_at, decay) in errors
+            for one in moved
+            for decay in (one.decay, best[one.used_at])
+        )
+        found[s] = mean_of(transfer_regret(errors, best, moved)) if there else None
+    return found
 
 
 def percent(estimate: Estimate, *, ratio: bool = False) -> str:
