@@ -18,9 +18,9 @@ from typing import Any, TypeAlias
 from unittest import mock
 
 from weightdecay.records import Progress, Record, Run, RunConfig
+from weightdecay.records.codec import Cost
 from weightdecay.sweeps import coordinator
 from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Message
-from weightdecay.sweeps.lines import Cost
 
 # What a worker will say, short: cells that end, or the message itself.
 _Foretold: TypeAlias = tuple[RunConfig, ...] | Message

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from tests.toys import hasty
 from weightdecay.records import RunConfig
+from weightdecay.records.codec import read
 from weightdecay.sweeps import Store, read_study
-from weightdecay.sweeps.lines import read
 from weightdecay.tasks import Task
 
 STUDY = Path(__file__).with_suffix(".toml")

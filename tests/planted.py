@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from tests.landscapes import Truth, measured, noisy, reseen
+from weightdecay.records.tables import imported
 from weightdecay.results import Cell, Landscape, landscapes, outliers
-from weightdecay.sweeps.export import imported
 from weightdecay.table import table
 
 RESULTS = Path(__file__).parents[1] / "results"

@@ -13,11 +13,11 @@ import pytest
 
 from tests.landscapes import ended
 from weightdecay.records import Run, RunConfig
+from weightdecay.records.tables import export
 from weightdecay.studies import STUDIES, book, scale
 from weightdecay.studies.findings import Findings, command, draw, find, tell
 from weightdecay.studies.rulings import BETWEEN, MARGIN
 from weightdecay.studies.scales import values
-from weightdecay.sweeps.export import export
 
 for package in ("matplotlib", "pyarrow"):
     pytest.importorskip(package)

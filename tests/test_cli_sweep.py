@@ -22,11 +22,11 @@ from weightdecay.cli.best import typed
 from weightdecay.cli.run import command_of
 from weightdecay.notation import number
 from weightdecay.records import Notice, Progress, Run
+from weightdecay.records.codec import Failure
+from weightdecay.records.tables import imported
 from weightdecay.runs import pack
 from weightdecay.sweeps import Store, SweepEvent, Working, read_study
 from weightdecay.sweeps.engine import Ended, Failed, Job, Message
-from weightdecay.sweeps.export import imported
-from weightdecay.sweeps.lines import Failure
 
 pytestmark = pytest.mark.cpu("sweeps are equal to the byte on a CPU")
 COMMAND = [sys.executable, "-m", "weightdecay.cli"]

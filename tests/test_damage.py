@@ -15,14 +15,14 @@ from zlib import crc32
 import pytest
 
 from tests.test_sweeps import Scripted, cell, done, invented, names, swept
-from weightdecay import records
 from weightdecay.cli import main
 from weightdecay.records import Environment, Notice, Run, RunConfig
+from weightdecay.records import config as definition
+from weightdecay.records.codec import Cost, as_line
+from weightdecay.records.log import Log
+from weightdecay.records.tables import imported
 from weightdecay.sweeps import Store
 from weightdecay.sweeps.engine import Ended, Finished, Job, Message
-from weightdecay.sweeps.export import imported
-from weightdecay.sweeps.lines import Cost, as_line
-from weightdecay.sweeps.log import Log
 from weightdecay.sweeps.merging import merge
 from weightdecay.sweeps.standing import of_store
 
@@ -421,7 +421,7 @@ def test_status_export_and_merge_agree_after_a_change_of_semantics(
     tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swept(CELLS, tmp_path)
-    monkeypatch.setattr(records, "SEMANTICS", 2)
+    monkeypatch.setattr(definition, "SEMANTICS", 2)
     anew = [RunConfig.from_dict(one.as_dict()) for one in CELLS]  # whose names have moved
     left_out = f"{len(CELLS)} results left out: another version of weightdecay trained these cells"
     for words in (["status", "."], ["export", ".", "table.csv"], ["merge", "merged", "."]):

@@ -14,11 +14,11 @@ from weightdecay.cli import main, standing
 from weightdecay.cli.reproduce import _show
 from weightdecay.figures import heatmaps
 from weightdecay.records import Run
+from weightdecay.records.codec import Cost
 from weightdecay.results import Landscape, landscapes
 from weightdecay.studies import STUDIES, scale
 from weightdecay.studies.findings import draw, find, tell
 from weightdecay.sweeps import Store
-from weightdecay.sweeps.lines import Cost
 
 TRUTH = Truth(rates=7, decays=8, zero=True)
 WRONG = 3 * 9 + 5

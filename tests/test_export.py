@@ -13,9 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weightdecay.records import Environment, Record, Run, RunConfig, packed
-from weightdecay.sweeps import export as exporting
-from weightdecay.sweeps.export import export, imported
+from weightdecay.records import (
+    Environment,
+    Record,
+    Run,
+    RunConfig,
+    packed,
+    table_columns,
+    table_files,
+)
+from weightdecay.records.tables import export, imported
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -128,8 +135,8 @@ def test_the_same_runs_are_the_same_bytes(suffix: str, tmp_path: Path) -> None:
 def test_more_rows_than_are_held_at_a_time_are_all_written(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exporting, "_TOGETHER", 3)
-    monkeypatch.setattr(exporting, "_GROUP", 2)
+    monkeypatch.setattr(table_files, "_TOGETHER", 3)
+    monkeypatch.setattr(table_files, "_GROUP", 2)
     configs = [replace(CONFIG, seed=seed) for seed in range(4)]
     runs = [run_of(config, list(RUN.records)) for config in configs]
     assert export(runs, path) == 8
@@ -232,7 +239,7 @@ def test_a_table_from_before_a_column_was_added_still_loads(path: Path) -> None:
     later = replace(RECORD, budget=18, cycle_updates=18, missed=packed([True]))
     export([Run(CONFIG, (later,), place)], path)
     assert imported(path) == [Run(CONFIG, (later,), place)]
-    added = [*(field.name for field in fields(Environment)), *exporting._ADDED]
+    added = [*(field.name for field in fields(Environment)), *table_columns._ADDED]
     if path.suffix == ".parquet":
         parquet.write_table(parquet.read_table(path).drop_columns(sorted(set(added))), path)
     else:

@@ -15,13 +15,12 @@ import pytest
 
 from benchmarks.simulated import Law, Simulated, cells
 from weightdecay.cli import main
-from weightdecay.records import Run, RunConfig
-from weightdecay.sweeps import export as exporting
+from weightdecay.records import Run, RunConfig, table_files
+from weightdecay.records.codec import Cost
+from weightdecay.records.ledger import Ledger
 from weightdecay.sweeps import merging
 from weightdecay.sweeps.coordinator import sweep
 from weightdecay.sweeps.events import CellFailed, SweepEvent
-from weightdecay.sweeps.ledger import Ledger
-from weightdecay.sweeps.lines import Cost
 from weightdecay.sweeps.standing import Standing, Tally, standing
 from weightdecay.sweeps.store import Store
 
@@ -116,7 +115,7 @@ def test_runs_are_exported_and_merged_without_being_all_in_memory(
 ) -> None:
     if to.endswith("parquet"):
         pytest.importorskip("pyarrow", reason="Parquet needs it")
-    monkeypatch.setattr(exporting, "_TOGETHER", 500)
+    monkeypatch.setattr(table_files, "_TOGETHER", 500)
     monkeypatch.setattr(merging, "_TOGETHER", 20)
     peaks = {}
     for number in (40, 100, 400):  # the first pays for imports

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from weightdecay.records import Environment, Run, unpacked
+from weightdecay.records.tables import imported
 from weightdecay.sweeps import Store
-from weightdecay.sweeps.export import imported
 from weightdecay.sweeps.standing import of_store
 
 STORES = Path(__file__).parent / "stores"

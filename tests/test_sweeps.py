@@ -25,8 +25,10 @@ from hypothesis import strategies as st
 
 from tests import disturbed, killing
 from tests.toys import config
-from weightdecay import files, records
+from weightdecay import files
 from weightdecay.records import Notice, Progress, Record, Run, RunConfig
+from weightdecay.records import config as definition
+from weightdecay.records.codec import Cost, Failure
 from weightdecay.runs import pack
 from weightdecay.sweeps import (
     CellFailed,
@@ -41,7 +43,6 @@ from weightdecay.sweeps import (
 from weightdecay.sweeps import engine as engines
 from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Message
 from weightdecay.sweeps.here import Here
-from weightdecay.sweeps.lines import Cost, Failure
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.merging import merge
 from weightdecay.sweeps.names import MODELS
@@ -183,7 +184,7 @@ def test_new_semantics_are_trained_beside_the_old(
 ) -> None:
     swept([cell()], tmp_path)
     old = lines_of(tmp_path, "result")
-    monkeypatch.setattr(records, "SEMANTICS", 2)
+    monkeypatch.setattr(definition, "SEMANTICS", 2)
     engine = Scripted()
     swept([cell()], tmp_path, engine)
     assert len(engine.jobs) == 1

@@ -174,7 +174,7 @@ def _conflicts(what: str, found: "Sequence[Conflict]", here: Path, there: Path) 
 
 
 def _export(options: argparse.Namespace) -> int:
-    from weightdecay.sweeps.export import export
+    from weightdecay.records.tables import export
     from weightdecay.sweeps.store import Store
 
     _check_sweep(options.folder)
@@ -189,7 +189,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _check_sweep(folder: Path) -> None:
-    from weightdecay.sweeps.store import no_sweep
+    from weightdecay.records.reading import no_sweep
 
     if not (folder / "log").is_dir():
         raise no_sweep(folder, lacks="log")

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from weightdecay import files
 from weightdecay.look import OUTCOMES
+from weightdecay.records.tables import imported
 from weightdecay.studies import STUDIES, studies_at
 from weightdecay.studies.findings import Findings, command, draw, find, write_rulings
 from weightdecay.studies.rulings import BETWEEN, MARGIN, NOT_DECIDED, Ruling
 from weightdecay.studies.scales import Scale, scale
 from weightdecay.studies.study import Evidence
-from weightdecay.sweeps.export import imported
 
 _BEGIN, _END = "<!-- reproduction: `make book` writes what follows -->", "<!-- /reproduction -->"
 

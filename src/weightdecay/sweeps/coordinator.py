@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from weightdecay.records import Notice, Progress, RunConfig, Saving
+from weightdecay.records.codec import Failure
 from weightdecay.sweeps.claims import Claims
 from weightdecay.sweeps.engine import (
     Died,
@@ -27,7 +28,6 @@ from weightdecay.sweeps.engine import (
     Unheard,
 )
 from weightdecay.sweeps.events import CellFailed, Idle, SweepEvent, Working
-from weightdecay.sweeps.lines import Failure
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.names import check_names
 from weightdecay.sweeps.planning import Pack, halves, packs

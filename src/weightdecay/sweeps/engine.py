@@ -27,7 +27,7 @@ from weightdecay.records import (
     Started,
     Timing,
 )
-from weightdecay.sweeps.lines import Cost
+from weightdecay.records.codec import Cost
 
 if TYPE_CHECKING:
     from weightdecay.tasks import Task

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from weightdecay.records import Notice, Progress, RunConfig
-from weightdecay.sweeps.lines import Failure
+from weightdecay.records.codec import Failure
 from weightdecay.sweeps.standing import Standing
 
 

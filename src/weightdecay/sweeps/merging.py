@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from weightdecay.sweeps.ledger import Place
-from weightdecay.sweeps.lines import Cost, Entry, as_line, read, with_checksum
+from weightdecay.records.codec import Cost, Entry, as_line, read, with_checksum
+from weightdecay.records.ledger import Place
 from weightdecay.sweeps.store import Store, Writer
 
 # So many lines are in memory at a time, and are written at once.

@@ -12,8 +12,8 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from weightdecay.records import RunConfig
-from weightdecay.sweeps.ledger import Ledger
-from weightdecay.sweeps.lines import Failure
+from weightdecay.records.codec import Failure
+from weightdecay.records.ledger import Ledger
 from weightdecay.sweeps.store import Store
 
 # What a cell's cost depends on, beside its epochs.

@@ -15,30 +15,27 @@ time, a process or a number that could be stale, and all but the log can be dele
 
 import os
 import shutil
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
-from weightdecay import checks, files
+from weightdecay import files
 from weightdecay.records import Run, RunConfig
+from weightdecay.records.codec import Cost, Entry, Failure, Line, as_line
+from weightdecay.records.columns import as_result
+from weightdecay.records.reading import StoreReader
 from weightdecay.sweeps.claims import Claims, taken
-from weightdecay.sweeps.columns import as_result
-from weightdecay.sweeps.ledger import Damage, Ledger, Place
-from weightdecay.sweeps.lines import Cost, Entry, Failure, Line, as_line, run_in, values_of
-from weightdecay.sweeps.log import Log
 
 
-class Store:
-    """A sweep's folder. Making one writes nothing."""
+class Store(StoreReader):
+    """A sweep's folder, to read and to write. Making one writes nothing."""
 
-    def __init__(self, folder: Path | str) -> None:
-        self.folder = Path(folder)
-        self.checkpoints = self.folder / "checkpoints"
-        self.log = Log(self.folder / "log")
-        self.ledger = Ledger()
-        self._plan = self.folder / "plan.jsonl"
+    @property
+    def checkpoints(self) -> Path:
+        """Return where the checkpoints of cells are that are being trained."""
+        return self.folder / "checkpoints"
 
     def ask_for(self, cells: Mapping[str, RunConfig]) -> None:
         """Make these cells the plan. What is done of others stays, and is none of its business."""
@@ -64,73 +61,6 @@ class Store:
             files.lock(file, wait=True)
             files.sweep(self.folder, self._plan.name)
             yield
-
-    def plan(self) -> dict[str, dict[str, Any]]:
-        """Return the configurations of the cells asked for, as plain values."""
-        if not self._plan.is_file():
-            raise no_sweep(self.folder, lacks=self._plan.name)
-        return dict(self.cells())
-
-    def cells(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the same one by one; without a plan, of the cells that are done."""
-        if self._plan.is_file():
-            with self._plan.open("rb") as file:
-                for number, line in enumerate(file, 1):
-                    yield _cell(self._plan, number, line)
-        else:
-            for run in self.read(self.refresh().results):
-                yield run.config.identity, run.config.as_dict()
-
-    def refresh(self) -> Ledger:
-        """Read what was written since the last time, by anyone."""
-        for line, place, number in self.log.new_lines():
-            self.ledger.take(line, place, number)
-        self.ledger.torn = [
-            Damage.of(line, f"The last line of {name} is torn, and left out.")
-            for name, line in self.log.torn.items()
-        ]
-        return self.ledger
-
-    def runs(self) -> list[Run]:
-        """Return the finished runs, in the order of their names; of several the first counts."""
-        return list(self.read(self.refresh().results))
-
-    def repeats(self) -> list[Run]:
-        """Return the runs that were trained again as a control, in the order of their names."""
-        return list(self.read(self.refresh().repeated))
-
-    def read(self, places: Mapping[str, Place]) -> Iterator[Run]:
-        """Yield the runs at these places, in the order of their names."""
-        with self.log.reading() as line_at:
-            for run in sorted(places):
-                try:
-                    yield run_in(line_at(places[run]))
-                except ValueError as error:  # it was changed since it was counted
-                    self.ledger.take_back(run, places[run], error)
-
-    def is_complete(self, done: Container[str] | None = None) -> bool:
-        """Whether nothing is missing of what is left out: every cell of the plan is done.
-
-        Without a plan, the cells of all results must be. `done` are the cells that are, where these
-        are another store's.
-        """
-        done = self.ledger.diverged if done is None else done
-        if not self._plan.is_file():
-            return not self.ledger.has_lost(done)
-        return not self.ledger.left_out or all(run in done for run, _ in self.cells())
-
-    def results(self) -> Iterator[str]:
-        """Yield the first result of each cell as its line in the log, in the order of names.
-
-        These are what two sweeps are compared by, byte for byte.
-        """
-        for run in self.runs():
-            yield as_line({"result": as_result(run)}).decode().rstrip()
-
-    def alive(self) -> int:
-        """Return the number of workers of all sweeps that are at work in the folder now."""
-        workers = self.refresh().workers
-        return sum(workers.get(name, 0) for name in self.log.names() if self.log.is_locked(name))
 
     @contextmanager
     def writing(self, workers: int) -> Iterator["Writer"]:
@@ -229,28 +159,3 @@ class Writer:
             self._size += len(line)
             lines += 1
         self._store.log.wrote(self._path.name, size=self._size, lines=lines)
-
-
-def no_sweep(folder: Path, *, lacks: str) -> FileNotFoundError:
-    """Return the error of a folder that is no sweep's; it names those in it that are."""
-    inside = sorted(str(path.parent) for path in folder.glob("*/plan.jsonl"))
-    cure = "`weightdecay sweep STUDY --out FOLDER` makes one."
-    if inside:
-        cure = f"Name a sweep that is in it: {', '.join(inside)}."
-    return FileNotFoundError(f"{folder} must be the folder of a sweep, and has no {lacks}. {cure}")
-
-
-def _cell(path: Path, number: int, line: bytes) -> tuple[str, dict[str, Any]]:
-    """Return the name and the configuration that a line of a plan has."""
-    try:
-        values, checked = values_of(line)
-        run, config = values["run"], values["config"]
-        if not checked:  # what has a checksum was complete when it was written
-            RunConfig.from_dict(config)
-        return checks.text("run", run), config
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        why = f"has no {error}" if isinstance(error, KeyError) else f"cannot be used: {error}"
-        raise ValueError(
-            f"{path} must hold one cell per line, and line {number} {why.rstrip('.')}. No result "
-            "is lost with it: `weightdecay sweep STUDY --out FOLDER` writes it anew."
-        ) from error

@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from weightdecay.sweeps.lines import Failure, may_be_result, name_in, read
+from weightdecay.records.codec import Failure, may_be_result, name_in, read
 
 # So many lines that are left out are named; the others are counted.
 _NAMED = 20

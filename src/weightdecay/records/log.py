@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from weightdecay import files
-from weightdecay.sweeps.ledger import Place
+from weightdecay.records.ledger import Place
 
 _NAMES = re.compile(r"\d{6,}\.jsonl")
 # A process may open a thousand files or so.

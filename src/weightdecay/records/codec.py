@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from zlib import crc32
 
-from weightdecay import checks, records
-from weightdecay.records import Run, RunConfig
-from weightdecay.sweeps.columns import check, run_of
+from weightdecay import checks
+from weightdecay.records import config as definition
+from weightdecay.records.columns import check, run_of
+from weightdecay.records.config import RunConfig
+from weightdecay.records.record import Run
 
 #: A line's kind, and what it says.
 Line: TypeAlias = tuple[str, Mapping[str, Any]]
@@ -99,7 +101,7 @@ def read(line: bytes) -> tuple[str, dict[str, Any], bool]:
     """
     if (seen := _glanced(line)) is not None and _is_unchanged(line):
         kind, run, semantics, diverged, form = seen
-        if semantics == records.SEMANTICS and form in _checked:
+        if semantics == definition.SEMANTICS and form in _checked:
             return kind, {"run": run, "records": {"diverged": [diverged]}}, True
     values, checked = values_of(line)
     if len(values) != 1:
@@ -107,7 +109,7 @@ def read(line: bytes) -> tuple[str, dict[str, Any], bool]:
     [(kind, value)] = values.items()
     try:
         _check(kind, value)
-        if kind in RESULTS and value["semantics"] != records.SEMANTICS:
+        if kind in RESULTS and value["semantics"] != definition.SEMANTICS:
             return "outdated", {"run": value["run"], "now": _name_now(value)}, checked
         if kind in RESULTS:
             check(value)

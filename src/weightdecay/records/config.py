@@ -1,23 +1,13 @@
-"""What a run is, and what it leaves: plain data that knows no torch.
-
-    RunConfig     everything that changes a run's result; its hash is the run's identity
-    Record        what an epoch of a run came to
-    Environment   where a run was trained: device, versions, commit, a hash of the source
-    Run           a configuration with all its records, and its environment
-    Started       a run's environment, before its records
-    Timing        how long that took: apart, so that results can be compared byte for byte
-    Progress      how far a run has come since its last record, for the person who waits
-    Notice        something that person should read
+"""What a run is: everything that changes its result, and the hash of that as its identity.
 
 A name may carry options: `shakeshake26,width=32` is a `Spec`, and so are `adamw,betas=0.9/0.98`
 and `restarts,first=10,factor=2`.
 """
 
-import base64
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any, Self, TypeAlias
@@ -176,166 +166,6 @@ class RunConfig:
         if unknown:
             raise ValueError(f"A RunConfig must have no {', '.join(sorted(unknown))}, got some.")
         return cls(**values)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Record:
-    """What an epoch came to. Losses and errors are means over examples; errors are fractions.
-
-    Those of training were gathered while the weights moved; the others are of the weights at the
-    epoch's end. `lr` and `decay` are α·η and λ·η of its last update, as the optimizer applied them.
-    `budget` is the number of updates that the whole run has, and `cycle_updates` those of the cycle
-    that the epoch ended in: the N that normalized decay is divided by the root of. `missed` are the
-    test examples that were missed, as `unpacked` reads them, where the run keeps them. Where a run
-    diverged, numbers that are not finite are None. So is what was not recorded yet in its time.
-    """
-
-    run: str
-    epoch: int
-    updates: int
-    train_loss: float | None
-    train_error: float
-    validation_loss: float | None
-    validation_error: float
-    validation_error_top5: float
-    test_loss: float | None
-    test_error: float
-    test_error_top5: float
-    lr: float
-    decay: float
-    weight_norm: float | None
-    cycle_ended: bool
-    budget: int | None = None
-    cycle_updates: int | None = None
-    missed: str | None = None
-    diverged: bool = False  # last, where a line of a log ends
-
-
-@dataclass(frozen=True, kw_only=True)
-class Environment:
-    """Where a run was trained: what may change its bits and is no part of its configuration.
-
-    `source` is a hash of the package's own files. `commit` is git's, with "+" where files differ
-    from it, and "unknown" where there is none. Of a run that was taken up elsewhere each field has
-    all its values, as in "2.11.0 + 2.13.0".
-    """
-
-    device: str
-    torch: str
-    python: str
-    version: str
-    commit: str
-    source: str
-
-    def then(self, later: Self) -> Self:
-        """Return the environment of a run that was begun in this one and taken up in another."""
-        return type(self)(
-            **{
-                name: " + ".join(
-                    dict.fromkeys([*mine.split(" + "), *vars(later)[name].split(" + ")])
-                )
-                for name, mine in vars(self).items()
-            }
-        )
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run that has ended: its configuration, and its records until the last that it had.
-
-    Of one that was made before environments were recorded, that is None.
-    """
-
-    config: RunConfig
-    records: tuple[Record, ...]
-    environment: Environment | None = None
-
-    @property
-    def last(self) -> Record:
-        """Return what the run came to."""
-        return self.records[-1]
-
-    @property
-    def diverged(self) -> bool:
-        """Whether it diverged: a result like any other."""
-        return self.last.diverged
-
-
-@dataclass(frozen=True)
-class Started:
-    """A run that is trained from here on, and where; its records come after it."""
-
-    run: str
-    environment: Environment
-
-
-@dataclass(frozen=True, kw_only=True)
-class Timing:
-    """What epochs took, until one that left a record, in seconds; how many lanes shared them."""
-
-    run: str
-    epoch: int
-    epochs: int
-    training: float
-    evaluation: float
-    lanes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """How far a pack of lanes has come, and the means of its best lane in this epoch."""
-
-    update: int
-    updates: int
-    epoch: int
-    epochs: int
-    loss: float
-    error: float
-    multiplier: float
-    speed: float
-    lanes: int
-
-    @property
-    def seconds_left(self) -> float:
-        """Return what is left at this speed, which is in updates of all lanes a second."""
-        return (self.updates - self.update) * self.lanes / self.speed if self.speed else math.inf
-
-
-@dataclass(frozen=True)
-class Notice:
-    """Something the person who waits should read."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Saving:
-    """What a run has come to is being saved, which may take long."""
-
-
-#: What a training yields.
-Event: TypeAlias = Started | Record | Timing | Progress | Notice | Saving
-
-
-def packed(bits: Sequence[bool]) -> str:
-    """Return bits as their number and base64, which `unpacked` reads."""
-    whole = int("1" + "".join("1" if bit else "0" for bit in bits), 2)
-    size = (len(bits) + 8) // 8
-    return f"{len(bits)}:{base64.b64encode(whole.to_bytes(size)).decode()}"
-
-
-def unpacked(text: str) -> list[bool]:
-    """Return the bits that `packed` was given."""
-    count, _, body = text.partition(":")
-    found = f"{int.from_bytes(base64.b64decode(body, validate=True)):b}"[1:]
-    if len(found) != int(count):
-        raise ValueError(f"Packed bits must be the {count} that they say, got {len(found)}.")
-    return [bit == "1" for bit in found]
-
-
-def finite(value: float) -> float | None:
-    """Return a number that JSON can say, or None."""
-    return value if math.isfinite(value) else None
 
 
 def _option(text: str) -> Option:

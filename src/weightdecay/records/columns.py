@@ -11,8 +11,9 @@ from dataclasses import asdict, fields
 from types import NoneType
 from typing import Any, get_args
 
-from weightdecay import records
-from weightdecay.records import Environment, Record, Run, RunConfig
+from weightdecay.records import config as definition
+from weightdecay.records.config import RunConfig
+from weightdecay.records.record import Environment, Record, Run
 
 #: The types that a column's values may have. A float without a fraction may be written as an int.
 _KINDS: dict[str, set[type]] = {
@@ -35,7 +36,7 @@ def as_result(run: Run) -> dict[str, Any]:
         _check_records(config, columns)
     except ValueError as error:
         raise ValueError(f"{config.identity} has no result to record: {error}.") from error
-    head = {"run": config.identity, "semantics": records.SEMANTICS, "config": config.as_dict()}
+    head = {"run": config.identity, "semantics": definition.SEMANTICS, "config": config.as_dict()}
     where = {} if place is None else {"environment": asdict(place)}
     return {**head, **where, "records": columns}
 
