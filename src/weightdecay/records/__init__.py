@@ -9,7 +9,8 @@
     Progress      how far a run has come since its last record, for the person who waits
     Notice        something that person should read
 
-`codec` turns a line of a log into a value and back, and `tables` turns runs into a table and back.
+`read` returns the finished runs of a sweep's folder, a Parquet file or a CSV file. `codec` turns a
+line of a log into a value and back, and `tables` turns runs into a table and back.
 """
 
 from weightdecay.records.config import (
@@ -24,7 +25,7 @@ from weightdecay.records.config import (
     Spec,
 )
 from weightdecay.records.events import Event, Notice, Progress, Saving, Started, Timing
-from weightdecay.records.reading import StoreReader
+from weightdecay.records.reading import Source, StoreReader, read
 from weightdecay.records.record import Environment, Record, Run, finite, packed, unpacked
 
 __all__ = [
@@ -43,11 +44,13 @@ __all__ = [
     "Run",
     "RunConfig",
     "Saving",
+    "Source",
     "Spec",
     "Started",
     "StoreReader",
     "Timing",
     "finite",
     "packed",
+    "read",
     "unpacked",
 ]

@@ -1,9 +1,10 @@
-"""The finished runs of a sweep's folder.
+"""The finished runs of a sweep's folder or of a table, wherever they come from.
 
 A folder is read while it is written: what is torn, damaged or outdated is left out, and said.
 """
 
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,38 @@ from weightdecay.records.config import RunConfig
 from weightdecay.records.ledger import Damage, Ledger, Place
 from weightdecay.records.log import Log
 from weightdecay.records.record import Run
+from weightdecay.records.tables import imported
+
+
+@dataclass(frozen=True)
+class Source:
+    """The finished runs of a folder or a file, in the order of their names.
+
+    `repeats` are the runs that were trained a second time as a control, which no table has;
+    `left_out` says in a sentence each what there was that could not be used.
+    """
+
+    runs: list[Run]
+    repeats: list[Run]
+    left_out: list[str]
+
+
+def read(path: Path | str) -> Source:
+    """Return the finished runs of a sweep's folder, or of a Parquet or CSV file of ours."""
+    path = Path(path)
+    if path.is_dir():
+        reader = StoreReader(path)
+        if not reader.log.folder.is_dir():
+            raise no_sweep(path, lacks="log")
+        runs, repeats = reader.runs(), reader.repeats()
+        return Source(runs, repeats, reader.ledger.left_out)
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path} does not exist. Name the folder of a sweep, or a .parquet or .csv file that "
+            "`weightdecay export` wrote."
+        )
+    runs = sorted(imported(path), key=lambda run: run.config.identity)
+    return Source(runs, [], [])
 
 
 class StoreReader:

@@ -1,0 +1,67 @@
+"""Finished runs are read the same way from a sweep's folder and from the tables made of it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from weightdecay import records
+from weightdecay.records import StoreReader, tables
+
+STORES = Path(__file__).parent / "stores" / "2026-11"
+sources = pytest.mark.parametrize("name", ["store", "runs.csv", "runs.parquet"])
+
+
+def needs_pyarrow(name: str) -> None:
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow", reason="Parquet needs it")
+
+
+@sources
+def test_a_folder_and_its_tables_hold_the_same_runs(name: str) -> None:
+    needs_pyarrow(name)
+    found = records.read(STORES / name)
+    assert found.runs == StoreReader(STORES / "store").runs()
+    assert not found.left_out
+
+
+def test_runs_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+    runs = StoreReader(STORES / "store").runs()
+    assert len(runs) == 4
+    tables.export(reversed(runs), tmp_path / "backwards.csv")
+    assert records.read(str(tmp_path / "backwards.csv")).runs == runs
+
+
+def test_runs_that_were_trained_again_are_told_apart() -> None:
+    [again] = records.read(STORES / "store").repeats
+    assert again in StoreReader(STORES / "store").runs()
+
+
+def test_what_cannot_be_used_is_left_out_and_told(tmp_path: Path) -> None:
+    shutil.copytree(STORES / "store", tmp_path / "store")
+    log = tmp_path / "store" / "log" / "000001.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    [first, *_] = [n for n, line in enumerate(lines) if line.startswith(b'{"result"')]
+    lines[first] = lines[first].replace(b'"epoch": [', b'"epoch": [7')
+    log.write_bytes(b"".join(lines))
+    found = records.read(tmp_path / "store")
+    assert len(found.runs) == 3
+    [told] = found.left_out
+    assert told.startswith(f"Line {first + 1} of 000001.jsonl is left out: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "said"),
+    [
+        ("missing", FileNotFoundError, "Name the folder of a sweep, or a .parquet or .csv file"),
+        ("missing.csv", FileNotFoundError, "Name the folder of a sweep, or a .parquet or .csv"),
+        ("", FileNotFoundError, "must be the folder of a sweep, and has no log"),
+        ("notes.txt", ValueError, "must end in .csv or .parquet"),
+    ],
+)
+def test_what_is_no_source_is_refused_with_a_cure(
+    name: str, error: type[Exception], said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "notes.txt").write_text("")
+    with pytest.raises(error, match=said):
+        records.read(tmp_path / name)
