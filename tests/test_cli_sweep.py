@@ -21,7 +21,7 @@ from weightdecay.cli import main, progress, sweeping
 from weightdecay.cli.best import typed
 from weightdecay.cli.run import command_of
 from weightdecay.notation import number
-from weightdecay.records import Notice, Progress, Run
+from weightdecay.records import Notice, Progress, Run, or_infinite
 from weightdecay.records.codec import Failure
 from weightdecay.records.tables import imported
 from weightdecay.runs import pack
@@ -118,14 +118,14 @@ def test_a_sweep_ends_with_its_standing_and_the_best_settings(capsys: Output) ->
         for run in runs:
             settings.setdefault((run.config.lr, run.config.normalized_decay), []).append(run)
         errors = {
-            setting: sum(run.last.validation_error for run in seeds) / len(seeds)
+            setting: sum(or_infinite(run.last.validation_error) for run in seeds) / len(seeds)
             for setting, seeds in settings.items()
         }
         said = re.split("  +", row)
         assert said[0] == name
         chosen = number(said[1]), number(said[2].removeprefix("λ_norm "))
         assert errors[chosen] == min(errors.values())
-        tested = [run.last.test_error for run in settings[chosen]]
+        tested = [or_infinite(run.last.test_error) for run in settings[chosen]]
         assert said[3] == f"{errors[chosen]:.2%}"
         assert said[4].startswith(f"{sum(tested) / 2:.2%} ± ")
         assert said[5] == "2"

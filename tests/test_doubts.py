@@ -13,7 +13,7 @@ from tests.landscapes import Truth, ended, measured, runs_of
 from weightdecay.cli import main, standing
 from weightdecay.cli.reproduce import _show
 from weightdecay.figures import heatmaps
-from weightdecay.records import Run
+from weightdecay.records import Run, or_infinite
 from weightdecay.records.codec import Cost
 from weightdecay.results import Landscape, landscapes
 from weightdecay.studies import STUDIES, scale
@@ -32,7 +32,8 @@ def runs(*, wrong: bool) -> list[Run]:
     found = runs_of(TRUTH, measured(TRUTH.errors(), 1, random, spread=0.004, examples=10_000))
     if wrong:
         last = found[WRONG].last
-        found[WRONG] = Run(found[WRONG].config, (replace(last, test_error=1.5 * last.test_error),))
+        raised = 1.5 * or_infinite(last.test_error)
+        found[WRONG] = Run(found[WRONG].config, (replace(last, test_error=raised),))
     return found
 
 

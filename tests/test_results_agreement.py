@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.landscapes import Truth, ended, measured, runs_of
-from weightdecay.records import Run, RunConfig
+from weightdecay.records import Run, RunConfig, or_infinite
 from weightdecay.results import agreement, doubts
 from weightdecay.results.agreement import twin
 from weightdecay.site.doubts import lines
@@ -38,7 +38,7 @@ def sweep(first: int = 0, **values: Any) -> list[Run]:
 
 def raised(runs: Iterable[Run], wanted: RunConfig, factor: float) -> list[Run]:
     return [
-        Run(run.config, (replace(run.last, test_error=run.last.test_error * factor),))
+        Run(run.config, (replace(run.last, test_error=or_infinite(run.last.test_error) * factor),))
         if run.config == wanted
         else run
         for run in runs

@@ -15,11 +15,12 @@ from weightdecay.records import Progress, Record, RunConfig, Timing
 from weightdecay.runs import ensemble, pack, train, training
 from weightdecay.runs.build import schedule_of
 from weightdecay.runs.captured import Fitting
-from weightdecay.runs.lanes import Lanes, losses
+from weightdecay.runs.lanes import Lanes
 from weightdecay.runs.separate import Separate
 from weightdecay.runs.shelf import Shelf
 from weightdecay.runs.stacked import Stacked, can_stack
 from weightdecay.tasks import Examples, Task, split
+from weightdecay.tasks.measure import rank
 from weightdecay.tasks.models import MLP
 
 pytestmark = pytest.mark.cpu(
@@ -136,9 +137,8 @@ def test_frozen_weights_stay() -> None:
 def test_of_equal_logits_the_first_is_the_answer() -> None:
     """A network that says nothing is right as often as one that always says 0."""
     targets = torch.arange(8)
-    _, rank = losses(torch.zeros(8, 8), targets)
-    assert rank.tolist() == targets.tolist()
-    _, lost = losses(torch.full((8, 8), torch.nan), targets)
+    assert rank(torch.zeros(8, 8), targets).tolist() == targets.tolist()
+    lost = rank(torch.full((8, 8), torch.nan), targets)
     assert lost.tolist() == [8] * 8
 
 
@@ -555,7 +555,11 @@ def test_cells_leave_no_checkpoint_of_their_end(
     [
         (torch.zeros(3, 1), torch.zeros(2).long(), "a target for every input"),
         (torch.zeros(0, 1), torch.zeros(0).long(), "one at least, got 0 inputs"),
-        (torch.zeros(2, 1), torch.zeros(2), "`targets` must be int64, got torch.float32"),
+        (
+            torch.zeros(2, 1),
+            torch.zeros(2),
+            "`targets` of toy must be int64 classes, got torch.float32. Use .long.*give a loss",
+        ),
         (torch.zeros(2, 1), torch.tensor([0, 8]), "must be from 0 to 7, got 8"),
         (torch.zeros(2, 1), torch.tensor([-1, 7]), "must be from 0 to 7, got -1"),
     ],

@@ -72,4 +72,6 @@ def test_a_store_from_before_environments_were_recorded_loads() -> None:
         assert run.environment is None
         assert (run.last.budget, run.last.cycle_updates, run.last.missed) == (None, None, None)
         assert run.last.epoch == run.config.epochs
+        assert run.last.test_error is not None
         assert 0 < run.last.test_error < 1
+        assert run.last.metric is None

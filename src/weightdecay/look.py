@@ -97,6 +97,13 @@ class Measured(Protocol):
     def why(self) -> str: ...
 
 
+class HasMetric(Protocol):
+    """What has errors, or numbers of a metric that it names."""
+
+    @property
+    def metric(self) -> str | None: ...
+
+
 def word(algorithm: str, schedule: str = "cosine") -> str:
     """Return the word for a configuration's algorithm: `adamw` under restarts is `adamwr`.
 
@@ -147,6 +154,24 @@ def luminance(colour: str) -> float:
 def percent(fraction: float, *, digits: int = 2) -> str:
     """Return a fraction in percent, which no line break parts; a dash where it is not a number."""
     return f"{100 * fraction:.{digits}f}\N{NO-BREAK SPACE}%" if math.isfinite(fraction) else "–"
+
+
+def measured(value: float, metric: str | None, *, digits: int = 2) -> str:
+    """Return an error in percent; of a `metric` that a task has of its own, the number as it is."""
+    if metric is None:
+        return percent(value, digits=digits)
+    return f"{value:.4g}".replace("-", "−") if math.isfinite(value) else "–"
+
+
+def in_units(value: float, metric: str | None) -> float:
+    """Return an error as a picture has it: in percent, or as it is for a metric of one's own."""
+    return 100 * value if metric is None else value
+
+
+def metric_words(measured: Iterable[HasMetric], *, unit: str = "") -> str:
+    """Return what landscapes are of: "error", with its unit, or the names of tasks' own metrics."""
+    names = (f"error{unit}" if one.metric is None else one.metric for one in measured)
+    return " or ".join(dict.fromkeys(names))
 
 
 def number(value: float, *, digits: int = 2) -> str:

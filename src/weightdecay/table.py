@@ -1,5 +1,6 @@
 """Text tables: columns as wide as their widest cell, and numbers as people read them."""
 
+import math
 from collections.abc import Sequence
 
 
@@ -13,3 +14,10 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 def shown(value: float | None, digits: int = 6) -> str:
     """Return a number with so many significant digits, and a dash for one that is not known."""
     return "–" if value is None else f"{value:.{digits}g}"
+
+
+def error(value: float | None, metric: str | None = None, *, digits: int = 2) -> str:
+    """Return an error in percent; of a `metric` that a task has of its own, the number as it is."""
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value:.{digits}%}" if metric is None else f"{value:.4g}"

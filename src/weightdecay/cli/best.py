@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
-from weightdecay.look import shared_base
+from weightdecay.look import metric_words, shared_base
 from weightdecay.notation import number
 from weightdecay.records import DECAYS, Run, RunConfig
 from weightdecay.results import Landscape, landscapes
-from weightdecay.table import shown, table
+from weightdecay.table import error, shown, table
 
 # What tells landscapes apart; rate, decay and seed are inside of one.
 _NAMES = [field.name for field in fields(RunConfig) if field.name not in ("lr", "seed", *DECAYS)]
@@ -23,7 +23,8 @@ def best_settings(runs: Iterable[Run]) -> str:
     found = landscapes(runs)
     apart = [name for name in _NAMES if name == "algorithm" or _differs(name, found)]
     found.sort(key=lambda one: [_place(getattr(one.config, name)) for name in apart])
-    titles = (*apart, "best lr", "best decay", "validation", "test error", "seeds")
+    tested = f"test {metric_words(found)}"
+    titles = (*apart, "best lr", "best decay", "validation", tested, "seeds")
     rows = [(*_name(one, apart), *_numbers(one)) for one in found[:_ROWS]]
     told = [table([titles, *rows])]
     if len(found) > _ROWS:
@@ -37,14 +38,14 @@ def best_settings(runs: Iterable[Run]) -> str:
 
 def _numbers(landscape: Landscape) -> tuple[str, ...]:
     best = landscape.best
-    error = f"{best.mean:.2%}"
+    tested = error(best.mean, landscape.metric)
     if not math.isnan(best.standard_error):
-        error += f" ± {best.standard_error:.2%}"
+        tested += f" ± {error(best.standard_error, landscape.metric)}"
     return (
         typed(best.lr),
         f"{_SHORT[landscape.way]} {typed(best.decay)}",
-        "–" if landscape.chosen_on == "test" else f"{best.score:.2%}",
-        "diverged" if best.diverged else error,
+        "–" if landscape.chosen_on == "test" else error(best.score, landscape.metric),
+        "diverged" if best.diverged else tested,
         str(len(best.seeds)),
     )
 

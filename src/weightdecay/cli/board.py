@@ -30,13 +30,14 @@ def board(folder: Path | None, run: str) -> Iterator[Callable[[Record], None]]:
 
 
 def _draw(writer: Any, record: Record) -> None:
+    error = record.metric or "error"
     curves = {
         "loss/train": record.train_loss,
         "loss/validation": record.validation_loss,
         "loss/test": record.test_loss,
-        "error/train": record.train_error,
-        "error/validation": record.validation_error,
-        "error/test": record.test_error,
+        f"{error}/train": record.train_error,
+        f"{error}/validation": record.validation_error,
+        f"{error}/test": record.test_error,
         "lr": record.lr,
         "decay": record.decay,
         "weight_norm": record.weight_norm,

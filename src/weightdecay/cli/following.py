@@ -62,7 +62,8 @@ def follow(options: argparse.Namespace) -> int:
     say(f"The solution to use is the most recent cycle's: {solutions[-1]}")
     if options.ensemble:
         judged = ensemble(config, folder=options.folder, device=device, task=task)
-        say(report.of_ensembles((one.members, one.error, one.error_top5) for one in judged))
+        rows = ((one.members, one.error, one.error_top5) for one in judged)
+        say(report.of_ensembles(rows, records[-1].metric))
     return 0
 
 

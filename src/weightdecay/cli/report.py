@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from weightdecay.cli.progress import duration
 from weightdecay.records import Progress, Record
-from weightdecay.table import shown, table
+from weightdecay.table import error, shown, table
 
 _ROWS = 12
 
@@ -15,7 +15,7 @@ def line(progress: Progress) -> str:
     parts = [
         f"epoch {progress.epoch}/{progress.epochs}",
         f"loss {progress.loss:#.3g}",
-        f"error {progress.error:.1%}",
+        f"{progress.metric or 'error'} {error(progress.error, progress.metric, digits=1)}",
         f"η {progress.multiplier:.2f}",
         f"{speed:.2g} updates/s" if speed < 10 else f"{speed:,.0f} updates/s",
         f"{duration(progress.seconds_left)} left",
@@ -26,9 +26,10 @@ def line(progress: Progress) -> str:
 def brief(progress: Progress) -> str:
     """Return as much of it as fits beside a worker's name, each word where it was before."""
     epochs = str(progress.epochs)
+    found = error(progress.error, progress.metric, digits=1)
     parts = [
         f"epoch {progress.epoch:>{len(epochs)}}/{epochs}",
-        f"train error {progress.error:5.1%}",
+        f"train {progress.metric or 'error'} {found:>5}",
         f"{duration(progress.seconds_left)} left",
     ]
     return "  ".join(parts)
@@ -42,20 +43,24 @@ def of_records(records: Sequence[Record]) -> str:
         (
             str(record.epoch),
             shown(record.train_loss, 4),
-            f"{record.train_error:.2%}",
-            f"{record.validation_error:.2%}",
-            f"{record.test_error:.2%}",
+            error(record.train_error, record.metric),
+            error(record.validation_error, record.metric),
+            error(record.test_error, record.metric),
             shown(record.weight_norm, 4),
         )
         for record in (records[round(row * apart)] for row in range(count))
     ]
-    titles = ("train loss", "train error", "validation error", "test error", "weight norm")
-    told = table([("epoch", *titles), *rows])
+    errors = (f"{part} {records[0].metric or 'error'}" for part in ("train", "validation", "test"))
+    told = table([("epoch", "train loss", *errors, "weight norm"), *rows])
     left_out = len(records) - count
     return f"{told}\n{left_out} epochs between are in records.jsonl" if left_out else told
 
 
-def of_ensembles(judged: Iterable[tuple[int, float, float]]) -> str:
-    """Return a table of ensembles' sizes, errors and top-5 errors."""
-    rows = [(str(members), f"{error:.2%}", f"{top5:.2%}") for members, error, top5 in judged]
-    return table([("solutions averaged", "test error", "top-5 error"), *rows])
+def of_ensembles(
+    judged: Iterable[tuple[int, float, float | None]], metric: str | None = None
+) -> str:
+    """Return a table of ensembles' sizes, errors and top-5 errors, which a metric has none of."""
+    rows = [
+        (str(members), error(found, metric), error(top5, metric)) for members, found, top5 in judged
+    ]
+    return table([("solutions averaged", f"test {metric or 'error'}", "top-5 error"), *rows])

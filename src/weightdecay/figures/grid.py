@@ -15,7 +15,16 @@ from matplotlib.colors import Normalize
 from matplotlib.patches import Circle, Rectangle, RegularPolygon
 
 from weightdecay.figures.page import decay_words
-from weightdecay.look import COLOURS_OF_ERRORS, FAINT, INK, MUTED, PAPER, power, shared_base
+from weightdecay.look import (
+    COLOURS_OF_ERRORS,
+    FAINT,
+    INK,
+    MUTED,
+    PAPER,
+    in_units,
+    power,
+    shared_base,
+)
 from weightdecay.results import Cell, Coupling, Landscape, Outlier
 
 GAP = 0.4
@@ -107,7 +116,8 @@ def draw(
     coloured = PatchCollection(
         grid.boxes(shown), cmap=COLOURS_OF_ERRORS, norm=norm, linewidths=0.5, edgecolors=PAPER
     )
-    coloured.set_array([100 * landscape.cells[key].mean for key in shown])
+    means = (landscape.cells[key].mean for key in shown)
+    coloured.set_array([in_units(mean, landscape.metric) for mean in means])
     _add(axes, coloured, "errors")
     missing = [
         (lr, decay)

@@ -38,7 +38,17 @@ from weightdecay.figures.page import (
     width_of,
     wrapped,
 )
-from weightdecay.look import COLOURS_OF_ERRORS, FAINT, INK, MUTED, PAPER, interval, percent
+from weightdecay.look import (
+    COLOURS_OF_ERRORS,
+    FAINT,
+    INK,
+    MUTED,
+    PAPER,
+    in_units,
+    interval,
+    measured,
+    metric_words,
+)
 from weightdecay.results import Coupling, Landscape, Outlier, outliers
 
 #: A panel's title, its landscape, and its coupling where that was measured.
@@ -57,7 +67,7 @@ def heatmaps(
     columns: int,
     title: str | None = None,
     small_print: str = "",
-    quantity: str = "test error (%)",
+    quantity: str | None = None,
 ) -> Figure:
     """Draw landscapes side by side, in rows of `columns`, on one scale of colours.
 
@@ -86,15 +96,16 @@ def heatmaps(
     )
     for index, panel in enumerate(panels):
         _panel(sheet, layout, index, panel, norm, doubted=doubted[index])
+    quantity = quantity or f"test {metric_words((s for _, s, _ in panels), unit=' (%)')}"
     _bar(sheet, layout, norm, beyond=beyond, quantity=quantity)
     sheet.legend(handles, left=MARGIN, top=layout.height + 0.06, columns=per_row)
     return sheet.figure
 
 
 def scale(landscapes: Sequence[Landscape]) -> tuple[Normalize, bool]:
-    """Return the colours' scale in percent, and whether some cell is worse than it reaches."""
+    """Return the colours' scale, in percent of errors, and whether some cell is worse than it."""
     errors = sorted(
-        100 * cell.mean
+        in_units(cell.mean, landscape.metric)
         for landscape in landscapes
         for cell in landscape.cells.values()
         if len(cell.diverged) < len(cell.seeds)
@@ -169,7 +180,7 @@ def _said(panel: Panel, room: float) -> str:
     _, landscape, coupling = panel
     said = [interval(coupling.exponent, reason=False)] if coupling is not None else []
     if landscape.cells:
-        said.append(f"best {percent(landscape.best.mean)}")
+        said.append(f"best {measured(landscape.best.mean, landscape.metric)}")
     line = "  ·  ".join(said)
     if width_of(line, TEXT - 0.5) <= room:
         return line

@@ -26,7 +26,15 @@ from weightdecay.records.config import (
 )
 from weightdecay.records.events import Event, Notice, Progress, Saving, Started, Timing
 from weightdecay.records.reading import Source, StoreReader, read
-from weightdecay.records.record import Environment, Record, Run, finite, packed, unpacked
+from weightdecay.records.record import (
+    Environment,
+    Record,
+    Run,
+    finite,
+    or_infinite,
+    packed,
+    unpacked,
+)
 
 __all__ = [
     "COUPLED",
@@ -50,6 +58,7 @@ __all__ = [
     "StoreReader",
     "Timing",
     "finite",
+    "or_infinite",
     "packed",
     "read",
     "unpacked",

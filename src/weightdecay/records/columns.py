@@ -23,7 +23,7 @@ _KINDS: dict[str, set[type]] = {
 }
 _SAID = {bool: "true or false", float: "a finite number", int: "a whole number", str: "text"}
 # Columns that lines from before do not have.
-_ADDED = ("budget", "cycle_updates", "missed")
+_ADDED = ("budget", "cycle_updates", "missed", "metric")
 _LARGEST = 2**63
 
 

@@ -29,7 +29,10 @@ class Timing:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a pack of lanes has come, and the means of its best lane in this epoch."""
+    """How far a pack of lanes has come, and the means of its best lane in this epoch.
+
+    `error` is a fraction, or of the `metric` that is named.
+    """
 
     update: int
     updates: int
@@ -40,6 +43,7 @@ class Progress:
     multiplier: float
     speed: float
     lanes: int
+    metric: str | None = None
 
     @property
     def seconds_left(self) -> float:

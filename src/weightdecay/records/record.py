@@ -13,6 +13,9 @@ from weightdecay.records.config import RunConfig
 class Record:
     """What an epoch came to. Losses and errors are means over examples; errors are fractions.
 
+    A task may have a `metric` of its own, which is named here: errors are then that metric's, and
+    there is no top-5.
+
     Those of training were gathered while the weights moved; the others are of the weights at the
     epoch's end. `lr` and `decay` are α·η and λ·η of its last update, as the optimizer applied them.
     `budget` is the number of updates that the whole run has, and `cycle_updates` those of the cycle
@@ -25,13 +28,13 @@ class Record:
     epoch: int
     updates: int
     train_loss: float | None
-    train_error: float
+    train_error: float | None
     validation_loss: float | None
-    validation_error: float
-    validation_error_top5: float
+    validation_error: float | None
+    validation_error_top5: float | None
     test_loss: float | None
-    test_error: float
-    test_error_top5: float
+    test_error: float | None
+    test_error_top5: float | None
     lr: float
     decay: float
     weight_norm: float | None
@@ -39,6 +42,7 @@ class Record:
     budget: int | None = None
     cycle_updates: int | None = None
     missed: str | None = None
+    metric: str | None = None
     diverged: bool = False  # last, where a line of a log ends
 
 
@@ -111,3 +115,8 @@ def unpacked(text: str) -> list[bool]:
 def finite(value: float) -> float | None:
     """Return a number that JSON can say, or None."""
     return value if math.isfinite(value) else None
+
+
+def or_infinite(value: float | None) -> float:
+    """Return a recorded number; one that was not finite is infinite."""
+    return math.inf if value is None else value

@@ -64,7 +64,10 @@ MEASURED = [
 PLACE = [replace(_column(field, field.name), optional=True) for field in fields(Environment)]
 COLUMNS = SETTINGS + MEASURED + PLACE
 # Columns that tables from before do not have.
-_ADDED = {"keep_missed", "budget", "cycle_updates", "missed", *(column.name for column in PLACE)}
+_ADDED = {
+    *("keep_missed", "budget", "cycle_updates", "missed", "metric"),
+    *(column.name for column in PLACE),
+}
 
 
 def matched(found: Sequence[str], wanted: Mapping[str, Column]) -> list[Column]:

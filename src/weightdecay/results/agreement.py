@@ -11,7 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeAlias
 
-from weightdecay.records import COUPLED, DECAYS, DECOUPLED, Environment, Run, RunConfig, Spec
+from weightdecay.records import (
+    COUPLED,
+    DECAYS,
+    DECOUPLED,
+    Environment,
+    Run,
+    RunConfig,
+    Spec,
+    or_infinite,
+)
 from weightdecay.results.landscape import Landscape, apart, landscapes, way_of
 from weightdecay.results.outliers import Outlier, allowances, least_error, outliers
 
@@ -39,7 +48,7 @@ class Pair:
         """Return by how much their test errors differ; not at all where both diverged."""
         if self.one.diverged and self.other.diverged:
             return 0.0
-        return abs(self.one.last.test_error - self.other.last.test_error)
+        return abs(_error(self.one) - _error(self.other))
 
     @property
     def repeated(self) -> bool:
@@ -176,7 +185,7 @@ class _Noise:
         allowed = min(known, default=_UNKNOWN)
         if math.isinf(allowed):
             return math.inf
-        low = min(one.last.test_error, other.last.test_error)
+        low = min(_error(one), _error(other))
         return max(low, self._least) * math.expm1(math.sqrt(2) * allowed)
 
     def _at(self, config: RunConfig) -> float | None:
@@ -185,3 +194,7 @@ class _Noise:
             scape = self._scapes.get(key)
             self._known[key] = allowances(scape) if scape is not None else {}
         return self._known[key].get((config.lr, getattr(config, way_of(config))))
+
+
+def _error(run: Run) -> float:
+    return or_infinite(run.last.test_error)

@@ -96,8 +96,13 @@ class Grid:
 
 
 def lost_last(scores: Array, lost: Flags) -> Array:
-    """Return scores in which cells that diverged come after every other: errors are at most 1."""
-    return scores + lost
+    """Return scores in which cells that diverged come after every other.
+
+    Errors are at most 1. Those of a metric of one's own may span more.
+    """
+    known = scores[np.isfinite(scores)]
+    span = max(1.0, float(np.ptp(known))) if known.size else 1.0
+    return scores + lost * span
 
 
 def grid(landscape: Landscape, *, zero: bool = True) -> Grid:

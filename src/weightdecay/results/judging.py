@@ -102,7 +102,7 @@ def _mean(values: Array, shared: float) -> Estimate:
 def error_of(run: Run, chance: float = CHANCE) -> float:
     """Return the test error of a run's last epoch; one that diverged counts as chance."""
     last = run.records[-1]
-    return chance if last.diverged else last.test_error
+    return chance if last.diverged or last.test_error is None else last.test_error
 
 
 def _missed(runs: Sequence[Sequence[Run]]) -> npt.NDArray[np.float64] | None:

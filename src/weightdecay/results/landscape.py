@@ -28,7 +28,7 @@ class Cell:
 
     `chosen` are the errors that choices are made on, `tested` those that are reported; both are of
     the last epoch. A seed that diverged has the errors it ended with, and is named. `losses` are
-    the last epoch's training losses, NaN where they are not finite.
+    the last epoch's training losses. What is not finite is NaN.
     """
 
     lr: float
@@ -46,7 +46,7 @@ class Cell:
 
     @property
     def standard_error(self) -> float:
-        """Return the standard error of the mean test error; NaN where there is one seed."""
+        """Return the standard error of the mean test error; NaN of one seed, or if that is."""
         return _standard_error(self.tested)
 
     @property
@@ -64,8 +64,9 @@ class Landscape:
     first, where there is one. `chosen_on` is "validation", or "test": the paper's way. `updates`
     are those of the last cycle, N, and `examples` those that an epoch trains on; None where no run
     has come to its end. `of` is the error chosen on and reported: "error", or "error_top5".
-    `environments` are those that its runs were trained in, with the number of runs of each; None is
-    that of runs from before environments were recorded.
+    `metric` names what errors are where the task has a metric of its own: they are no fractions
+    then. `environments` are those that its runs were trained in, with the number of runs of each;
+    None is that of runs from before environments were recorded.
     """
 
     config: RunConfig
@@ -77,6 +78,7 @@ class Landscape:
     updates: int | None = None
     examples: int | None = None
     of: str = "error"
+    metric: str | None = None
     environments: Mapping[Environment | None, int] = field(default_factory=dict)
 
     @property
@@ -169,6 +171,9 @@ def _landscape(way: str, runs: list[Run], choose_on: str, of: str) -> Landscape:
         (run.config for run in runs), key=lambda one: (one.lr, getattr(one, way), one.seed)
     )
     chosen_on = "test" if config.validation == "test" else choose_on
+    metric = runs[0].last.metric
+    if metric is not None and of != "error":
+        raise ValueError(f'`of` must be "error" for {config.task}: its {metric} has no {of}.')
     whole = [run for run in runs if not run.diverged and run.last.epoch == config.epochs]
     cells: dict[tuple[float, float], list[Run]] = {}
     for run in runs:
@@ -183,20 +188,25 @@ def _landscape(way: str, runs: list[Run], choose_on: str, of: str) -> Landscape:
         updates=_cycle(whole[0]) if whole else None,
         examples=whole[0].last.updates // whole[0].last.epoch * config.batch if whole else None,
         of=of,
+        metric=metric,
         environments=Counter(run.environment for run in runs),
     )
 
 
 def _cell(place: tuple[float, float], runs: list[Run], chosen_on: str, of: str) -> Cell:
     runs = sorted(runs, key=lambda run: run.config.seed)
-    losses = (run.last.train_loss for run in runs)
+
+    def last(name: str) -> tuple[float, ...]:
+        found = (getattr(run.last, name) for run in runs)
+        return tuple(math.nan if value is None else value for value in found)
+
     return Cell(
         *place,
         seeds=tuple(run.config.seed for run in runs),
-        chosen=tuple(getattr(run.last, f"{chosen_on}_{of}") for run in runs),
-        tested=tuple(getattr(run.last, f"test_{of}") for run in runs),
+        chosen=last(f"{chosen_on}_{of}"),
+        tested=last(f"test_{of}"),
         diverged=tuple(run.config.seed for run in runs if run.diverged),
-        losses=tuple(math.nan if loss is None else loss for loss in losses),
+        losses=last("train_loss"),
     )
 
 
@@ -215,4 +225,6 @@ def _cycle(run: Run) -> int:
 
 
 def _standard_error(values: tuple[float, ...]) -> float:
-    return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    if len(values) < 2 or not all(map(math.isfinite, values)):
+        return math.nan
+    return stdev(values) / math.sqrt(len(values))

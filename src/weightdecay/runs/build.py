@@ -18,7 +18,7 @@ from weightdecay.optim.rates import TORCHS
 from weightdecay.optim.scheduled import ScheduledOptimizer
 from weightdecay.records import DECAYS, RunConfig, Spec
 from weightdecay.schedules import Constant, Cosine, Schedule, StepDrop, WarmRestarts, Warmup
-from weightdecay.tasks import Task
+from weightdecay.tasks import Measured, Task
 from weightdecay.words import word
 
 _ALGORITHMS: dict[str, Any] = {"sgd": SGD, "sgdw": SGDW, "adam": Adam, "adamw": AdamW}
@@ -139,6 +139,11 @@ def optimizer_of(
 
 def check(configs: Sequence[RunConfig], task: Task) -> None:
     """Raise unless configurations of one model can be trained, before anything is kept of them."""
+    if configs[0].keep_missed and not task.measure.classifies:
+        raise ValueError(
+            f"`keep_missed` must be False for {task.name}, whose metric is its own and misses no "
+            "targets, got True."
+        )
     model = model_of(configs[0], task)
     for config in configs:
         schedule = schedule_of(config, updates_per_epoch(config, task))
@@ -148,7 +153,7 @@ def check(configs: Sequence[RunConfig], task: Task) -> None:
 
 @torch.no_grad()
 def _check_outputs(model: nn.Module, task: Task) -> None:
-    """Raise unless a model makes of a prepared batch a number for each target and class."""
+    """Raise unless a model makes of a prepared batch what the task's loss and metric take."""
     few = task.test[:2].to("cpu")
     inputs: Any = task.prepare(few.inputs, None)
     if not isinstance(inputs, Tensor) or len(inputs) != len(few):
@@ -157,12 +162,53 @@ def _check_outputs(model: nn.Module, task: Task) -> None:
             f"{len(few)} examples, got {getattr(inputs, 'shape', inputs)}."
         )
     outputs: Any = model.eval()(inputs)
-    wanted = (*few.targets.shape, task.classes)
-    if not isinstance(outputs, Tensor) or tuple(outputs.shape) != wanted:
+    if not isinstance(outputs, Tensor) or len(outputs) != len(few):
+        raise ValueError(
+            f"`model` must return a tensor with an output for each of {len(few)} examples, got "
+            f"{tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__}."
+        )
+    measure = task.measure
+    if measure.loss is None or measure.metric is None:
+        _check_logits(outputs, few.targets, task)
+    for name, function in {"loss": measure.loss, "metric": measure.metric}.items():
+        if function is not None:
+            _check_measured(name, function, outputs.float(), few.targets, task)
+
+
+def _check_logits(outputs: Tensor, targets: Tensor, task: Task) -> None:
+    found, wanted = tuple(outputs.shape), (*targets.shape, task.classes)
+    if found != wanted:
+        first = (len(targets), task.classes, *targets.shape[1:])
+        cure = " Put the classes last: outputs.movedim(1, -1)." if found == first else ""
         raise ValueError(
             f"`model` must return a number for each target and each of {task.classes} classes, "
-            f"{wanted} for {len(few)} examples, got {tuple(getattr(outputs, 'shape', ()))}."
+            f"{wanted} for {len(targets)} examples, got {found}.{cure}"
         )
+
+
+def _check_measured(
+    name: str, function: Measured, outputs: Tensor, targets: Tensor, task: Task
+) -> None:
+    """Raise unless a loss or metric returns a number per example, or several, of it alone."""
+    shapes = f"outputs {tuple(outputs.shape)} and targets {tuple(targets.shape)}"
+    try:
+        found: Any = function(outputs, targets)
+        alone: Any = function(outputs[:1], targets[:1])
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        raise ValueError(
+            f"`{name}` of {task.name} must take what the model returns and the targets, {shapes}, "
+            f"and raised {type(error).__name__}: {error}. Make their shapes fit."
+        ) from error
+    shape = tuple(found.shape) if isinstance(found, Tensor) else None
+    if shape is None or shape[:1] != (len(targets),) or alone.shape != (1, *shape[1:]):
+        got = type(found).__name__ if shape is None else f"shape {shape}"
+        raise ValueError(
+            f"`{name}` of {task.name} must return one number per example, or per target of each "
+            f"example, got {got} for {len(targets)} examples with {shapes}. torch's losses do with "
+            'reduction="none" if outputs and targets have the same shape.'
+        )
+    if name == "loss" and not found.is_floating_point():
+        raise TypeError(f"`loss` of {task.name} must return floats, got {found.dtype}.")
 
 
 def _rates(config: RunConfig, schedule: Schedule) -> dict[str, Any]:

@@ -17,9 +17,10 @@ from torch import Tensor, nn
 from weightdecay.optim.elementwise import Elementwise
 from weightdecay.records import RunConfig, Spec
 from weightdecay.runs.build import DRAWS, model_of
-from weightdecay.runs.lanes import CHUNK, Evaluation, LaneState, judged, losses, summed
+from weightdecay.runs.lanes import CHUNK, Evaluation, LaneState, judged, summed
 from weightdecay.runs.separate import Separate, give_generator
 from weightdecay.tasks import Examples, Task
+from weightdecay.tasks.measure import Measure
 from weightdecay.words import word
 
 _Result = TypeVar("_Result")
@@ -106,8 +107,9 @@ class Captured(Separate):
         model: Any = self.models[lane]
         model.train()
         noise = [model.draw(inputs)] if hasattr(model, "draw") else []
+        batch = _channels_last(inputs), targets
         with self._precision(lane):
-            loss, error = _compiled_measure()(model, _channels_last(inputs), targets, *noise)
+            loss, error = _compiled_measure()(self.task.measure, model, *batch, *noise)
         loss.backward()  # type: ignore[no-untyped-call]
         return torch.stack([loss.detach(), error]).double()
 
@@ -142,7 +144,8 @@ class Captured(Separate):
         total = torch.zeros(3, len(self.models), dtype=torch.float64, device=self.device)
         places = torch.arange(min(CHUNK, len(examples)), device=self.device)
         padded = math.ceil(len(examples) / len(places)) * len(places)
-        shape = len(self.models), padded, *examples.targets.shape[1:]
+        within = examples.targets.shape[1:] if self.task.measure.classifies else ()
+        shape = len(self.models), padded, *within
         missed = torch.zeros(shape, dtype=torch.bool, device=self.device)
 
         def judge() -> None:
@@ -154,8 +157,8 @@ class Captured(Separate):
             def of_lane(lane: int) -> tuple[Tensor, Tensor]:
                 self.models[lane].eval()
                 with self._precision(lane):
-                    logits = self.models[lane](inputs)
-                return judged(logits, chunk.targets, counted)
+                    outputs = self.models[lane](inputs)
+                return judged(self.task.measure, outputs, chunk.targets, counted)
 
             sums, wrong = map(torch.stack, zip(*self._on_streams(of_lane), strict=True))
             total.add_(sums.T)
@@ -235,7 +238,7 @@ def _kind_of_lane(config: RunConfig, task: Task, device: torch.device) -> tuple[
     builder = task.models[Spec.parse("model", config.model).name]
     parts = [(part.inputs.shape[1:], part.inputs.dtype) for part in (task.train, task.test)]
     named = config.algorithm, config.model, config.batch, config.precision, task.name
-    return device, builder, task.prepare, *parts, *named
+    return device, builder, task.prepare, task.measure, *parts, *named
 
 
 def _memory_of_lane(config: RunConfig, task: Task, device: torch.device) -> int | None:
@@ -260,10 +263,12 @@ def _compiled_measure() -> Callable[..., tuple[Tensor, Tensor]]:
     return torch.compile(_measure, dynamic=False)
 
 
-def _measure(model: Any, inputs: Tensor, targets: Tensor, *noise: Tensor) -> tuple[Tensor, Tensor]:
-    logits = model.compute(inputs, *noise) if noise else model(inputs)
-    loss, rank = losses(logits, targets)
-    return loss.mean(), (rank >= 1).float().mean()
+def _measure(
+    measure: Measure, model: Any, inputs: Tensor, targets: Tensor, *noise: Tensor
+) -> tuple[Tensor, Tensor]:
+    outputs = model.compute(inputs, *noise) if noise else model(inputs)
+    loss, error, _ = measure(outputs, targets)
+    return loss.mean(), error.float().mean()
 
 
 @cache

@@ -1,7 +1,7 @@
 """The snapshot ensemble: the solutions of a run's cycles, asked together.
 
 Their probabilities are averaged, the most recent solutions first; alone, the most recent is the one
-recommended.
+recommended. Where a task has a metric of its own, outputs are averaged as they are.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from weightdecay.records import RunConfig
+from weightdecay.records import RunConfig, finite
 from weightdecay.runs.build import model_of
 from weightdecay.runs.lanes import CHUNK, judged
 from weightdecay.runs.shelf import Shelf
@@ -23,7 +23,7 @@ class Ensemble:
 
     members: int
     error: float
-    error_top5: float
+    error_top5: float | None
 
 
 def ensemble(
@@ -44,24 +44,27 @@ def ensemble(
     total = torch.zeros(0)
     found = []
     for members, path in enumerate(reversed(paths), 1):
-        likely = _probabilities(config, task, path)
-        total = likely if members == 1 else total + likely
-        sums, _ = judged(total.log(), task.test.targets)
+        answers = _answers(config, task, path)
+        total = answers if members == 1 else total + answers
+        together = total.log() if task.measure.classifies else total / members
+        sums, _ = judged(task.measure, together, task.test.targets)
         _, error, top5 = (sums / len(task.test)).tolist()
-        found.append(Ensemble(members, error, top5))
+        found.append(Ensemble(members, error, finite(top5)))
     return found
 
 
 @torch.no_grad()
-def _probabilities(config: RunConfig, task: Task, path: Path) -> Tensor:
-    """Return what a solution holds for how likely, [example, …, class]."""
+def _answers(config: RunConfig, task: Task, path: Path) -> Tensor:
+    """Return a solution's probabilities, [example, …, class], or what it returns otherwise."""
     model = model_of(config, task)
     model.load_state_dict(torch.load(path, "cpu", weights_only=True))
     device = task.test.inputs.device
     model.to(device).eval()
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         chunks = [
-            model(task.prepare(task.test.inputs[start : start + CHUNK], None)).float().softmax(-1)
+            model(task.prepare(task.test.inputs[start : start + CHUNK], None)).float()
             for start in range(0, len(task.test), CHUNK)
         ]
+    if task.measure.classifies:
+        chunks = [chunk.softmax(-1) for chunk in chunks]
     return torch.cat(chunks).double()

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from weightdecay.optim.rates import Applied, coming_of
@@ -25,6 +24,7 @@ from weightdecay.runs.build import (
     updates_per_epoch,
 )
 from weightdecay.tasks import Examples, Task
+from weightdecay.tasks.measure import Measure
 from weightdecay.words import word
 
 #: All that a lane is at an update, as tensors and plain values: what a checkpoint holds.
@@ -35,28 +35,16 @@ CHUNK = 1000
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A lane's mean loss over some examples, and the share of them it got wrong.
+    """A lane's mean loss over some examples, and the share of them it got wrong, or its metric.
 
-    `missed` is a flag for each target; None where several processes have shared the examples.
+    `missed` is a flag for each target; None where several processes have shared the examples. It
+    means nothing for a metric of a task's own, which has no top-5 error either: that is NaN.
     """
 
     loss: float
     error: float
     error_top5: float
     missed: Tensor | None = None
-
-
-def losses(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Return every position's loss, and how many classes it ranks before the target.
-
-    Of equals the first comes first, as for argmax; a logit that is no number comes before all.
-    """
-    logits, targets = logits.flatten(0, -2).float(), targets.flatten()[:, None]
-    loss = F.cross_entropy(logits, targets[:, 0], reduction="none")
-    own = logits.gather(1, targets)
-    earlier = torch.arange(logits.shape[1], device=logits.device) < targets
-    rank = (~(logits <= own) | ((logits == own) & earlier)).sum(1)
-    return loss, rank
 
 
 class Lanes(ABC):
@@ -270,18 +258,23 @@ def _check_same_model(own: dict[str, Tensor], saved: dict[str, Tensor]) -> None:
         )
 
 
-def judged(logits: Tensor, targets: Tensor, counted: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def judged(
+    measure: Measure, outputs: Tensor, targets: Tensor, counted: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Return the sums over examples of loss, error and top-5 error, and which targets were missed.
 
     Of an example with several targets its mean counts. Where not all examples are `counted`, only
     those enter the sums.
     """
-    loss, rank = losses(logits, targets)
-    kinds = torch.stack([loss.double(), (rank >= 1).double(), (rank >= 5).double()])
-    each = kinds.view(3, len(targets), -1).mean(2)
+    loss, error, top5 = measure(outputs, targets)
+    kinds = [kind.double().reshape(len(targets), -1) for kind in (loss, error, top5)]
+    if len({kind.shape for kind in kinds}) > 1:  # a loss per target, say, and an error per example
+        kinds = [kind.mean(1, keepdim=True) for kind in kinds]
+    each = torch.stack(kinds).mean(2)
     if counted is not None:
         each = torch.where(counted, each, 0.0)
-    return each.sum(1), rank >= 1
+    nothing = torch.zeros(len(targets), dtype=torch.bool, device=targets.device)
+    return each.sum(1), error if measure.classifies else nothing
 
 
 def summed(parts: Sequence[Tensor], examples: int, missed: Tensor | None) -> list[Evaluation]:

@@ -156,6 +156,7 @@ class Pack:
             epochs=self._configs[0].epochs,
             loss=loss,
             error=error,
+            metric=lanes.task.measure.name,
             multiplier=lanes.schedules[0](lanes.updates - 1),
             speed=speed,
             lanes=len(self._configs),
@@ -197,20 +198,21 @@ class Pack:
             config, (loss, error) = self._configs[lane], gathered[lane]
             norm = lanes.weight_norm(lane)
             lr, decay = lanes.rates(lane)
-            diverged = finite(loss) is None or finite(norm) is None
+            judged = loss, norm, chosen[lane].error, tested[lane].error
+            diverged = any(finite(value) is None for value in judged)
             ended = diverged or lanes.updates == self._total
             record = Record(
                 run=config.identity,
                 epoch=lanes.updates // lanes.per_epoch,
                 updates=lanes.updates,
                 train_loss=finite(loss),
-                train_error=error,
+                train_error=finite(error),
                 validation_loss=finite(chosen[lane].loss),
-                validation_error=chosen[lane].error,
-                validation_error_top5=chosen[lane].error_top5,
+                validation_error=finite(chosen[lane].error),
+                validation_error_top5=finite(chosen[lane].error_top5),
                 test_loss=finite(tested[lane].loss),
-                test_error=tested[lane].error,
-                test_error_top5=tested[lane].error_top5,
+                test_error=finite(tested[lane].error),
+                test_error_top5=finite(tested[lane].error_top5),
                 lr=lr,
                 decay=decay,
                 weight_norm=finite(norm),
@@ -218,6 +220,7 @@ class Pack:
                 budget=self._total,
                 cycle_updates=lanes.schedules[lane].cycle(lanes.updates - 1).length or self._total,
                 missed=_missed(tested[lane]) if config.keep_missed and ended else None,
+                metric=lanes.task.measure.name,
                 diverged=diverged,
             )
             self._records[lane].append(record)

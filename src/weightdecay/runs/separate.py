@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from weightdecay.records import RunConfig
 from weightdecay.runs.build import DRAWS, model_of
-from weightdecay.runs.lanes import CHUNK, Evaluation, Lanes, judged, losses, summed
+from weightdecay.runs.lanes import CHUNK, Evaluation, Lanes, judged, summed
 from weightdecay.tasks import Examples, Task
 from weightdecay.words import word
 
@@ -51,7 +51,8 @@ class Separate(Lanes):
         with _own_randomness(self.device):
             give_generator(trial, 0, self.device)
             inputs, targets = self._examples()
-            losses(trial(inputs[0]), targets[0])[0].mean().backward()  # type: ignore[no-untyped-call]
+            loss, *_ = self.task.measure(trial(inputs[0]), targets[0])
+            loss.mean().backward()  # type: ignore[no-untyped-call]
         return any(p.grad is None for p in trial.parameters() if p.requires_grad)
 
     def advance(self, updates: int) -> None:
@@ -79,10 +80,10 @@ class Separate(Lanes):
         with torch.autocast(
             self.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"
         ):
-            logits = model(inputs)
-        loss, rank = losses(logits, targets)
+            outputs = model(inputs)
+        loss, error, _ = self.task.measure(outputs, targets)
         loss.mean().backward()  # type: ignore[no-untyped-call]
-        return torch.stack([loss.detach().double().mean(), (rank >= 1).double().mean()])
+        return torch.stack([loss.detach().double().mean(), error.double().mean()])
 
     def _over_processes(self, sums: Tensor) -> Tensor:
         if self._world > 1:
@@ -111,8 +112,8 @@ class Separate(Lanes):
         model, precision = self.models[lane], self.configs[lane].precision
         model.eval()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-            logits = model(inputs)
-        return judged(logits, targets)
+            outputs = model(inputs)
+        return judged(self.task.measure, outputs, targets)
 
     def parameters(self, lane: int) -> dict[str, Tensor]:
         return dict(self.models[lane].named_parameters())

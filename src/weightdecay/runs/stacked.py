@@ -20,7 +20,7 @@ from torch.func import functional_call, vmap
 
 from weightdecay.records import RunConfig
 from weightdecay.runs.build import model_of, takes_rows
-from weightdecay.runs.lanes import CHUNK, Evaluation, Lanes, judged, losses, summed
+from weightdecay.runs.lanes import CHUNK, Evaluation, Lanes, judged, summed
 from weightdecay.runs.separate import Separate
 from weightdecay.tasks import Examples, Task
 
@@ -135,9 +135,9 @@ class Stacked(Lanes):
         def of_lane(
             weights: dict[str, Tensor], buffers: dict[str, Tensor], inputs: Tensor, targets: Tensor
         ) -> tuple[Tensor, Tensor]:
-            logits = functional_call(self._model, (weights, buffers), (inputs,))
-            loss, rank = losses(logits, targets)
-            return loss.mean(), (rank >= 1).double().mean()
+            outputs = functional_call(self._model, (weights, buffers), (inputs,))
+            loss, error, _ = self.task.measure(outputs, targets)
+            return loss.mean(), error.double().mean()
 
         return vmap(of_lane)(*stacked)
 
@@ -146,7 +146,8 @@ class Stacked(Lanes):
         self._model.eval()
 
         def of_lane(weights: Any, buffers: Any, inputs: Tensor, targets: Tensor) -> Any:
-            return judged(functional_call(self._model, (weights, buffers), (inputs,)), targets)
+            outputs = functional_call(self._model, (weights, buffers), (inputs,))
+            return judged(self.task.measure, outputs, targets)
 
         parts, missed = [], []
         for start in range(0, len(examples), CHUNK):

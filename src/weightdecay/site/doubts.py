@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
-from weightdecay.look import percent, power, shared_base
-from weightdecay.records import DECAYS, Environment, RunConfig
+from weightdecay.look import measured, metric_words, power, shared_base
+from weightdecay.records import DECAYS, Environment, Run, RunConfig, or_infinite
 from weightdecay.results import Agreement, Doubts, Landscape, Outlier, Pair
 
 # So many are named one by one.
 _NAMED = 10
-_HEAD = ("setting", "test error", "its neighbours say", "noise explains")
 
 
 def lines(doubts: Doubts) -> list[str]:
@@ -22,7 +21,8 @@ def lines(doubts: Doubts) -> list[str]:
         (twins, _counted(len(twins.pairs), "pair", "of twins compared", "of twins compared")),
     ):
         if found.pairs:
-            told.append(f"{named}; the largest difference is {_points(found.largest)}.")
+            largest = _points(found.largest, found.pairs[0].one.last.metric)
+            told.append(f"{named}; the largest difference is {largest}.")
     if broken:
         disagree = _counted(len(broken), "pair", "disagrees", "disagree")
         told.append(f"{disagree} by more than noise explains:")
@@ -63,13 +63,14 @@ def rows(doubts: Doubts) -> list[tuple[str, ...]]:
     found = [
         (
             setting(scape, one, doubts.varied),
-            percent(one.error),
-            percent(one.expected),
-            f"± {_points(one.allowed)}",
+            measured(one.error, scape.metric),
+            measured(one.expected, scape.metric),
+            f"± {_points(one.allowed, scape.metric)}",
         )
         for scape, one in doubts.outliers
     ]
-    return [_HEAD, *found]
+    tested = f"test {metric_words(scape for scape, _ in doubts.outliers)}"
+    return [("setting", tested, "its neighbours say", "noise explains"), *found]
 
 
 def setting(scape: Landscape, one: Outlier, varied: Sequence[str]) -> str:
@@ -87,8 +88,10 @@ def setting(scape: Landscape, one: Outlier, varied: Sequence[str]) -> str:
 
 
 def _outlier(scape: Landscape, one: Outlier, varied: Sequence[str]) -> str:
-    said = f"{percent(one.error)} where its neighbours say {percent(one.expected)}"
-    return f"{setting(scape, one, varied)}: {said} (±{100 * one.allowed:.1f})"
+    found, expected = (measured(value, scape.metric) for value in (one.error, one.expected))
+    allowed = f"{100 * one.allowed:.1f}" if scape.metric is None else f"{one.allowed:.2g}"
+    said = f"{found} where its neighbours say {expected} (±{allowed})"
+    return f"{setting(scape, one, varied)}: {said}"
 
 
 def _pair(pair: Pair, varied: Sequence[str]) -> str:
@@ -100,13 +103,13 @@ def _pair(pair: Pair, varied: Sequence[str]) -> str:
         names = dict.fromkeys((one.config.algorithm, other.config.algorithm))
         who = " and ".join(names) if len(names) > 1 else f"{one.config.algorithm}, both ways"
     name = _named(config, varied, who=who, decay=_decay(config), lr=config.lr, seed=config.seed)
-    errors = f"{_ended(pair.one.last.test_error, pair.one.diverged)} and "
-    errors += _ended(pair.other.last.test_error, pair.other.diverged)
-    return f"{name}: {errors}, where noise explains {_points(pair.allowed)}"
+    errors = " and ".join(_ended(run) for run in (one, other))
+    return f"{name}: {errors}, where noise explains {_points(pair.allowed, one.last.metric)}"
 
 
-def _ended(error: float, diverged: bool) -> str:
-    return "diverged" if diverged else percent(error)
+def _ended(run: Run) -> str:
+    last = run.last
+    return "diverged" if last.diverged else measured(or_infinite(last.test_error), last.metric)
 
 
 def _named(
@@ -135,8 +138,8 @@ def _number(value: float) -> str:
     return power(value) if value < 1 and shared_base([value]) == 1 else f"{value:.6g}"
 
 
-def _points(fraction: float) -> str:
-    return f"{100 * fraction:.2f} points"
+def _points(difference: float, metric: str | None) -> str:
+    return f"{100 * difference:.2f} points" if metric is None else f"{difference:.2g}"
 
 
 def _counted(count: int, noun: str, one: str, many: str) -> str:

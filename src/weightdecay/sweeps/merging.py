@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from weightdecay.records import or_infinite
 from weightdecay.records.codec import Cost, Entry, as_line, read, with_checksum
 from weightdecay.records.ledger import Place
 from weightdecay.sweeps.store import Store, Writer
@@ -68,7 +69,8 @@ def _conflicts(
                 mine, theirs = store.read({run: place}), other.read({run: elsewhere})
                 for one, two in zip(mine, theirs, strict=False):
                     if one.records != two.records:
-                        yield Conflict(run, one.last.test_error, two.last.test_error)
+                        errors = (or_infinite(side.last.test_error) for side in (one, two))
+                        yield Conflict(run, *errors)
 
 
 def _copy(other: Store, places: Mapping[str, Place], writer: Writer) -> None:

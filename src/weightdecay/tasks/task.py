@@ -1,8 +1,8 @@
-"""What can be trained: data, how a batch of it becomes a model's input, and the models that fit."""
+"""What can be trained: data, how a batch becomes a model's input, models that fit, and a loss."""
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from weightdecay import checks
+from weightdecay.tasks.measure import Measure, Measured, name_of
 from weightdecay.words import word
 
 #: From a batch as it is stored, and a random word an example or None, to a model's input. The words
@@ -21,9 +22,10 @@ Builder: TypeAlias = Callable[..., nn.Module]
 
 @dataclass(frozen=True)
 class Examples:
-    """Inputs as they are stored, uint8 where they can be, and the classes they belong to.
+    """Inputs as they are stored, uint8 where they can be, and what a model should make of them.
 
-    `targets` has an int64 class for each example, or for each position of each example.
+    `targets` has an int64 class for each example, or for each position of each example; for a task
+    with a loss of its own, whatever that takes.
     """
 
     inputs: Tensor
@@ -41,8 +43,6 @@ class Examples:
                 "Examples must have a target for every input, and one at least, got "
                 f"{len(self.inputs)} inputs and {len(self.targets)} targets."
             )
-        if self.targets.dtype is not torch.int64:
-            raise TypeError(f"`targets` must be int64, got {self.targets.dtype}. Use .long().")
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -63,7 +63,14 @@ def as_float(batch: Tensor, words: Tensor | None) -> Tensor:
 
 @dataclass(frozen=True)
 class Task:
-    """Data and models under one name. The first model is the one meant where none is named.
+    """Data, models and a loss under one name. The first model is the default.
+
+    With `classes`, targets are int64 classes; the loss is cross-entropy and the error the share of
+    targets that were missed, unless `loss` or `metric` say otherwise. Without, targets are whatever
+    `loss` takes, and the error is `metric`, or the loss where there is none.
+
+    `loss(outputs, targets)` and `metric(outputs, targets)` return one number per example, or one
+    per target of each example: their means are minimized, and recorded. Lower is better.
 
     `choices` is the data that choices are made on: a task comes without, and `split` holds some of
     its training data out.
@@ -72,22 +79,52 @@ class Task:
     name: str
     train: Examples
     test: Examples
-    classes: int
-    models: Mapping[str, Builder]
+    classes: int | None = None
+    models: Mapping[str, Builder] = field(default_factory=dict)
     prepare: Prepare = as_float
     choices: Examples | None = None
+    loss: Measured | None = None
+    metric: Measured | None = None
 
     def __post_init__(self) -> None:
-        checks.whole("classes", self.classes, at_least=2)
         if not self.models:
             raise ValueError(f"`models` must name one at least, got none for {self.name}.")
+        for name in ("loss", "metric"):
+            function = getattr(self, name)
+            if function is not None and not callable(function):
+                raise TypeError(
+                    f"`{name}` of {self.name} must be a function of outputs and targets, got "
+                    f"{function!r}."
+                )
+        if self.classes is not None:
+            self._check_classes(self.classes)
+        elif self.loss is None:
+            raise ValueError(
+                f"`loss` must be given for {self.name}, which has no `classes`. For float targets "
+                "use loss=weightdecay.tasks.squared_error, for classes say how many there are."
+            )
+
+    def _check_classes(self, classes: int) -> None:
+        checks.whole("classes", classes, at_least=2)
         for part in (self.train, self.test):
+            if part.targets.dtype is not torch.int64:
+                raise TypeError(
+                    f"`targets` of {self.name} must be int64 classes, got {part.targets.dtype}. "
+                    "Use .long() for classes. For numbers, leave `classes` out and give a loss, as "
+                    "in loss=weightdecay.tasks.squared_error."
+                )
             least, most = (int(target) for target in torch.aminmax(part.targets))
-            if least < 0 or most >= self.classes:
+            if least < 0 or most >= classes:
                 raise ValueError(
-                    f"`targets` of {self.name} must be from 0 to {self.classes - 1}, got "
+                    f"`targets` of {self.name} must be from 0 to {classes - 1}, got "
                     f"{least if least < 0 else most}."
                 )
+
+    @cached_property
+    def measure(self) -> Measure:
+        """Return what gives each example's loss and error."""
+        by_loss = self.classes is None and self.metric is None
+        return Measure(self.loss, self.loss if by_loss else self.metric)
 
     @property
     def augmented(self) -> bool:
@@ -96,8 +133,13 @@ class Task:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a hash of the data, by which a task that was changed is told from what it was."""
+        """Return a hash of the data, by which a task that was changed is told from what it was.
+
+        A loss and a metric of its own are in it by name.
+        """
         found = hashlib.sha256()
+        for function in (self.loss, self.metric):
+            found.update(b"" if function is None else f"{name_of(function)}\n".encode())
         for part in (self.train, self.test):
             for tensor in (part.inputs, part.targets):
                 found.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
