@@ -388,6 +388,20 @@ def test_classes_that_come_first_are_told_where_to_go() -> None:
         train(segmentation.lane(), task=task)
 
 
+def no_generator(width: int = 4) -> nn.Module:
+    return nn.Linear(6, width)
+
+
+def test_a_builder_without_a_generator_is_told_what_to_add() -> None:
+    task = replace(numbers(), models={"net": no_generator})
+    message = (
+        r"The builder of model 'net' of numbers must take `generator=`, .*and takes width\. Add "
+        r"`generator=None` to its arguments"
+    )
+    with pytest.raises(ValueError, match=message):
+        train(OWN["regression"].lane(), task=task)
+
+
 def test_a_task_of_numbers_needs_a_loss() -> None:
     task = numbers()
     with pytest.raises(

@@ -93,6 +93,7 @@ def model_of(config: RunConfig, task: Task) -> nn.Module:
         )
     generator = torch.Generator("cpu").manual_seed(word(config.seed, WEIGHTS))
     own = {"generator": generator}
+    _check_builder(spec.name, task)
     # A builder that does not use the generator draws from torch's own: of the same seed, then.
     with torch.device("cpu"), torch.random.fork_rng([]):
         torch.default_generator.manual_seed(word(config.seed, WEIGHTS))
@@ -100,6 +101,19 @@ def model_of(config: RunConfig, task: Task) -> nn.Module:
     if not isinstance(model, nn.Module):
         raise TypeError(f"`model` must be a torch.nn.Module, and {spec.name} returns {model!r}.")
     return model
+
+
+def _check_builder(name: str, task: Task) -> None:
+    """Raise unless a model's builder takes the generator of its first weights."""
+    kinds = {p.name: p.kind for p in inspect.signature(task.models[name]).parameters.values()}
+    if "generator" not in kinds and inspect.Parameter.VAR_KEYWORD not in kinds.values():
+        raise ValueError(
+            f"The builder of model {name!r} of {task.name} must take `generator=`, from which a "
+            f"run's first weights are drawn, and takes {', '.join(kinds) or 'nothing'}. Add "
+            "`generator=None` to its arguments, and hand it to the functions of torch.nn.init. "
+            "Layers that are left as torch makes them draw from torch's own generator, which is "
+            "seeded for every run."
+        )
 
 
 def shapes_matter(algorithm: str) -> bool:
