@@ -29,7 +29,7 @@ from torch.nn import functional
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from benchmarks.step import environment, tell
-from weightdecay.records import RunConfig
+from weightdecay.records import RunConfig, or_infinite
 from weightdecay.runs.build import model_of, updates_per_epoch
 from weightdecay.sweeps import Store, sweep
 from weightdecay.sweeps.engine import Engine
@@ -174,7 +174,7 @@ def by_us(configs: list[RunConfig], engine: Engine) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         for _ in sweep(configs, folder=folder, engine=engine):
             pass
-        return [run.last.test_error for run in Store(folder).runs()]
+        return [or_infinite(run.last.test_error) for run in Store(folder).runs()]
 
 
 def timed(

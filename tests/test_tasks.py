@@ -17,12 +17,12 @@ from tests.own_tasks import CLASSES, convolutions, net, numbers, pixels
 from tests.toys import config, records_of, toy
 from weightdecay.cli import report
 from weightdecay.records import Record, RunConfig
+from weightdecay.records.tables import export, imported
 from weightdecay.results import landscapes
 from weightdecay.runs import ensemble, train
 from weightdecay.runs.build import ORDER, WEIGHTS
 from weightdecay.runs.stacked import can_stack
 from weightdecay.sweeps import Store, sweep
-from weightdecay.sweeps.export import export, imported
 from weightdecay.sweeps.local import Local
 from weightdecay.tasks import Task, split
 from weightdecay.words import word
