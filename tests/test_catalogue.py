@@ -75,8 +75,8 @@ def test_what_is_made_by_code_needs_nothing_fetched(folder: Path, name: str) -> 
 
 
 def test_a_name_that_is_none_is_told_the_names() -> None:
-    message = "one of mnist1d, cifar10, .*, got 'cifar'"
-    with pytest.raises(ValueError, match=f"{message}. Or MODULE:FUNCTION"):
+    message = "one of mnist1d, cifar10, .*, got 'cifar'. Did you mean `cifar10`?"
+    with pytest.raises(ValueError, match=rf"{message}\? Or MODULE:FUNCTION"):
         tasks.load("cifar")
     with pytest.raises(ValueError, match=message):
         tasks.fetch("cifar")
@@ -130,11 +130,15 @@ def test_a_task_of_ones_own_is_found_in_the_current_directory(own: None, name: s
 
 
 WRONG: list[tuple[str, type[Exception], str]] = [
-    ("own_nowhere:make", ValueError, "'own_nowhere:make' must name a module, .*no own_nowhere"),
+    (
+        "own_nowhere:make",
+        ValueError,
+        "must name a module .* got 'own_nowhere:make', and .*no own_nowhere",
+    ),
     ("own_task.sub:make", ValueError, r"and there is no own_task\.sub"),
-    (":make", ValueError, "MODULE:FUNCTION, got ':make'"),
-    ("own_task:", ValueError, "MODULE:FUNCTION, got 'own_task:'"),
-    ("own_task:absent", ValueError, r"own_task\.py, and 'absent' is not in it"),
+    (":make", ValueError, "MODULE:NAME, got ':make'"),
+    ("own_task:", ValueError, "MODULE:NAME, got 'own_task:'"),
+    ("own_task:absent", ValueError, r"own_task\.py, got .*, and 'absent' is not in it"),
     ("own_task:number", TypeError, r"must be a weightdecay\.tasks\.Task, .* got a int"),
     ("own_task:wrong", TypeError, "got a dict"),
     ("own_task:takes", TypeError, "missing 1 required positional argument"),

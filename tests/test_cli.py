@@ -238,6 +238,7 @@ def test_what_cannot_be_reached_is_another_status(
     ("arguments", "text"),
     [
         (["fetch", "cifar11"], "must be one of mnist1d, cifar10, "),
+        (["fetch", "cifar"], "got 'cifar'. Did you mean `cifar10`?"),
         (["check", "mnist1d", "cifar11"], "must be one of mnist1d, cifar10, "),
         (["fetch", "cifar10", "--from", "/nowhere"], "--from must be a folder or an archive"),
         (["fetch", "imagenet32"], "--from must be a folder: ImageNet32x32 comes only after"),
@@ -251,6 +252,23 @@ def test_a_mistake_about_data_is_said_in_one_line(
     said = capsys.readouterr()
     assert text in said.err
     assert (said.out, said.err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["swep"], "sweep"),
+        (["data", "fecth"], "fetch"),
+        (["retry", "s", "--on", "lcal"], "local"),
+    ],
+)
+def test_a_misspelt_command_or_choice_is_told_the_one_that_was_meant(
+    arguments: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.endswith(f". Did you mean `{meant}`?\n")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["data", "fetch", "--help"]])

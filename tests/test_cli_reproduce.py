@@ -192,7 +192,7 @@ def test_a_figure_all_of_whose_own_runs_failed_is_judged_by_the_others(
 def test_a_figure_is_drawn_of_those_panels_that_there_are(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    monkeypatch.setitem(study.PAIRS, "adagrad", ("torch.optim:Nosuch", "torch.optim:Nosuch"))
+    monkeypatch.setitem(study.PAIRS, "adagrad", ("torch.optim:LBFGS", "torch.optim:LBFGS"))
     monkeypatch.setattr(estimate, "seconds", lambda *_, **__: None)
     assert reproduce("conjecture") == 1
     said = capsys.readouterr().out
@@ -251,6 +251,10 @@ def test_the_help_comes_without_torch_and_matplotlib() -> None:
     ("words", "said"),
     [
         (["figure-9"], f"A figure must be one of {', '.join(STUDIES)}, or all, got 'figure-9'."),
+        (
+            ["figure2"],
+            f"A figure must be one of {', '.join(STUDIES)}, or all, got 'figure2'. Did you ",
+        ),
         (["figure-2", "--task", "mnist"], "--task must be one of 'mnist1d', 'text', 'cifar10', "),
         (["figure-2", "--task", "text", "--scale", "huge"], "--scale must be small or medium for "),
         (["supplement-4", "--task", TASK], "--scale must name a second task, and that of "),

@@ -419,7 +419,7 @@ WRONG = {
     "validation": ([*RUN[3:], "--validation", "0"], "--validation must be at least 1, got 0."),
     "seed": ([*RUN[3:], "--seed", "2^32"], "--seed must be below 2^32, got 4294967296."),
     "precision": ([*RUN[3:], "--precision", "half"], "--precision must be one of 'float32', "),
-    "device": ([*RUN[3:], "--device", "gpu"], "--device must be one that torch has here, "),
+    "device": ([*RUN[3:], "--device", "gpu"], "--device must be one that torch has here ("),
     "threads": ([*RUN[3:], "--threads", "0"], "--threads must be at least 1, got 0."),
     "folder": ([*RUN[3:], "--folder", "/dev/null/runs"], "Not a directory: '/dev/null/runs"),
 }

@@ -318,15 +318,36 @@ WRONG = {
     ),
     "no device": (
         ["sweep", "half.toml", "--out", "s", "--device", "gpu"],
-        "--device must be one that torch has here, as cpu or cuda:0 may be, got 'gpu': ",
+        "--device must be one that torch has here (cpu), got 'gpu'. Did you mean `cpu`?",
     ),
     "no model": (
         ["sweep", "model.toml", "--out", "s"],
-        "`model` must be one of mlp, which mnist1d has, got 'mpl'. Did you mean mlp?",
+        "`model` must be one of mlp, which mnist1d has, got 'mpl'. Did you mean `mlp`?",
     ),
     "no task": (
         ["sweep", "task.toml", "--out", "s"],
-        "got 'mnist'. Did you mean mnist1d? Or write MODULE:FUNCTION, for a task of your own.",
+        "got 'mnist'. Did you mean `mnist1d`? Or write MODULE:FUNCTION, for a task of your own.",
+    ),
+    "no such option": (
+        ["sweep", "option.toml", "--out", "s"],
+        "Unknown option `widht` for mlp. Did you mean `width`? Its options are width, depth.",
+    ),
+    "no such option of an algorithm": (
+        ["sweep", "eps.toml", "--out", "s"],
+        "Unknown option `epsilon` for adamw. Did you mean `eps`?",
+    ),
+    "no such field": (
+        ["sweep", "field.toml", "--out", "s"],
+        "field.toml: Unknown field `learning_rate`. Did you mean `lr`?",
+    ),
+    "no such module": (["sweep", "module.toml", "--out", "s"], "no mody. Did you mean `moody`?"),
+    "no such function": (
+        ["sweep", "function.toml", "--out", "s"],
+        "moody.py, got 'moody:tsk', and 'tsk' is not in it. Did you mean `task`?",
+    ),
+    "no such class": (
+        ["sweep", "class.toml", "--out", "s"],
+        "and 'NAdamm' is not in it. Did you mean `NAdam`?",
     ),
     "status of many": (
         ["status", "many"],
@@ -353,6 +374,12 @@ def test_a_mistake_is_said_in_one_line_and_nothing_is_made(
     task = TOY.replace("tests.toys:toy", "mnist1d")
     Path("model.toml").write_text(task.replace('"linear"', '["mlp,width=8", "mpl"]'))
     Path("task.toml").write_text(task.replace("mnist1d", "mnist"))
+    Path("option.toml").write_text(task.replace('"linear"', '"mlp,widht=3"'))
+    Path("field.toml").write_text(TOY.replace("lr =", "learning_rate ="))
+    Path("eps.toml").write_text(TOY.replace('"adamw"', '"adamw,epsilon=1"'))
+    Path("module.toml").write_text(TOY.replace("tests.toys:toy", "mody:task"))
+    Path("function.toml").write_text(TOY.replace("tests.toys:toy", "moody:tsk"))
+    Path("class.toml").write_text(TOY.replace('"adamw"', '"torch.optim:NAdamm"'))
     for name in ("one", "two"):
         Store(f"many/{name}").ask_for({one.identity: one for one in read_study("half.toml")})
     before = sorted(Path().rglob("*"))

@@ -1,6 +1,7 @@
 """A sweep loses nothing, repeats nothing, and says at once what went wrong."""
 
 import errno
+import inspect
 import io
 import json
 import os
@@ -26,10 +27,11 @@ from hypothesis import strategies as st
 from tests import disturbed, killing
 from tests.toys import config
 from weightdecay import files
-from weightdecay.records import Notice, Progress, Record, Run, RunConfig
+from weightdecay.optim.elementwise import Computing
+from weightdecay.records import DECAYS, SCHEDULES, Notice, Progress, Record, Run, RunConfig
 from weightdecay.records import config as definition
 from weightdecay.records.codec import Cost, Failure
-from weightdecay.runs import pack
+from weightdecay.runs import build, pack
 from weightdecay.sweeps import (
     CellFailed,
     Standing,
@@ -45,7 +47,7 @@ from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Messag
 from weightdecay.sweeps.here import Here
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.merging import merge
-from weightdecay.sweeps.names import MODELS
+from weightdecay.sweeps.names import ALGORITHM_OPTIONS, MODEL_OPTIONS, MODELS
 from weightdecay.sweeps.planning import packs
 from weightdecay.sweeps.standing import of_store
 from weightdecay.sweeps.store import Writer
@@ -871,6 +873,23 @@ def test_a_pack_that_waits_keeps_one_worker_busy(tmp_path: Path) -> None:
 
 def test_the_names_known_to_a_planner_are_those_of_the_catalogue() -> None:
     assert {name: tuple(entry.models) for name, entry in catalogue._ENTRIES.items()} == MODELS
+    for entry in catalogue._ENTRIES.values():
+        for name, builder in entry.models.items():
+            options = set(inspect.signature(builder).parameters) - {"generator"}
+            assert options == set(MODEL_OPTIONS[name])
+
+
+def test_the_options_of_algorithms_known_to_a_planner_are_theirs() -> None:
+    ours = {"self", "params", "lr", "schedule", "computing", *DECAYS}
+    for name, cls in build._ALGORITHMS.items():
+        options = {*inspect.signature(cls.__init__).parameters, *Computing.__annotations__} - ours
+        assert options == set(ALGORITHM_OPTIONS[name])
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_schedule_can_be_built_with_the_options_that_it_is_said_to_have(name: str) -> None:
+    options = ",".join(f"{option}=1" for option in SCHEDULES[name])
+    build.schedule_of(cell(schedule=f"{name},{options}", epochs=3), per_epoch=10)
 
 
 def test_a_wrong_name_is_refused_before_anything_is_made(tmp_path: Path) -> None:

@@ -1,8 +1,23 @@
-"""What a number must be, said the same way everywhere: requirement, value, cure."""
+"""What a number or a name must be, said the same way everywhere: requirement, value, cure."""
 
+import difflib
 import math
 import numbers
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+
+#: What others call our names.
+ALSO_CALLED = {
+    "lambda": "weight_decay",
+    "wd": "weight_decay",
+    "alpha": "lr",
+    "learning_rate": "lr",
+    "epsilon": "eps",
+    "beta1": "betas",
+    "beta2": "betas",
+    "optimizer": "algorithm",
+    "dataset": "task",
+    "gpu": "cuda",
+}
 
 
 def number(
@@ -48,9 +63,44 @@ def one_of(name: str, value: object, choices: Collection[str]) -> str:
     """Return `value` if it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(map(repr, choices))
-        error = ValueError if isinstance(value, str) else TypeError
-        raise error(_message(name, f"one of {listed}", value, ""))
+        if not isinstance(value, str):
+            raise TypeError(_message(name, f"one of {listed}", value, ""))
+        raise ValueError(_message(name, f"one of {listed}", value, did_you_mean(value, choices)))
     return value
+
+
+def options(
+    owner: str, given: Iterable[str], known: Collection[str], required: Iterable[str] = ()
+) -> None:
+    """Raise unless all options that a name was given are known, and the required ones among them.
+
+    `owner` is that name: `mlp` in `mlp,width=32`.
+    """
+    given = list(given)
+    has = f"Its options are {', '.join(known)}." if known else "It has no options."
+    for option in given:
+        if option not in known:
+            said = f"Unknown option `{option}` for {owner}. {did_you_mean(option, known)}".rstrip()
+            raise ValueError(f"{said} {has}")
+    for option in required:
+        if option not in given:
+            raise ValueError(f"{owner} needs the option `{option}`. {has}")
+
+
+def nearest(name: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the choice that a misspelt name most likely stands for, or None."""
+    by_lower_case = {choice.lower(): choice for choice in choices}
+    known_as = by_lower_case.get(ALSO_CALLED.get(name.lower(), ""))
+    if known_as is not None:
+        return known_as
+    found = difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=cutoff)
+    return by_lower_case[found[0]] if found else None
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
+    """Return the question whether the nearest choice was meant; nothing where none is near."""
+    meant = nearest(name, choices)
+    return "" if meant is None else f"Did you mean `{meant}`?"
 
 
 def flag(name: str, value: object) -> bool:

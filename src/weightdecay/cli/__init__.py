@@ -13,7 +13,7 @@ from typing import TextIO
 
 from weightdecay import __version__
 from weightdecay.cli import convert, data, reproduce, run, sweep
-from weightdecay.cli.reading import as_options
+from weightdecay.cli.reading import Parser, as_options
 from weightdecay.cli.saying import say
 from weightdecay.cli.spelling import spell_out
 
@@ -23,7 +23,7 @@ _MISTAKES = (ImportError, OSError, RuntimeError, TypeError, ValueError)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that `arguments` name, and return its exit status."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="weightdecay", description="Decoupled weight decay, as the paper means it."
     )
     parser.add_argument("--version", action="version", version=f"weightdecay {__version__}")

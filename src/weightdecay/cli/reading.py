@@ -3,9 +3,9 @@
 import argparse
 import re
 from collections.abc import Callable, Container
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from weightdecay import notation
+from weightdecay import checks, notation
 
 #: What `add_subparsers` returns: where a command adds itself.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -13,6 +13,17 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 NUMBERS = "Numbers may be written 0.05, 2^-9 or 1/4*0.001."
 _SPELLED = {"source": "--from"}
 _Number = TypeVar("_Number", int, float)
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse's parser, which also asks whether another command or choice was meant."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            near = checks.did_you_mean(str(value), map(str, action.choices or ()))
+            raise argparse.ArgumentError(action, f"{error.message}. {near}".rstrip(". ")) from None
 
 
 def option(name: str) -> str:

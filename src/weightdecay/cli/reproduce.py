@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weightdecay import checks
 from weightdecay.cli.reading import Commands
 from weightdecay.cli.saying import say
 from weightdecay.cli.sweep import add_engine
@@ -119,7 +120,8 @@ def _asked(names: Sequence[str], at: "Scale") -> "list[Study]":
 
     for name in names:
         if name not in (*STUDIES, "all"):
-            raise ValueError(f"A figure must be one of {', '.join(STUDIES)}, or all, got {name!r}.")
+            said = f"A figure must be one of {', '.join(STUDIES)}, or all, got {name!r}."
+            raise ValueError(f"{said} {checks.did_you_mean(name, STUDIES)}".rstrip())
     return studies_at(at) if "all" in names else [STUDIES[name] for name in dict.fromkeys(names)]
 
 

@@ -5,24 +5,15 @@ of ours that the class does not have, a misspelt name, and an argument of torch'
 """
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
+from weightdecay import checks
 from weightdecay.optim.rates import OURS
 
 #: What AdamWR and SGDWR take in place of `schedule` and `weight_decay`.
 RESTARTS = ("lr", "first", "factor", "high", "low", "normalized_decay")
-# Every argument of ours, and what others call them.
+# Every argument of ours.
 _NAMES = {"lr", "betas", "momentum", "eps", "l2", "weight_decay", "amsgrad", "nesterov"}
 _NAMES |= {"maximize", "rounding", "state_dtype", "kernel", "schedule"}
-_OTHER_NAMES = {
-    "lambda": "weight_decay",
-    "wd": "weight_decay",
-    "alpha": "lr",
-    "learning_rate": "lr",
-    "epsilon": "eps",
-    "beta1": "betas",
-    "beta2": "betas",
-}
 # What torch and we put into a group.
 _OF_A_GROUP = {"params", "param_names", "initial_lr", *OURS}
 # What torch chooses its kernels by, and what changes its results.
@@ -59,7 +50,7 @@ def refuse(unknown: Iterable[str], *, owner: str, known: Iterable[str]) -> None:
 
 def _meant(key: str) -> str | None:
     """Return the name that was probably meant; not for a longer one that begins with it."""
-    if key in _OTHER_NAMES:
-        return _OTHER_NAMES[key]
-    alike = get_close_matches(key.lower(), _NAMES - {key}, n=1, cutoff=0.8)
-    return next((name for name in alike if abs(len(name) - len(key)) <= 2), None)
+    name = checks.nearest(key, _NAMES - {key}, cutoff=0.8)
+    if name is None or key in checks.ALSO_CALLED:
+        return name
+    return name if abs(len(name) - len(key)) <= 2 else None

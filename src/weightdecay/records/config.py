@@ -20,7 +20,14 @@ DECOUPLED = ("sgdw", "adamw")
 COUPLED = ("sgd", "adam")
 _LARGEST = 2.0**127
 DECAYS = ("weight_decay", "normalized_decay", "l2")
-SCHEDULES = ("constant", "cosine", "restarts", "drops")
+#: The schedules and their options. All may have a `warmup` before them.
+SCHEDULES = {
+    "constant": ("warmup",),
+    "cosine": ("low", "warmup"),
+    "restarts": ("first", "factor", "low", "warmup"),
+    "drops": ("at", "drop", "warmup"),
+}
+_REQUIRED = {"restarts": ("first",), "drops": ("at",)}
 PRECISIONS = ("float32", "bfloat16")
 #: What configurations must have in common to be trained side by side, as lanes.
 SHARED = (
@@ -106,7 +113,9 @@ class RunConfig:
         for name in ("model", "algorithm", "schedule"):
             settle(name, str(Spec.parse(name, getattr(self, name))))
         Spec.parse("task", self.task)
-        checks.one_of("schedule", Spec.parse("schedule", self.schedule).name, SCHEDULES)
+        schedule = Spec.parse("schedule", self.schedule)
+        name = checks.one_of("schedule", schedule.name, SCHEDULES)
+        checks.options(name, schedule.options, SCHEDULES[name], _REQUIRED.get(name, ()))
         checks.one_of("precision", self.precision, PRECISIONS)
         settle("lr", checks.number("lr", self.lr, above=0))
         if self.lr > _LARGEST:
@@ -133,7 +142,8 @@ class RunConfig:
             known = ", ".join(DECOUPLED + COUPLED)
             raise ValueError(
                 f"`algorithm` must be one of {known}, or a class as in "
-                f"'torch.optim:NAdam', got {name!r}."
+                f"'torch.optim:NAdam', got {name!r}. "
+                f"{checks.did_you_mean(name, DECOUPLED + COUPLED)}".rstrip()
             )
         ways = [way for way in DECAYS if name not in (DECOUPLED if way == "l2" else COUPLED)]
         stated = [way for way in DECAYS if getattr(self, way) is not None]
@@ -162,9 +172,11 @@ class RunConfig:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the configuration of such values; unknown names are an error."""
-        unknown = set(values) - {field.name for field in fields(cls)}
+        known = [field.name for field in fields(cls)]
+        unknown = sorted(set(values) - set(known))
         if unknown:
-            raise ValueError(f"A RunConfig must have no {', '.join(sorted(unknown))}, got some.")
+            meant = " ".join(filter(None, (checks.did_you_mean(name, known) for name in unknown)))
+            raise ValueError(f"Unknown RunConfig fields: {', '.join(unknown)}. {meant}".rstrip())
         return cls(**values)
 
 

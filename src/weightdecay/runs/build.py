@@ -2,15 +2,13 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from weightdecay import checks
+from weightdecay import checks, references
 from weightdecay.decay import Normalized
 from weightdecay.optim import SGD, SGDW, Adam, AdamW
 from weightdecay.optim.decouple import decouple
@@ -34,6 +32,7 @@ _ELEMENTWISE = (
     torch.optim.RMSprop,
     torch.optim.SGD,
 )
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 # A run's random words come in streams that never meet.
 ORDER, AUGMENTATION, DRAWS, WEIGHTS = range(1, 5)
 
@@ -79,7 +78,7 @@ def schedule_of(config: RunConfig, per_epoch: int) -> Schedule:
         )
     shapes: dict[str, Callable[..., Schedule]]
     shapes = {"constant": constant, "cosine": cosine, "restarts": restarts, "drops": drops}
-    then: Schedule = _call("schedule", spec.name, shapes[spec.name], options)
+    then = shapes[spec.name](**options)
     return Warmup(steps, then) if steps else then
 
 
@@ -89,7 +88,7 @@ def model_of(config: RunConfig, task: Task) -> nn.Module:
     if spec.name not in task.models:
         raise ValueError(
             f"`model` must be one of {', '.join(task.models)}, which {task.name} has, "
-            f"got {spec.name!r}."
+            f"got {spec.name!r}. {checks.did_you_mean(spec.name, task.models)}".rstrip()
         )
     generator = torch.Generator("cpu").manual_seed(word(config.seed, WEIGHTS))
     own = {"generator": generator}
@@ -235,14 +234,7 @@ def _rates(config: RunConfig, schedule: Schedule) -> dict[str, Any]:
 
 
 def _imported(name: str) -> type[torch.optim.Optimizer]:
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(
-            f"`algorithm` must name a class that can be imported, as in 'torch.optim:NAdam', got "
-            f"{name!r}: {error}."
-        ) from error
+    found = references.imported("algorithm", name)
     if not (isinstance(found, type) and issubclass(found, torch.optim.Optimizer)):
         raise TypeError(f"`algorithm` must name an optimizer of torch's kind, got {found!r}.")
     return found
@@ -253,21 +245,32 @@ def _call(
     name: str,
     function: Callable[..., Any],
     options: Mapping[str, Any],
-    own: Mapping[str, Any] = MappingProxyType({}),
+    own: Mapping[str, Any],
 ) -> Any:
     """Call with options that a person typed and our own; say so where the former do not fit."""
-    given = ", ".join(f"{key}={value}" for key, value in options.items()) or "none"
-    if taken := [key for key in options if key in {*own, "schedule", *DECAYS}]:
+    _check_options(field, name, function, options, own)
+    return function(**options, **own)
+
+
+def _check_options(
+    field: str,
+    name: str,
+    function: Callable[..., Any],
+    options: Iterable[str],
+    own: Iterable[str],
+) -> None:
+    ours = {*own, "schedule", *DECAYS}
+    if taken := [option for option in options if option in ours]:
         raise ValueError(
-            f"`{field}` must leave {', '.join(taken)} to the configuration's fields, got {given}."
+            f"`{field}` must leave {', '.join(taken)} to the configuration's fields, got {name} "
+            f"with {', '.join(options)}."
         )
     signature = inspect.signature(function)
+    theirs = [one for one in signature.parameters.values() if one.name not in ours]
+    if all(one.kind in _NAMED for one in theirs):
+        required = [one.name for one in theirs if one.default is one.empty]
+        checks.options(name, options, [one.name for one in theirs], required)
     try:
-        signature.bind(**options, **own)
+        signature.bind(**dict.fromkeys((*options, *own)))
     except TypeError as error:
-        known = [key for key in signature.parameters if key not in {*own, "schedule", *DECAYS}]
-        raise ValueError(
-            f"`{field}` must be {name} with options it has ({', '.join(known) or 'none'}), got "
-            f"{given}: {error}."
-        ) from error
-    return function(**options, **own)
+        raise ValueError(f"`{field}` {name} cannot be made: {error}.") from error

@@ -7,7 +7,6 @@ An axis is a field of `RunConfig`: a value, or several. Where the field is a num
 notation, and may be a range; where it is a name, it is the name. A study is the same in a file.
 """
 
-import difflib
 import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from weightdecay import checks
 from weightdecay.notation import numbers
 from weightdecay.records import DECAYS, RunConfig
 
@@ -71,9 +71,8 @@ def _read(axes: Mapping[str, Any], tables: Sequence[str] = ()) -> dict[str, list
     """Return all values of each axis."""
     for name in axes:
         if name not in _KNOWN:
-            near = difflib.get_close_matches(name, (*_KNOWN, *tables), n=1)
-            cure = f" Did you mean `{near[0]}`?" if near else ""
-            raise ValueError(f"An axis must be one of {', '.join(_KNOWN)}, got `{name}`.{cure}")
+            said = f"Unknown field `{name}`. {checks.did_you_mean(name, (*_KNOWN, *tables))}"
+            raise ValueError(f"{said.rstrip()} The fields are {', '.join(_KNOWN)}.")
     return {name: _values(name, axis) for name, axis in axes.items()}
 
 

@@ -1,17 +1,18 @@
-"""The tasks and models that there are, known before a worker is: a wrong name starts none.
+"""The names that a study uses, checked before a worker is started.
 
-What makes data and models of them needs torch, for which a planner would wait. Algorithms and
-schedules `RunConfig` knows; what a task of one's own has, and which options a name takes, only a
-worker finds out.
+Training needs torch, which takes seconds to import, so what our tasks, models and algorithms are
+called and which options they have is stated here once more; a test compares. `RunConfig` checks
+schedules. A task or class of one's own is looked for in its source; the models of such a task are
+known only where it is loaded.
 """
 
-import difflib
 from collections.abc import Iterable
 
+from weightdecay import checks, references
 from weightdecay.records import RunConfig, Spec
 
 _ON_COLOURS = ("convnet", "mlp", "shakeshake26")
-#: The models of each task, as the catalogue of tasks has them.
+#: The models of each task.
 MODELS = {
     "mnist1d": ("mlp",),
     "cifar10": _ON_COLOURS,
@@ -20,28 +21,46 @@ MODELS = {
     "imagenet32": _ON_COLOURS,
     "text": ("transformer",),
 }
+#: The options of each model.
+MODEL_OPTIONS = {
+    "convnet": ("channels", "width"),
+    "mlp": ("width", "depth"),
+    "shakeshake26": ("width", "classes", "shake", "forward", "backward"),
+    "transformer": ("length", "width", "depth", "heads", "dropout"),
+}
+_SGD = ("momentum", "nesterov", "maximize", "rounding", "state_dtype", "kernel")
+_ADAM = ("betas", "eps", "amsgrad", "maximize", "rounding", "state_dtype", "kernel")
+#: The options of each algorithm.
+ALGORITHM_OPTIONS = {"sgd": _SGD, "sgdw": _SGD, "adam": _ADAM, "adamw": _ADAM}
 
 
 def check_names(configs: Iterable[RunConfig]) -> None:
-    """Raise unless every task is one of ours, which has the model, or one of somebody's own."""
-    for task, model in {(config.task, config.model): None for config in configs}:
-        if ":" in task:
-            continue
-        if task not in MODELS:
-            own = "Or write MODULE:FUNCTION, for a task of your own."
-            known = ", ".join(MODELS)
-            raise ValueError(
-                f"`task` must be one of {known}, got {task!r}. {_near(task, MODELS)}{own}"
-            )
-        name = Spec.parse("model", model).name
-        if name not in MODELS[task]:
-            known = ", ".join(MODELS[task])
-            raise ValueError(
-                f"`model` must be one of {known}, which {task} has, got {name!r}. "
-                f"{_near(name, MODELS[task])}".rstrip()
-            )
+    """Raise if a name in a configuration is one that no worker could use."""
+    used = {(config.task, config.model, config.algorithm): None for config in configs}
+    for task, model in {(task, model): None for task, model, _ in used}:
+        _check_model(task, model)
+    for algorithm in {algorithm: None for _, _, algorithm in used}:
+        spec = Spec.parse("algorithm", algorithm)
+        if ":" in spec.name:
+            references.check("algorithm", spec.name)
+        else:
+            checks.options(spec.name, spec.options, ALGORITHM_OPTIONS[spec.name])
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"Did you mean {near[0]}? " if near else ""
+def _check_model(task: str, model: str) -> None:
+    if ":" in task:
+        references.check("task", task)
+        return
+    if task not in MODELS:
+        near = checks.did_you_mean(task, MODELS)
+        raise ValueError(
+            f"`task` must be one of {', '.join(MODELS)}, got {task!r}. {near}".rstrip()
+            + " Or write MODULE:FUNCTION, for a task of your own."
+        )
+    spec = Spec.parse("model", model)
+    if spec.name not in MODELS[task]:
+        raise ValueError(
+            f"`model` must be one of {', '.join(MODELS[task])}, which {task} has, got "
+            f"{spec.name!r}. {checks.did_you_mean(spec.name, MODELS[task])}".rstrip()
+        )
+    checks.options(spec.name, spec.options, MODEL_OPTIONS[spec.name])

@@ -1,12 +1,11 @@
 """The tasks by name, and the data sets behind them."""
 
-import importlib
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from weightdecay import checks, references
 from weightdecay.tasks import cifar, idx, imagenet32, images, mnist1d, text
 from weightdecay.tasks.fetch import Progress
 from weightdecay.tasks.models import MLP, ConvNet, ShakeShake26, Transformer
@@ -120,31 +119,14 @@ def check(name: str) -> list[tuple[str, str | None]]:
 
 def _entry(name: str, *, cure: str = "") -> _Entry:
     if name not in _ENTRIES:
-        raise ValueError(f"A task must be one of {', '.join(NAMES)}, got {name!r}. {cure}".rstrip())
+        near = checks.did_you_mean(name, NAMES)
+        said = f"A task must be one of {', '.join(NAMES)}, got {name!r}."
+        raise ValueError(" ".join(filter(None, (said, near, cure))))
     return _ENTRIES[name]
 
 
 def _own(name: str) -> Task:
-    module_name, _, attribute = name.partition(":")
-    if not module_name or not attribute:
-        raise ValueError(f"A task of your own must be named MODULE:FUNCTION, got {name!r}.")
-    here = str(Path.cwd())
-    if not {"", here} & set(sys.path):
-        sys.path.insert(0, here)
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # something that the module itself needs
-        raise ValueError(
-            f"{name!r} must name a module, as Python imports it (without .py), and there is no "
-            f"{module_name}. It is looked for in {here} and where Python finds modules."
-        ) from error
-    if not hasattr(module, attribute):
-        raise ValueError(
-            f"{name!r} must name something in {module.__file__}, and {attribute!r} is not in it."
-        )
-    found = getattr(module, attribute)
+    found = references.imported("task", name)
     task = found() if callable(found) else found
     if not isinstance(task, Task):
         raise TypeError(

@@ -1,0 +1,122 @@
+"""MODULE:NAME, by which a person names a task or an optimizer class of their own.
+
+`check` looks for it without running any code, so that a sweep can refuse a misspelt name before it
+starts a worker; `imported` imports it. A module is found as `python -m` would find it: in the
+current directory too.
+"""
+
+import ast
+import importlib
+import pkgutil
+import sys
+from collections.abc import Collection, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from typing import Any
+
+from weightdecay import checks
+
+# A module that has one of these may make names that its source does not show.
+_HIDING = {"*", "__getattr__", "exec", "globals", "setattr", "vars"}
+
+
+def check(field: str, reference: str) -> None:
+    """Raise unless there is such a module and, as far as its source shows, such a name in it."""
+    module, name = _parts(field, reference)
+    spec = _found(field, reference, module)
+    names = _names(module, spec)
+    if spec is not None and names is not None and name not in names:
+        raise _missing(field, reference, spec.origin or module, name, names)
+
+
+def imported(field: str, reference: str) -> Any:
+    """Return what the reference names."""
+    module_name, name = _parts(field, reference)
+    _found(field, reference, module_name)
+    here = str(Path.cwd())
+    if not {"", here} & set(sys.path):
+        sys.path.insert(0, here)
+    module = importlib.import_module(module_name)
+    if not hasattr(module, name):
+        raise _missing(field, reference, module.__file__ or module_name, name, dir(module))
+    return getattr(module, name)
+
+
+def _parts(field: str, reference: str) -> tuple[str, str]:
+    module, _, name = reference.partition(":")
+    if not module or not name:
+        raise ValueError(f"`{field}` of your own must be named MODULE:NAME, got {reference!r}.")
+    return module, name
+
+
+def _found(field: str, reference: str, module: str) -> ModuleSpec | None:
+    """Find a module and the packages it is in, from the outermost on, without importing them.
+
+    A folder without `__init__.py` inside a package is found only by importing the package: None.
+    """
+    where: Sequence[str] | None = None
+    parts = module.split(".")
+    for depth in range(1, len(parts) + 1):
+        name = ".".join(parts[:depth])
+        try:
+            spec = _spec(name, where)
+        except KeyError:
+            return None
+        if spec is None:
+            near = checks.did_you_mean(parts[depth - 1], _modules(where))
+            raise ValueError(
+                f"`{field}` must name a module as Python imports it (without .py), got "
+                f"{reference!r}, and there is no {name}. {near}".rstrip()
+                + f" It is looked for in {Path.cwd()} and where Python finds modules."
+            )
+        where = spec.submodule_search_locations or []
+    return spec
+
+
+def _spec(name: str, where: Sequence[str] | None) -> ModuleSpec | None:
+    loaded = getattr(sys.modules.get(name), "__spec__", None)
+    if isinstance(loaded, ModuleSpec):
+        return loaded
+    for finder in sys.meta_path:
+        spec = finder.find_spec(name, where)
+        if spec is not None:
+            return spec
+    return PathFinder.find_spec(name, [str(Path.cwd())]) if where is None else None
+
+
+def _modules(where: Sequence[str] | None) -> list[str]:
+    places = [str(Path.cwd()), *sys.path] if where is None else where
+    return [found.name for found in pkgutil.iter_modules(places)]
+
+
+def _names(module: str, spec: ModuleSpec | None) -> Collection[str] | None:
+    """Return every name that a module may have; None where its source does not say."""
+    if module in sys.modules:
+        return dir(sys.modules[module])
+    try:
+        source = spec.loader.get_source(module)  # type: ignore[union-attr]  # or AttributeError
+        tree = ast.parse(source or "")
+    except (AttributeError, ImportError, OSError, SyntaxError, ValueError):
+        return None
+    if not source:
+        return None
+    names, used = set[str](), set[str]()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                names.add(node.name)
+            case ast.Name():
+                (names if isinstance(node.ctx, ast.Store) else used).add(node.id)
+            case ast.alias():
+                names.add((node.asname or node.name).partition(".")[0])
+    return None if (names | used) & _HIDING else names
+
+
+def _missing(
+    field: str, reference: str, place: str, name: str, names: Collection[str]
+) -> ValueError:
+    near = checks.did_you_mean(name, [one for one in names if not one.startswith("_")])
+    return ValueError(
+        f"`{field}` must name something in {place}, got {reference!r}, and {name!r} is not in it. "
+        f"{near}".rstrip()
+    )
