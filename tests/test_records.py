@@ -49,7 +49,7 @@ def test_what_is_written_otherwise_and_means_the_same_has_one_identity() -> None
 def test_a_configuration_survives_json() -> None:
     one = config(schedule="drops,at=1.5/2,drop=0.1", lr=0.1 + 0.2, validation="test")
     assert RunConfig.from_dict(json.loads(json.dumps(one.as_dict()))) == one
-    with pytest.raises(ValueError, match="^Unknown RunConfig fields: momentum.$"):
+    with pytest.raises(ValueError, match=r"^Unknown RunConfig fields: momentum\.$"):
         RunConfig.from_dict({**one.as_dict(), "momentum": 0.9})
 
 
