@@ -267,7 +267,7 @@ DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
         lambda text: text.replace("task,model", "model,task", 1),
         "line 1: .*in the order task, model",
     ),
-    "cut": (lambda text: text[: text.rindex(",")], "line 3: A row must have 41 cells, got 40"),
+    "cut": (lambda text: text[: text.rindex(",")], "line 3: A row must have 42 cells, got 41"),
     "no number": (lambda text: text.replace("0.05", "fast", 1), "line 2: `epoch_lr` must be a num"),
     "no whole": (lambda text: text.replace(",9,", ",9.5,", 1), "line 2: `updates` must be a who"),
     "no truth": (lambda text: text.replace("true", "yes", 1), "line 3: `cycle_ended` must be true"),

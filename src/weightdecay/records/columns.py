@@ -22,6 +22,8 @@ _KINDS: dict[str, set[type]] = {
     if field.name != "run"
 }
 _SAID = {bool: "true or false", float: "a finite number", int: "a whole number", str: "text"}
+# Columns that may be null where a task has a metric of its own, and nowhere else.
+_ERRORS = {name for name in _KINDS if "_error" in name}
 # Columns that lines from before do not have.
 _ADDED = ("budget", "cycle_updates", "missed", "metric")
 _LARGEST = 2**63
@@ -68,8 +70,10 @@ def _check_records(config: RunConfig, columns: Mapping[str, Sequence[Any]]) -> N
     missing = [name for name in _KINDS if name not in columns and name not in _ADDED]
     if unknown or missing:
         raise ValueError(f"it has wrong columns: {', '.join(unknown + missing)}")
+    own_metric = any(columns.get("metric", ()))
     for name, column in columns.items():
-        _check_column(name, column)
+        never = {NoneType} if name in _ERRORS and not own_metric else set()
+        _check_column(name, column, _KINDS[name] - never)
     if len(set(map(len, columns.values()))) != 1:
         raise ValueError("its columns differ in length")
     epochs, diverged = columns["epoch"], columns["diverged"]
@@ -84,8 +88,7 @@ def _check_records(config: RunConfig, columns: Mapping[str, Sequence[Any]]) -> N
         raise ValueError("it must end with the epoch it diverged in, and goes on")
 
 
-def _check_column(name: str, column: Sequence[Any]) -> None:
-    kinds = _KINDS[name]
+def _check_column(name: str, column: Sequence[Any], kinds: set[type]) -> None:
     fits = isinstance(column, list) and set(map(type, column)) <= kinds
     known = [value for value in column if value is not None] if fits else []
     if known and float in kinds:

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,6 +20,7 @@ _TOGETHER = 1 << 12
 _GROUP = 1 << 2
 _FLAGS = [n for n, column in enumerate(COLUMNS) if column.kind is bool]
 _TEXTS = [n for n, column in enumerate(COLUMNS) if column.kind is str]
+_NULLABLE = {column.name for column in COLUMNS if column.optional}
 
 
 def _write_csv(rows: Iterable[Row], path: Path) -> int:
@@ -93,7 +94,8 @@ def _read_parquet(path: Path) -> Iterator[Named]:
         try:
             table = parquet.ParquetFile(file)
             wanted = dict(zip(_described(_schema(pyarrow)), COLUMNS, strict=True))
-            names = [column.name for column in matched(_described(table.schema_arrow), wanted)]
+            described = _described(table.schema_arrow, nullable=_NULLABLE)
+            names = [column.name for column in matched(described, wanted)]
             for batch in table.iter_batches():
                 for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     yield dict(zip(names, row, strict=True))
@@ -116,9 +118,13 @@ def _schema(pyarrow: Any) -> Any:
     )
 
 
-def _described(schema: Any) -> list[str]:
+def _described(schema: Any, nullable: Container[str] = ()) -> list[str]:
+    """Return columns as names and types; in tables from before fewer may be null."""
     optional = {True: " or null", False: ""}
-    return [f"{field.name} ({field.type}{optional[field.nullable]})" for field in schema]
+    return [
+        f"{field.name} ({field.type}{optional[field.nullable or field.name in nullable]})"
+        for field in schema
+    ]
 
 
 def _pyarrow() -> tuple[Any, Any]:
