@@ -207,6 +207,21 @@ def test_a_grid_so_fine_that_a_window_is_wider_has_an_exponent() -> None:
     assert seen.exponent.value == pytest.approx(0.5, abs=1e-6)
 
 
+@pytest.mark.parametrize("s", [0.0, 1.0])
+def test_half_steps_at_one_learning_rate_leave_the_others_their_exponent(s: float) -> None:
+    truth = replace(QUADRATIC, s=s, factor=2**0.5, rates=9, decays=33)
+    whole = landscape_of(truth, exact(truth.errors()))
+    kept = {
+        (lr, decay): cell
+        for (lr, decay), cell in whole.cells.items()
+        if math.log2(lr) % 1 == 0 and (math.log2(decay) % 1 == 0 or lr == 2**-7)
+    }
+    lrs, decays = (tuple(sorted({place[axis] for place in kept})) for axis in (0, 1))
+    coarse = replace(whole, cells=kept, lrs=lrs, decays=decays)
+    assert len(decays) > 20
+    assert coupling(coarse).exponent.value == pytest.approx(s, abs=1e-6)
+
+
 @given(
     s=st.sampled_from([0.0, 0.5, 1.0]),
     beyond=st.sampled_from([-4.0, 4.0]),

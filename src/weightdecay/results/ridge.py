@@ -75,26 +75,38 @@ class Vertices:
 
 
 def windows(scores: Array, diverged: Flags, decays: Array) -> Windows:
-    """Choose columns and cells by the scores of learning rates × decays, all of these above 0."""
-    usable = np.isfinite(scores) & ~diverged
-    smooth = _smooth(np.where(usable, scores, np.nan))
+    """Choose columns and cells by the scores of learning rates × decays, all of these above 0.
+
+    A column's neighbours are the nearest decays that were measured in it: a grid may have half
+    steps along its ridge alone. A window reaches `REACH` to either side, or the usual step.
+    """
+    measured = np.isfinite(scores)
+    # Each column's measured cells, moved to its front in the order of their decays.
+    order = np.argsort(~measured, axis=1, kind="stable")
+    packed, lost = np.take_along_axis(scores, order, 1), np.take_along_axis(diverged, order, 1)
+    logs = np.log2(decays)[order]
+    usable = np.isfinite(packed) & ~lost
+    smooth = _smooth(np.where(usable, packed, np.nan))
     at = smooth.argmin(1)
     lowest = smooth.min(1)
     rows, width = np.arange(len(scores)), scores.shape[1]
-    measured = np.isfinite(scores)
-    first = measured.argmax(1)
-    last = width - 1 - measured[:, ::-1].argmax(1)
-    edge = np.where(at <= first, -1, np.where(at >= last, 1, 0))
+    last = measured.sum(1) - 1
+    edge = np.where(at <= 0, -1, np.where(at >= last, 1, 0))
     basin = np.isfinite(lowest) & (lowest <= lowest.min() * (1 + DEPTH))
     cells = np.zeros(scores.shape, dtype=np.bool_)
     whole = basin & (edge == 0)
-    for step in range(1, steps(decays) + 1):
+    reach = max(REACH, _usual_step(scores, decays)) + 1e-6
+    for step in range(1, width):
         below, above = at - step, at + step
-        inside = (below >= 0) & (above < width)
-        whole = whole & inside & usable[rows, below % width] & usable[rows, above % width]
+        whole = whole & (below >= 0) & (above <= last)
+        for reached in (below % width, above % width):
+            near = np.abs(logs[rows, reached] - logs[rows, at]) <= reach
+            whole = whole & near & usable[rows, reached]
+        if not whole.any():
+            break
         for reached in (below, at, above):
-            cells[rows[whole], reached[whole]] = True
-    return Windows(basin, at, edge, cells)
+            cells[rows[whole], order[rows, reached % width][whole]] = True
+    return Windows(basin, order[rows, at], edge, cells)
 
 
 def steps(decays: Array) -> int:
@@ -102,6 +114,12 @@ def steps(decays: Array) -> int:
     if len(decays) < 2:
         return 1
     return max(1, int(REACH / np.median(np.diff(np.log2(decays))) + 1e-6))
+
+
+def _usual_step(scores: Array, decays: Array) -> float:
+    """Return how many doublings apart decays that are neighbours in a column usually are."""
+    gaps = np.concatenate([np.diff(np.log2(decays[np.isfinite(column)])) for column in scores])
+    return float(np.median(gaps)) if len(gaps) else 1.0
 
 
 def best_at_edge(grid: Grid) -> tuple[int, str]:
