@@ -1,6 +1,5 @@
 """`weightdecay run`, as a person types it: what it prints, what it keeps, how it is stopped."""
 
-import json
 import os
 import random
 import signal
@@ -8,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -16,11 +16,13 @@ from typing import Any
 
 import pytest
 
+from weightdecay import records
 from weightdecay.cli import main, progress
 from weightdecay.cli.reading import option
-from weightdecay.records import Record, RunConfig
+from weightdecay.records import Run
 from weightdecay.runs import pack
-from weightdecay.runs.shelf import Shelf
+from weightdecay.sweeps import Store, sweep
+from weightdecay.sweeps.here import Here
 
 pytestmark = pytest.mark.cpu(
     "its task counts and breaks off updates in Python, which a CUDA graph replays without"
@@ -66,7 +68,9 @@ def task():
     models = {"linear": linear, "other": linear}
     return Task("clouds", both[:80], both[80:], 2, models, prepare)
 '''
-# 80 points, less a tenth held out, are 9 updates of 8 points in an epoch.
+# 80 points, less a tenth held out, are 9 updates of 8 points in an epoch. A run that begins makes 6
+# more, on twins, to find out whether its model can be stacked.
+TRIALS = 6
 RUN = ["run", "--task", "clouds:task", "--lr", "0.1", "--normalized-decay", "0.05"]
 SHORT = [*RUN, "--batch", "8", "--epochs", "4"]
 RESTARTS = ["--schedule", "restarts,first=1,factor=1"]
@@ -83,13 +87,18 @@ def clouds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     del sys.modules["clouds"]
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def the_run(folder: str | Path = "runs") -> Path:
     [run] = Path(folder).iterdir()
     return run
+
+
+def recorded(folder: str | Path = "runs") -> Run:
+    [run] = Store(the_run(folder)).runs()
+    return run
+
+
+def results(folder: str | Path = "runs") -> list[str]:
+    return list(Store(the_run(folder)).results())
 
 
 def test_a_run_ends_with_its_table_and_where_it_is(
@@ -104,19 +113,69 @@ def test_a_run_ends_with_its_table_and_where_it_is(
     assert last < first < 90
     run = the_run()
     assert identity == f"run {run.name}, kept in {run}"
-    assert solution.split(": ")[1] == str(run / "solution-0000.pt")
-    assert (run / "solution-0000.pt").is_file()
+    path = run / "solutions" / run.name / "solution-0000.pt"
+    assert solution.split(": ")[1] == str(path)
+    assert path.is_file()
 
 
-def test_the_records_begin_with_the_configuration(clouds: Any, capsys: Output) -> None:
+def test_a_run_leaves_a_store_of_one_cell(clouds: Any) -> None:
     assert main(SHORT) == 0
-    head, *rows = lines(the_run() / "records.jsonl")
-    config = RunConfig.from_dict(head["config"])
-    assert config.identity == the_run().name
-    assert (config.model, config.schedule, config.seed) == ("linear", "cosine", 0)
-    assert [Record(**row).epoch for row in rows] == [1, 2, 3, 4]
-    timings = lines(the_run() / "timings.jsonl")
-    assert [timing["epoch"] for timing in timings] == [1, 2, 3, 4]
+    run, name = recorded(), the_run().name
+    assert run.config.identity == name
+    assert (run.config.model, run.config.schedule, run.config.seed) == ("linear", "cosine", 0)
+    assert [record.epoch for record in run.records] == [1, 2, 3, 4]
+    store = Store(the_run())
+    assert list(store.plan()) == [name]
+    seconds, epochs = store.refresh().costs[name]
+    assert seconds > 0
+    assert epochs == 4
+    left = {path.name for path in the_run().iterdir()}
+    assert left == {"plan.jsonl", "log", "claims", "checkpoints", "solutions"}
+    assert not list((the_run() / "checkpoints").iterdir())
+
+
+def test_a_run_is_asked_about_exported_and_merged_like_a_sweep(clouds: Any, capsys: Output) -> None:
+    for seed in "12":
+        assert main([*SHORT, "--seed", seed]) == 0
+    capsys.readouterr()
+    folders = sorted(map(str, Path("runs").iterdir()))
+    assert main(["status", folders[0]]) == 0
+    assert capsys.readouterr().out.startswith("1 planned · 0 running · 1 done · 0 failed")
+    assert main(["export", folders[0], "one.csv"]) == 0
+    assert main(["merge", "both", *folders]) == 0
+    merged = Store("both")
+    assert len(merged.runs()) == 2
+    assert merged.runs() == [run for folder in folders for run in Store(folder).runs()]
+    assert records.read("one.csv").runs == Store(folders[0]).runs()
+
+
+def test_a_run_and_a_sweep_of_one_configuration_leave_the_same_bytes(
+    clouds: Any, capsys: Output
+) -> None:
+    """Or merging them would tell of a conflict."""
+    assert main(SHORT) == 0
+    config = recorded().config
+    list(sweep([config, replace(config, seed=1)], folder="swept", engine=Here("cpu")))
+    [alone] = results()
+    assert alone in list(Store("swept").results())
+    assert main(["merge", "swept", str(the_run())]) == 0
+    assert "came to other results" not in capsys.readouterr().out
+
+
+def test_a_run_that_a_sweep_is_asked_to_finish_goes_on_from_its_checkpoint(
+    clouds: Any, capsys: Output
+) -> None:
+    command = [*SHORT, *RESTARTS]
+    clouds.stop_at = TRIALS + 15
+    assert main(command) == 130
+    capsys.readouterr()
+    assert main(["status", str(the_run())]) == 0
+    assert capsys.readouterr().out.startswith("1 planned · 0 running · 0 done")
+    clouds.updates, clouds.stop_at = 0, None
+    assert main(["retry", str(the_run()), "--on", "here", "--device", "cpu"]) == 0
+    assert clouds.updates == 4 * 9 - 9
+    assert main([*command, "--folder", "whole"]) == 0
+    assert results() == results("whole")
 
 
 def test_every_option_is_heard(clouds: Any) -> None:
@@ -128,29 +187,45 @@ def test_every_option_is_heard(clouds: Any) -> None:
     typed = [word for name, value in said.items() for word in (option(name), str(value))]
     typed += ["--keep-missed", "--folder", "elsewhere/deep"]
     assert main(["run", "--task", "clouds:task", *typed]) == 0
-    [head, *_] = lines(the_run("elsewhere/deep") / "records.jsonl")
     nothing = {"weight_decay": None, "normalized_decay": None}
-    assert head["config"] == {"task": "clouds:task", **said, **nothing, "keep_missed": True}
+    assert recorded("elsewhere/deep").config.as_dict() == {
+        "task": "clouds:task",
+        **said,
+        **nothing,
+        "keep_missed": True,
+    }
 
 
 def test_a_finished_run_trains_nothing_and_says_the_same(clouds: Any, capsys: Output) -> None:
     assert main(SHORT) == 0
     said, trained = capsys.readouterr(), clouds.updates
-    before = {path: path.stat().st_mtime_ns for path in the_run().glob("*.jsonl")}
+    before = results()
+    logs = sorted(the_run().glob("log/*"))
     assert main(SHORT) == 0
     assert capsys.readouterr() == (said.out, "Trained before: these are its records.\n")
-    assert clouds.updates == trained == 4 * 9
-    assert {path: path.stat().st_mtime_ns for path in the_run().glob("*.jsonl")} == before
+    assert clouds.updates == trained == TRIALS + 4 * 9
+    assert (results(), sorted(the_run().glob("log/*"))) == (before, logs)
 
 
 def test_a_fresh_start_forgets_what_is_kept(clouds: Any, capsys: Output) -> None:
     assert main(SHORT) == 0
-    said, kept = capsys.readouterr(), (the_run() / "records.jsonl").read_bytes()
+    said, kept = capsys.readouterr(), results()
     assert main([*SHORT, "--fresh"]) == 0
-    assert clouds.updates == 2 * 4 * 9
+    assert clouds.updates == 2 * (TRIALS + 4 * 9)
     assert capsys.readouterr() == said
-    assert (the_run() / "records.jsonl").read_bytes() == kept
-    assert len(lines(the_run() / "timings.jsonl")) == 4
+    assert results() == kept
+    assert [path.name for path in the_run().glob("log/*")] == ["000001.jsonl"]
+
+
+def test_a_fresh_start_deletes_no_results_of_other_runs(clouds: Any, capsys: Output) -> None:
+    assert main(SHORT) == 0
+    first = the_run()
+    assert main([*SHORT, "--seed", "1", "--folder", "other"]) == 0
+    assert main(["merge", str(first), str(the_run("other"))]) == 0
+    capsys.readouterr()
+    assert main([*SHORT, "--fresh"]) == 2
+    assert "which holds results of 1 other runs" in capsys.readouterr().err
+    assert len(Store(first).runs()) == 2
 
 
 @pytest.mark.parametrize("schedule", [[], RESTARTS])
@@ -170,19 +245,7 @@ def test_a_run_stopped_at_any_moment_leaves_the_same_bytes(
     capsys.readouterr()
     assert main(command) == 0
     assert capsys.readouterr().out == whole.replace("whole", "runs")
-    kept, meant = (the_run(folder) / "records.jsonl" for folder in ("runs", "whole"))
-    assert kept.read_bytes() == meant.read_bytes()
-
-
-def test_records_that_are_there_stay_while_they_are_told_again(clouds: Any) -> None:
-    """What a stopped run had written beyond its last checkpoint is not lost to look at."""
-    clouds.stop_at = 9 * 3 + 1
-    assert main(SHORT) == 130
-    written = (the_run() / "records.jsonl").read_bytes()
-    clouds.updates, clouds.stop_at = 0, 9 + 1
-    assert main(SHORT) == 130
-    assert (the_run() / "records.jsonl").read_bytes() == written
-    assert len(written.splitlines()) == 1 + 3
+    assert results() == results("whole")
 
 
 FROM_THE_LAST = "goes on from the last checkpoint."
@@ -199,7 +262,7 @@ FROM_THE_LAST = "goes on from the last checkpoint."
 def test_a_stopped_run_says_how_to_go_on(
     options: list[str], said: str, clouds: Any, capsys: Output
 ) -> None:
-    clouds.stop_at = 15
+    clouds.stop_at = TRIALS + 15
     assert main([*SHORT, *options]) == 130
     assert capsys.readouterr() == ("", f"{said}\n")
 
@@ -209,7 +272,10 @@ def test_an_interrupt_from_the_keyboard_loses_nothing(clouds: Any, capsys: Outpu
     slow = {**os.environ, "CLOUDS_SLEEP": "0.05"}
     with subprocess.Popen([*COMMAND, *command], env=slow, stderr=subprocess.PIPE, text=True) as run:
         deadline = time.monotonic() + 60
-        while not list(Path().glob("runs/*/checkpoint-*.pt")) and time.monotonic() < deadline:
+        while (
+            not list(Path().glob("runs/*/checkpoints/*/checkpoint-*.pt"))
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.02)
         run.send_signal(signal.SIGINT)
         _, said = run.communicate()
@@ -220,8 +286,7 @@ def test_an_interrupt_from_the_keyboard_loses_nothing(clouds: Any, capsys: Outpu
     assert 0 < clouds.updates < 4 * 9
     assert capsys.readouterr().err.startswith("Taken up at update ")
     assert main([*command, "--folder", "whole"]) == 0
-    kept, meant = (the_run(folder) / "records.jsonl" for folder in ("runs", "whole"))
-    assert kept.read_bytes() == meant.read_bytes()
+    assert results() == results("whole")
 
 
 def test_processes_of_torchrun_speak_with_one_voice(clouds: Any, tmp_path: Path) -> None:
@@ -233,7 +298,7 @@ def test_processes_of_torchrun_speak_with_one_voice(clouds: Any, tmp_path: Path)
     )  # fmt: skip
     assert said.stdout.count("epoch  train loss") == 1
     assert said.stdout.count("solutions averaged") == 1
-    assert len(lines(the_run() / "records.jsonl")) == 1 + 4
+    assert len(recorded().records) == 4
 
 
 def test_a_diverged_run_is_a_result(clouds: Any, capsys: Output) -> None:
@@ -242,13 +307,14 @@ def test_a_diverged_run_is_a_result(clouds: Any, capsys: Output) -> None:
     said = capsys.readouterr()
     assert said.out.splitlines()[-1].startswith("It diverged in epoch 1:")
     assert said.err == ""
-    assert lines(the_run() / "records.jsonl")[-1]["diverged"]
+    assert recorded().diverged
 
 
 def test_a_long_run_is_told_in_twelve_rows(clouds: Any, capsys: Output) -> None:
     assert main([*RUN, "--batch", "36", "--epochs", "100"]) == 0
     *table, left_out, _, _ = capsys.readouterr().out.splitlines()
-    assert left_out == "88 epochs between are in records.jsonl"
+    export = f"weightdecay export {the_run()} run.csv"
+    assert left_out == f"88 epochs between are not shown: `{export}` writes them all."
     epochs = [int(row.split()[0]) for row in table[1:]]
     assert (len(epochs), epochs[0], epochs[-1]) == (12, 1, 100)
     assert {b - a for a, b in pairwise(epochs)} == {9}
@@ -296,7 +362,7 @@ def test_on_a_terminal_one_line_is_drawn_over_itself(
     columns: int, clouds: Any, capsys: Output, eager: Callable[..., None]
 ) -> None:
     eager(columns=columns)
-    clouds.stop_at = 15
+    clouds.stop_at = TRIALS + 15
     assert main([*SHORT, *RESTARTS]) == 130
     clouds.stop_at = None
     capsys.readouterr()
@@ -383,12 +449,12 @@ def test_tensorboard_that_is_not_there_has_a_cure(
 
 def test_a_run_is_trained_by_one_process_at_a_time(clouds: Any, capsys: Output) -> None:
     assert main(SHORT) == 0
-    [head, *_] = lines(the_run() / "records.jsonl")
-    with Shelf(Path("runs"), RunConfig.from_dict(head["config"])).held():
+    with Store(the_run()).claiming() as claims:
+        assert claims.take(the_run().name)
         for options in ([], ["--fresh"]):
             assert main([*SHORT, *options]) == 2
             assert "must be trained by one process at a time" in capsys.readouterr().err
-    assert len(lines(the_run() / "records.jsonl")) == 1 + 4
+    assert len(recorded().records) == 4
 
 
 def test_an_error_in_a_users_code_keeps_its_trace(clouds: Any) -> None:

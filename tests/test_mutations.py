@@ -301,9 +301,9 @@ MUTANTS = {
         "sweeps -k claimed",
     ),
     "one alone trains as one alone": Mutant(
-        "_kind",
-        "cells or len(configs) > 1",
-        "len(configs) > 1",
+        "train",
+        "stacked or len(lanes) > 1",
+        "len(lanes) > 1",
         "sweeps -k depend_on_packs",
     ),
     "the sign of s": Mutant(

@@ -9,6 +9,7 @@ import pytest
 
 from tests.toys import config, records_of
 from weightdecay.runs import train
+from weightdecay.runs.shelf import Shelf
 
 
 def launch(folder: Path, model: str) -> "subprocess.CompletedProcess[str]":
@@ -29,15 +30,13 @@ def test_two_processes_train_what_one_would(tmp_path: Path) -> None:
             assert one[name] == pytest.approx(getattr(other, name), rel=1e-5)
         assert one["updates"] == other.updates
     # What one of them kept, the other did not write again.
-    folder = tmp_path / lane.identity
-    assert len(list(folder.glob("solution-*.pt"))) == 1
+    assert len(Shelf(tmp_path, lane).solutions()) == 1
 
 
 def test_two_processes_take_a_run_up_where_it_was(tmp_path: Path) -> None:
     assert launch(tmp_path, "mlp").returncode == 0
     first = (tmp_path / "found.json").read_bytes()
-    folder = tmp_path / config(epochs=4).identity
-    newest = max(folder.glob("checkpoint-*.pt"))
+    [newest, *_] = Shelf(tmp_path, config(epochs=4)).checkpoints()
     newest.unlink()
     assert launch(tmp_path, "mlp").returncode == 0
     assert (tmp_path / "found.json").read_bytes() == first

@@ -116,7 +116,7 @@ def test_the_task_of_the_docs_trains(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "spiral.py").write_text(module)
     monkeypatch.chdir(tmp_path)
     assert main([*shlex.split(command), "--epochs", "2"]) == 0
-    assert list(tmp_path.glob("runs/*/records.jsonl"))
+    assert list(tmp_path.glob("runs/*/log/*.jsonl"))
 
 
 def executed(page: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import torch
 from tests.toys import config, notices_of, records_of, toy
 from weightdecay import Constant, Cosine, Schedule, StepDrop, WarmRestarts, Warmup
 from weightdecay.records import Progress, Record, RunConfig, Timing
-from weightdecay.runs import ensemble, pack, train, training
+from weightdecay.runs import Keep, ensemble, pack, train, training
 from weightdecay.runs.build import schedule_of
 from weightdecay.runs.captured import Fitting
 from weightdecay.runs.lanes import Lanes
@@ -469,7 +469,9 @@ def test_a_run_stopped_by_its_listener_goes_on_from_there(
         assert trained(lane, folder=folder) == expected
 
 
-def test_packs_of_a_sweep_split_and_send_their_data_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trainings_on_one_task_split_and_send_their_data_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     made: list[Task] = []
 
     def counted(*args: Any, **options: Any) -> Task:
@@ -478,10 +480,10 @@ def test_packs_of_a_sweep_split_and_send_their_data_once(monkeypatch: pytest.Mon
 
     monkeypatch.setattr("weightdecay.tasks.task.split", counted)
     task = toy()
-    one, other = (trained(config(), task=task, cells=True) for _ in range(2))
+    one, other = (trained(config(), task=task) for _ in range(2))
     assert one == other
     assert len(made) == 1
-    trained(config(data=36), task=task, cells=True)  # another split replaces it
+    trained(config(data=36), task=task)  # another split replaces it
     [kept] = task.parts.values()
     assert len(kept.train) == 36
     assert len(made) == 2
@@ -516,7 +518,7 @@ def test_checkpoints_that_take_long_are_made_less_often(
     Clock(monkeypatch)
     for seed, saved in ((1, [3, 16]), (2, [13, 26])):  # the first one learns what it takes
         lane = config(seed=seed, model="dropping")
-        trained(lane, folder=tmp_path, cells=True)
+        trained(lane, folder=tmp_path, keep=Keep(checkpoints=False))
         kept = [path.stem for path in Shelf(tmp_path, lane).checkpoints()[::-1]]
         assert kept == [f"checkpoint-{update:012d}" for update in saved]
 
@@ -529,20 +531,20 @@ def test_a_checkpoint_that_took_very_long_once_does_not_put_off_all_others(
     monkeypatch.setattr(pack, "RAREST", 7.5)
     Clock(monkeypatch)
     lane = config(seed=1, model="dropping")
-    trained(lane, folder=tmp_path, cells=True)
+    trained(lane, folder=tmp_path, keep=Keep(checkpoints=False))
     assert len(Shelf(tmp_path, lane).checkpoints()) == 2
     assert pack._saving["dropping", 1] < 10
 
 
-@pytest.mark.parametrize(("cells", "last"), [(False, 27), (True, 26)])
-def test_cells_leave_no_checkpoint_of_their_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: bool, last: int
+@pytest.mark.parametrize(("kept", "last"), [(True, 27), (False, 26)])
+def test_a_checkpoint_of_the_end_is_kept_where_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool, last: int
 ) -> None:
-    """Whoever listens records them then, and removes their checkpoints."""
+    """Whoever records runs in a store removes their checkpoints then."""
     monkeypatch.setattr("weightdecay.runs.pack.CHECKPOINT_EVERY", -1.0)
     monkeypatch.setattr("weightdecay.runs.pack.PROGRESS_EVERY", -1.0)  # an update at a time
     lane = config()
-    trained(lane, folder=tmp_path, cells=cells)
+    trained(lane, folder=tmp_path, keep=Keep(checkpoints=kept))
     assert Shelf(tmp_path, lane).checkpoints()[0].name == f"checkpoint-{last:012d}.pt"
 
 
@@ -584,3 +586,22 @@ def test_a_notice_says_where_a_run_was_taken_up(tmp_path: Path) -> None:
     assert notices_of(train(longer, folder=tmp_path, device="cpu")) == [
         "Taken up at update 9 of 27."
     ]
+
+
+@pytest.mark.parametrize("solutions", [True, False])
+@pytest.mark.parametrize("checkpoints", [True, False])
+def test_what_is_kept_is_what_was_asked_for(
+    tmp_path: Path, solutions: bool, checkpoints: bool
+) -> None:
+    lane = config()
+    trained(lane, folder=tmp_path, keep=Keep(solutions=solutions, checkpoints=checkpoints))
+    shelf = Shelf(tmp_path, lane)
+    assert (bool(shelf.solutions()), bool(shelf.checkpoints())) == (solutions, checkpoints)
+
+
+def test_one_lane_stacked_has_the_bits_it_has_in_company() -> None:
+    lanes = [config(seed=seed) for seed in (1, 2, 3)]
+    together = trained(lanes)
+    [alone] = trained(lanes[1], stacked=True).values()
+    assert alone == together[lanes[1].identity]
+    assert alone != trained(lanes[1])[lanes[1].identity]

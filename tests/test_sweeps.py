@@ -410,7 +410,7 @@ def test_repeats_of_real_cells_are_the_same_to_the_bit_on_a_cpu(tmp_path: Path) 
     first = {run.config: run for run in store.runs()}
     assert [first[run.config] for run in store.repeats()] == store.repeats()
     assert len(store.repeats()) == 3
-    assert not list((tmp_path / "checkpoints").glob("repeats/*"))
+    assert not list(tmp_path.glob("repeats/checkpoints/*"))
 
 
 def test_packs_hold_each_cell_once_and_only_what_can_share_lanes() -> None:

@@ -15,13 +15,13 @@ from weightdecay import checks
 from weightdecay.cli import report
 from weightdecay.cli.board import board
 from weightdecay.cli.devices import device_of
-from weightdecay.cli.keeping import Kept
 from weightdecay.cli.progress import Bar
 from weightdecay.cli.saying import say
 from weightdecay.cli.stopping import stopped_gently
-from weightdecay.records import Event, Notice, Progress, Record, RunConfig, Started, Timing
-from weightdecay.runs import ensemble, train
+from weightdecay.records import Event, Notice, Progress, Record, RunConfig
+from weightdecay.runs import ensemble
 from weightdecay.runs.shelf import Shelf
+from weightdecay.sweeps.single import run_events, store_of
 from weightdecay.tasks import Task, load
 
 
@@ -30,28 +30,29 @@ def follow(options: argparse.Namespace) -> int:
     task = load(options.task)
     config = _config(options, task)
     device = _device(options)
-    shelf = Shelf(options.folder, config)
+    folder = store_of(config, options.folder).folder
+    shelf = Shelf(folder, config)
     leads = os.environ.get("RANK", "0") == "0"
     try:
         with (
             _together(device),
             board(options.tensorboard if leads else None, config.identity) as draw,
         ):
-            if options.fresh:
-                _forget(shelf, leads=leads)
-            events = train(config, folder=options.folder, device=device, task=task)
+            events = run_events(
+                config, folder=options.folder, device=device, task=task, fresh=options.fresh
+            )
             if not leads:
                 for _ in events:
                     pass
                 return 0
             with stopped_gently(alone=not dist.is_initialized()) as stopping:
-                records = _watch(events, Kept(shelf.folder, config), draw, stopping)
+                records = _watch(events, draw, stopping)
     except KeyboardInterrupt:
         if leads:
             say(_how_to_go_on(shelf, fresh=options.fresh), file=sys.stderr)
         return 130
-    say(report.of_records(records))
-    say(f"run {config.identity}, kept in {shelf.folder}")
+    say(report.of_records(records, folder))
+    say(f"run {config.identity}, kept in {folder}")
     if records[-1].diverged:
         say(f"It diverged in epoch {records[-1].epoch}: a result, and kept like any other.")
         return 0
@@ -61,7 +62,7 @@ def follow(options: argparse.Namespace) -> int:
         return 0
     say(f"The solution to use is the most recent cycle's: {solutions[-1]}")
     if options.ensemble:
-        judged = ensemble(config, folder=options.folder, device=device, task=task)
+        judged = ensemble(config, folder=folder, device=device, task=task)
         rows = ((one.members, one.error, one.error_top5) for one in judged)
         say(report.of_ensembles(rows, records[-1].metric))
     return 0
@@ -103,23 +104,12 @@ def _together(device: torch.device) -> Iterator[None]:
         dist.destroy_process_group()
 
 
-def _forget(shelf: Shelf, *, leads: bool) -> None:
-    """Remove what is kept of a run, before any process looks for it."""
-    if leads:
-        with shelf.held():
-            for path in (*shelf.checkpoints(), *shelf.solutions(), *shelf.folder.glob("*.json*")):
-                path.unlink()
-    if dist.is_initialized():
-        dist.barrier()
-
-
 def _watch(
     events: Iterator[Event],
-    kept: Kept,
     draw: Callable[[Record], None],
     stopping: Callable[[], bool],
 ) -> list[Record]:
-    """Show and keep what a training yields, and return its records."""
+    """Show what a training yields, and return its records."""
     records = []
     with Bar() as bar:
         for event in events:
@@ -131,13 +121,8 @@ def _watch(
                         raise KeyboardInterrupt
                 case Notice():
                     bar.say(event.text)
-                case Started():
-                    kept.started(event.environment)
-                case Timing():
-                    kept.timing(event)
                 case Record():
                     records.append(event)
-                    kept.record(event)
                     draw(event)
     return records
 

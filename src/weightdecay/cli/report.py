@@ -1,6 +1,7 @@
 """What is said of a training: a line while it runs, tables when it has ended."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from weightdecay.cli.progress import duration
 from weightdecay.records import Progress, Record
@@ -35,8 +36,8 @@ def brief(progress: Progress) -> str:
     return "  ".join(parts)
 
 
-def of_records(records: Sequence[Record]) -> str:
-    """Return a table of a run's epochs, evenly chosen where they are many."""
+def of_records(records: Sequence[Record], folder: Path) -> str:
+    """Return a table of the epochs of a run in a folder, evenly chosen where they are many."""
     count = min(_ROWS, len(records))
     apart = (len(records) - 1) / max(1, count - 1)
     rows = [
@@ -53,7 +54,10 @@ def of_records(records: Sequence[Record]) -> str:
     errors = (f"{part} {records[0].metric or 'error'}" for part in ("train", "validation", "test"))
     told = table([("epoch", "train loss", *errors, "weight norm"), *rows])
     left_out = len(records) - count
-    return f"{told}\n{left_out} epochs between are in records.jsonl" if left_out else told
+    if left_out:
+        export = f"weightdecay export {folder} run.csv"
+        told += f"\n{left_out} epochs between are not shown: `{export}` writes them all."
+    return told
 
 
 def of_ensembles(

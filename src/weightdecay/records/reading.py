@@ -1,4 +1,4 @@
-"""The finished runs of a sweep's folder or of a table, wherever they come from.
+"""The finished runs of a store or of a table. A store is the folder of a sweep or of a single run.
 
 A folder is read while it is written: what is torn, damaged or outdated is left out, and said.
 """

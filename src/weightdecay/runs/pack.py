@@ -24,7 +24,7 @@ from weightdecay.records import (
 )
 from weightdecay.runs.environment import environment
 from weightdecay.runs.lanes import Evaluation, Lanes, LaneState
-from weightdecay.runs.shelf import Shelf
+from weightdecay.runs.shelf import Keep, Shelf
 from weightdecay.runs.stacked import Stacked
 
 #: Seconds between checkpoints, and between signs of life.
@@ -52,10 +52,10 @@ class Pack:
         states: list[LaneState],
         fingerprint: str,
         *,
-        lasting: bool,
+        keep: Keep,
     ) -> None:
         self._configs, self._shelves, self._build = configs, shelves, build
-        self._fingerprint, self._lasting = fingerprint, lasting
+        self._fingerprint, self._keep = fingerprint, keep
         self._lanes = build(configs)
         self._total = configs[0].epochs * self._lanes.per_epoch
         self._records: list[list[Record]] = [[] for _ in configs]
@@ -82,17 +82,22 @@ class Pack:
             yield from self._train_until(self._next_stop())
             yield from self._stand_still()
             ended = self._lanes.updates == self._total
-            if self._lasting and (ended or self._cycles_ended() or self._diverged()):
+            if self._must_save(ended=ended):
                 yield from self._save()
             self._drop_diverged()
-            # Cells that have ended are about to be recorded, and their checkpoints removed.
             if self._configs and not ended and self._due():
                 yield from self._save()
+
+    def _must_save(self, *, ended: bool) -> bool:
+        """Whether a checkpoint is due however long ago the last one was made."""
+        if ended or self._diverged():
+            return self._keep.checkpoints
+        return self._keep.solutions and bool(self._cycles_ended())
 
     def _stand_still(self) -> Iterator[Event]:
         """Do what is to be done at a cycle's or an epoch's end."""
         self._lanes.verify()
-        if self._lasting:
+        if self._keep.solutions:
             yield from self._keep_solutions()
         if self._lanes.updates % self._lanes.per_epoch == 0:
             yield from self._end_epoch()
@@ -287,7 +292,7 @@ class Pack:
             try:
                 shelf.save({**self._lanes.state(lane), **extra})
             except OSError as error:
-                if self._lasting and self._lanes.updates == self._total:
+                if self._keep.checkpoints and self._lanes.updates == self._total:
                     raise
                 whole = False
                 where, why = shelf.folder.parent, error.strerror or error

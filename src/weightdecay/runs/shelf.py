@@ -1,4 +1,7 @@
-"""Where a run is kept: a folder of its own, that survives being killed at any instant.
+"""Where runs are kept: a folder that survives being killed at any instant.
+
+    checkpoints/<run>/   the last two checkpoints of a run, and its lock
+    solutions/<run>/     the weights at the end of each of its cycles
 
 A file is written beside its name, synced and renamed, and opens with the hash of what follows. Of
 checkpoints the last two are kept: where the newer is damaged, the older one serves. Reading goes
@@ -8,9 +11,9 @@ through torch's loader of plain data and never runs code.
 import contextlib
 import hashlib
 import io
-import json
 import pickle
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +30,28 @@ class BusyError(RuntimeError):
     """Another process trains a run."""
 
 
+@dataclass(frozen=True)
+class Keep:
+    """What a training leaves in its folder once it has ended.
+
+    `solutions` are the weights at the end of each cycle, as files for `torch.load`. `checkpoints`
+    hold the records of a run, so that asking for it again trains nothing. Runs that are recorded
+    in a store need none of their end. A training that is stopped leaves checkpoints in any case.
+    """
+
+    solutions: bool = True
+    checkpoints: bool = True
+
+
+EVERYTHING = Keep()
+
+
 class Shelf:
-    """The folder of one configuration."""
+    """What a folder holds of one configuration."""
 
     def __init__(self, folder: Path, config: RunConfig) -> None:
-        self._config, self.folder = config, folder / config.identity
+        self.folder = folder / "checkpoints" / config.identity
+        self._solutions = folder / "solutions" / config.identity
         self.lock = self.folder / "lock"
 
     @contextlib.contextmanager
@@ -44,7 +64,8 @@ class Shelf:
                     f"Run {self.folder.name} must be trained by one process at a time, and "
                     "another one holds it. Wait for that, or stop it."
                 )
-            files.sweep(self.folder)
+            for folder in (self.folder, self._solutions):
+                files.sweep(folder)
             yield
 
     def checkpoints(self) -> list[Path]:
@@ -62,19 +83,12 @@ class Shelf:
 
     def keep_solution(self, cycle: int, model: dict[str, torch.Tensor]) -> None:
         """Keep the weights at a cycle's end, as a file for `torch.load`."""
-        with files.written(self.folder / f"solution-{cycle:04d}.pt") as file:
+        with files.written(self._solutions / f"solution-{cycle:04d}.pt") as file:
             torch.save(model, file)
-
-    def keep_config(self) -> None:
-        """Say what the folder is of."""
-        path = self.folder / "config.json"
-        if not path.is_file():
-            with files.written(path) as file:
-                file.write(json.dumps(self._config.as_dict(), indent=2).encode() + b"\n")
 
     def solutions(self) -> list[Path]:
         """Return the solutions kept, the oldest first; the last is the one to use."""
-        return sorted(self.folder.glob("solution-*.pt"))
+        return sorted(self._solutions.glob("solution-*.pt"))
 
 
 def write(path: Path, content: dict[str, Any]) -> None:

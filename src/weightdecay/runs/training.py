@@ -21,9 +21,9 @@ from weightdecay.runs.captured import Captured, can_capture, fitting
 from weightdecay.runs.lanes import Lanes, LaneState
 from weightdecay.runs.pack import PROGRESS_EVERY, Pack, leads
 from weightdecay.runs.separate import Separate
-from weightdecay.runs.shelf import BusyError, Shelf, read
+from weightdecay.runs.shelf import EVERYTHING, BusyError, Keep, Shelf, read
 from weightdecay.runs.stacked import Stacked, can_stack
-from weightdecay.tasks import Task, load, split, split_on
+from weightdecay.tasks import Task, load, split_on
 
 # Seconds that a cell's last worker may take to die before somebody is told that it is waited for.
 _WAITS_UNSAID = 1.0
@@ -35,47 +35,47 @@ def train(
     folder: Path | str | None = None,
     device: torch.device | str | None = None,
     task: Task | None = None,
-    cells: bool = False,
+    keep: Keep = EVERYTHING,
+    wait: bool = False,
+    stacked: bool = False,
 ) -> Iterator[Event]:
     """Train configurations that share task, model, batch and budget side by side, as lanes.
 
-    Yields a Record and a Timing a lane, and epoch that is evaluated, Progress now and then, and
-    Notices. With a `folder`, checkpoints and each cycle's solution are kept in it, and a run found
-    there is taken up where it was. `task` is for one that has no name to load it by.
+    Yields one Record and one Timing per lane and evaluated epoch, Progress now and then, and
+    Notices. With a `folder`, a run is saved in it and taken up where it was; `keep` says what stays
+    there when a run has ended. `task` is for one that has no name to load it by.
 
-    `cells` of a sweep are recorded by whoever listens: they leave no solutions and, once they have
-    ended, no checkpoint. On a CPU one alone trains as it would in company, so that its bits do not
-    depend on which cells happen to be left.
+    A run that another process trains in the folder is refused, or waited for with `wait`. With
+    `stacked`, one lane alone is computed on a CPU as several are, if the model can be: then its
+    bits do not depend on which others it is trained beside.
     """
     lanes = [configs] if isinstance(configs, RunConfig) else list(configs)
     _check(lanes)
     place = torch.empty(0, device=device or ("cuda" if torch.cuda.is_available() else "cpu")).device
     whole = load(lanes[0].task) if task is None else task
-    if cells:
-        parts = split_on(place, whole, validation=lanes[0].validation, data=lanes[0].data)
-    else:
-        parts = split(whole, validation=lanes[0].validation, data=lanes[0].data).to(place)
+    parts = split_on(place, whole, validation=lanes[0].validation, data=lanes[0].data)
     check(lanes, parts)
-    return _train(lanes, parts, place, folder, whole.fingerprint, cells=cells)
+    shelves = [None if folder is None else Shelf(Path(folder), config) for config in lanes]
+    fingerprint, alike = whole.fingerprint, stacked or len(lanes) > 1
+    return _train(lanes, parts, place, shelves, fingerprint, keep=keep, wait=wait, alike=alike)
 
 
 def _train(
     lanes: list[RunConfig],
     task: Task,
     device: torch.device,
-    folder: Path | str | None,
+    shelves: list[Shelf | None],
     fingerprint: str,
     *,
-    cells: bool,
+    keep: Keep,
+    wait: bool,
+    alike: bool,
 ) -> Iterator[Event]:
-    shelves = [None if folder is None else Shelf(Path(folder), config) for config in lanes]
     with ExitStack() as held:
         if leads():
             # In one order, or two that wait for each other's would do so for ever.
             for shelf in sorted(filter(None, shelves), key=lambda shelf: shelf.folder):
-                yield from _held(shelf, held, wait=cells)
-                if not cells:
-                    shelf.keep_config()
+                yield from _held(shelf, held, wait=wait)
         found, notices = _taken_up(lanes, shelves)
         yield from notices
         if any(state is not None and state["task"] != fingerprint for state in found):
@@ -84,7 +84,7 @@ def _train(
                 "it was changed under its name. Give it another name, or start anew (--fresh)."
             )
         for members in _in_step(found):
-            kind = _kind(task, device, lanes, found[members[0]], cells=cells)
+            kind = _kind(task, device, lanes, found[members[0]], alike=alike)
             size = len(members)
             if kind is Captured:
                 begun, known = time.monotonic(), fitting.tried(lanes[members[0]], task, device)
@@ -106,7 +106,7 @@ def _train(
                     partial(kind, task=task, device=device),
                     [state for state in states if state is not None],
                     fingerprint,
-                    lasting=not cells,
+                    keep=keep,
                 )
                 yield from pack.run()
 
@@ -210,7 +210,7 @@ def _kind(
     configs: list[RunConfig],
     state: LaneState | None,
     *,
-    cells: bool,
+    alike: bool,
 ) -> type[Lanes]:
     """Return how lanes are to be computed. What began as one goes on so, to the bit."""
     ours = not any(shapes_matter(config.algorithm) for config in configs)
@@ -220,4 +220,4 @@ def _kind(
         return Separate
     if state is not None:
         return Stacked if state["stacked"] else Separate
-    return Stacked if (cells or len(configs) > 1) and can_stack(configs[0], task) else Separate
+    return Stacked if alike and can_stack(configs[0], task) else Separate

@@ -56,7 +56,7 @@ def _epoch(kind: Sequence[RunConfig]) -> tuple[float, float]:
 
     begun = time.monotonic()
     training = evaluation = 0.0
-    for event in train(_few(kind), device="cpu", cells=True):
+    for event in train(_few(kind), device="cpu", stacked=True):
         if isinstance(event, Timing):
             training, evaluation = event.training / event.lanes, event.evaluation / event.lanes
         elif isinstance(event, Progress) and time.monotonic() - begun > _PATIENCE:

@@ -41,8 +41,6 @@ _DEATHS_OF_PACK, _DEATHS_OF_CELL = 3, 10
 # Seconds between looks at cells that somebody else is training, and between counts of all cells;
 # and those that a stop waits for another word from who is not saving.
 _LOOK_EVERY, _COUNT_EVERY, _STOP_WITHIN = 0.5, 0.2, 10.0
-# Where the checkpoints of repeats are, among those of cells.
-_REPEATS = "repeats"
 
 
 def sweep(
@@ -190,11 +188,12 @@ class Coordinator:
             if pack:
                 number, worker = next(self._numbers), heappop(self._idle)
                 self._going[number] = _Going(worker, pack)
-                self._engine.begin(Job(number, pack, self._checkpoints().absolute()))
+                self._engine.begin(Job(number, pack, self._folder().absolute()))
                 yield Working(worker, len(pack), None)
 
-    def _checkpoints(self) -> Path:
-        return self._store.checkpoints / (_REPEATS if self._repeating else "")
+    def _folder(self) -> Path:
+        """Return where cells are saved while they are trained."""
+        return self._store.repeats_folder if self._repeating else self._store.folder
 
     def _is_over(self, run: str) -> bool:
         """Whether a cell need not be trained: somebody has finished it, or given it up."""
@@ -239,7 +238,7 @@ class Coordinator:
         names = [run.config.identity for run, _ in runs]
         if runs and self._repeating:
             self._writer.repeats(runs)
-            self._store.forget_checkpoints(f"{_REPEATS}/{name}" for name in names)
+            self._store.forget_checkpoints(names, of=self._store.repeats_folder)
         elif runs:
             self._writer.results(runs)
             self._trained += names

@@ -15,19 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from weightdecay.records import (
-    Environment,
-    Event,
-    Notice,
-    Progress,
-    Record,
-    Run,
-    RunConfig,
-    Saving,
-    Started,
-    Timing,
-)
+from weightdecay.records import Event, Notice, Progress, Run, RunConfig, Saving
 from weightdecay.records.codec import Cost
+from weightdecay.records.gathering import Gathered
 
 if TYPE_CHECKING:
     from weightdecay.tasks import Task
@@ -137,11 +127,19 @@ def done(
 
     A process that does nothing else keeps the task of its last job in `held`.
     """
-    from weightdecay.runs import train  # noqa: PLC0415 - the planner does without torch
+    from weightdecay.runs import Keep, train  # noqa: PLC0415 - the planner does without torch
 
     try:
         task = None if held is None else _loaded(job.cells[0].task, held)
-        events = train(list(job.cells), folder=job.folder, device=device, task=task, cells=True)
+        events = train(
+            list(job.cells),
+            folder=job.folder,
+            device=device,
+            task=task,
+            keep=Keep(solutions=False, checkpoints=False),
+            wait=True,
+            stacked=True,
+        )
         with closing(events):  # type: ignore[type-var]
             yield from _told(job, events)
     except Exception as error:  # noqa: BLE001 - whatever it is, the planner must know
@@ -164,34 +162,16 @@ def _loaded(name: str, held: "dict[str, Task]") -> "Task":
 
 def _told(job: Job, events: Iterator[Event]) -> Iterator[Message]:
     """Gather epochs into finished cells; cells that end together are told together."""
-    cells = {config.identity: config for config in job.cells}
-    records: dict[str, list[Record]] = {run: [] for run in cells}
-    costs = {run: Cost(run, 0.0, 0, 1) for run in cells}
-    places: dict[str, Environment] = {}
-    ended: list[str] = []
+    gathered = Gathered(job.cells)
 
     def finished() -> Iterator[Message]:
-        if ended:
-            made = (Run(cells[run], tuple(records.pop(run)), places[run]) for run in ended)
-            yield Finished(tuple((run, costs[run.config.identity]) for run in made))
-            ended.clear()
+        if runs := gathered.ended():
+            yield Finished(tuple(runs))
 
     for event in events:
-        match event:
-            case Started():
-                places[event.run] = event.environment
-            case Record():
-                records[event.run].append(event)
-                if event.diverged or event.epoch == cells[event.run].epochs:
-                    ended.append(event.run)
-            case Timing():
-                before = costs[event.run]
-                spent = before.seconds + (event.training + event.evaluation) / event.lanes
-                made = before.epochs + event.epochs
-                costs[event.run] = Cost(event.run, spent, made, event.lanes)
-            case _:
-                yield from finished()
-                yield event
+        if (sign := gathered.take(event)) is not None:
+            yield from finished()
+            yield sign
     yield from finished()
 
 

@@ -4,7 +4,9 @@
     log/000001.jsonl   what one writer found out, line by line; nobody appends to another's file
     claims/            empty files: a cell that is being trained is a locked byte of one of them;
                        `claims/plan` is locked while the plan is written
-    checkpoints/       of cells that are being trained, a folder each
+    checkpoints/       of cells that are being trained, a folder each; in `repeats/`, of those that
+                       are trained a second time
+    solutions/         of a run alone: the weights at the end of each cycle
 
 A line of the log is a result, a timing, a failure, the repeat of a result as a control, or the
 writer's first: how many workers it has.
@@ -33,9 +35,9 @@ class Store(StoreReader):
     """A sweep's folder, to read and to write. Making one writes nothing."""
 
     @property
-    def checkpoints(self) -> Path:
-        """Return where the checkpoints of cells are that are being trained."""
-        return self.folder / "checkpoints"
+    def repeats_folder(self) -> Path:
+        """Return where cells are saved that are trained a second time."""
+        return self.folder / "repeats"
 
     def ask_for(self, cells: Mapping[str, RunConfig]) -> None:
         """Make these cells the plan. What is done of others stays, and is none of its business."""
@@ -93,11 +95,18 @@ class Store(StoreReader):
         """Return those cells that somebody is training now."""
         return sorted(taken(self.folder / "claims", cells))
 
-    def forget_checkpoints(self, runs: Iterable[str]) -> None:
-        """Remove the checkpoints of cells that are recorded."""
+    def forget_checkpoints(self, runs: Iterable[str], *, of: Path | None = None) -> None:
+        """Remove the checkpoints of cells that are recorded, here or in another folder."""
         for run in runs:
-            if (self.checkpoints / run).exists():
-                shutil.rmtree(self.checkpoints / run, ignore_errors=True)
+            saved = (of or self.folder) / "checkpoints" / run
+            if saved.exists():
+                shutil.rmtree(saved, ignore_errors=True)
+
+    def forget_all(self) -> None:
+        """Remove all results, checkpoints and solutions; whoever calls this holds the claims."""
+        for name in ("log", "checkpoints", "solutions", "repeats"):
+            if (self.folder / name).exists():
+                shutil.rmtree(self.folder / name)
 
 
 class Writer:

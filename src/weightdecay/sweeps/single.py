@@ -1,0 +1,113 @@
+"""One configuration trained into a store of its own, followed epoch by epoch.
+
+The store is what a sweep of one cell would leave, and beside it are the weights at the end of each
+cycle. Over several processes the first one records; the others only train.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from weightdecay.records import Event, Notice, Run, RunConfig, Started
+from weightdecay.records.gathering import Gathered
+from weightdecay.sweeps.store import Store
+
+if TYPE_CHECKING:
+    import torch
+
+    from weightdecay.tasks import Task
+
+
+def run_events(
+    config: RunConfig,
+    *,
+    folder: Path | str,
+    device: "torch.device | str | None" = None,
+    task: "Task | None" = None,
+    fresh: bool = False,
+) -> Iterator[Event]:
+    """Train one configuration into `<folder>/<identity>`, or go on with it, and tell of it.
+
+    A run that is recorded there is told again, and not trained. `fresh` forgets it first. Closing
+    the iterator stops the training and saves it.
+    """
+    from weightdecay.runs import Keep, train  # noqa: PLC0415 - others in this room need no torch
+
+    store, keep = store_of(config, folder), Keep(checkpoints=False)
+    events = train(
+        config, folder=store.folder, device=device, task=task, keep=keep, wait=True, stacked=True
+    )
+    return _recorded(store, config, events, fresh=fresh)
+
+
+def store_of(config: RunConfig, folder: Path | str) -> Store:
+    """Return the store that a configuration has in a folder of runs."""
+    return Store(Path(folder) / config.identity)
+
+
+def _recorded(
+    store: Store, config: RunConfig, events: Iterator[Event], *, fresh: bool
+) -> Iterator[Event]:
+    from torch import distributed as dist  # noqa: PLC0415
+
+    from weightdecay.runs.pack import leads  # noqa: PLC0415
+
+    with ExitStack() as held:
+        if leads():
+            _claim(store, config, held)
+            if fresh:
+                _forget(store, config)
+            store.ask_for({config.identity: config})
+        if dist.is_initialized():
+            dist.barrier()  # before any process looks what is there
+        done = [run for run in store.runs() if run.config == config]
+        if leads():
+            yield from map(Notice, store.ledger.left_out)
+        if done:
+            yield from _told_again(done[0])
+        elif leads():
+            yield from _record(store, config, events)
+        else:
+            yield from events
+        if leads():
+            store.forget_checkpoints([config.identity])
+
+
+def _claim(store: Store, config: RunConfig, held: ExitStack) -> None:
+    """Have nobody else train the run."""
+    from weightdecay.runs.shelf import BusyError  # noqa: PLC0415
+
+    if not held.enter_context(store.claiming()).take(config.identity):
+        raise BusyError(
+            f"Run {config.identity} must be trained by one process at a time, and another one "
+            "holds it. Wait for that, or stop it."
+        )
+
+
+def _forget(store: Store, config: RunConfig) -> None:
+    """Remove what is kept of the run; results of others may have been merged into its store."""
+    others = [run for run in Store(store.folder).refresh().results if run != config.identity]
+    if others:
+        raise ValueError(
+            f"`fresh` would delete {store.folder}, which holds results of {len(others)} other "
+            "runs. Move them elsewhere first, or use another folder."
+        )
+    store.forget_all()
+
+
+def _told_again(run: Run) -> Iterator[Event]:
+    if run.environment is not None:
+        yield Started(run.config.identity, run.environment)
+    yield from run.records
+    yield Notice("Trained before: these are its records.")
+
+
+def _record(store: Store, config: RunConfig, events: Iterator[Event]) -> Iterator[Event]:
+    """Pass on what a training yields, and record it at its end."""
+    gathered = Gathered([config])
+    with store.writing(workers=1) as writer, closing(events):  # type: ignore[type-var]
+        for event in events:
+            gathered.take(event)
+            yield event
+        writer.results(gathered.ended())
