@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.simulated import Law, Measured, Simulated, cells
 from weightdecay.records import RunConfig
-from weightdecay.sweeps.coordinator import sweep
+from weightdecay.sweeps import sweep_events
 from weightdecay.sweeps.events import CellFailed
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.standing import Standing
@@ -54,7 +54,7 @@ def simulated(
     before = resident()
     kinds: Counter[str] = Counter()
     with engine.clock():
-        for event in sweep(configs, folder=folder, engine=engine):
+        for event in sweep_events(configs, folder=folder, engine=engine):
             kinds[type(event).__name__] += 1
     return engine.measured, (resident() - before) / number, kinds
 
@@ -114,7 +114,7 @@ def tiny(number: int, lanes: int | None, root: Path | None) -> None:
     with tempfile.TemporaryDirectory(dir=root) as folder:
         memory: list[tuple[float, float]] = []
         begun, first = time.perf_counter(), None
-        for event in sweep(configs, folder=folder, engine=engine):
+        for event in sweep_events(configs, folder=folder, engine=engine):
             if isinstance(event, CellFailed):
                 print(event.failure.reason)
             workers = _children()

@@ -31,7 +31,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 from benchmarks.step import environment, tell
 from weightdecay.records import RunConfig, or_infinite
 from weightdecay.runs.build import model_of, updates_per_epoch
-from weightdecay.sweeps import Store, sweep
+from weightdecay.sweeps import Store, sweep_events
 from weightdecay.sweeps.engine import Engine
 from weightdecay.sweeps.local import Local
 from weightdecay.tasks import Examples, Task, load, split
@@ -172,7 +172,7 @@ def by_tune(configs: list[RunConfig]) -> list[float]:
 def by_us(configs: list[RunConfig], engine: Engine) -> list[float]:
     """Train cells as a sweep."""
     with tempfile.TemporaryDirectory() as folder:
-        for _ in sweep(configs, folder=folder, engine=engine):
+        for _ in sweep_events(configs, folder=folder, engine=engine):
             pass
         return [or_infinite(run.last.test_error) for run in Store(folder).runs()]
 

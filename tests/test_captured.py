@@ -11,7 +11,7 @@ from torch import Tensor
 from tests.toys import config, notices_of, records_of, toy
 from weightdecay.records import Record, RunConfig
 from weightdecay.runs import captured as captured_module
-from weightdecay.runs import train
+from weightdecay.runs import train_events
 from weightdecay.runs.captured import Captured, Fitting, fitting
 from weightdecay.runs.lanes import Lanes
 from weightdecay.runs.separate import Separate
@@ -113,13 +113,13 @@ def test_every_replay_draws_anew() -> None:
 def test_training_on_a_gpu_leaves_records_and_resumes(tmp_path: Path) -> None:
     lost = config(algorithm="sgdw", lr=1e30, weight_decay=0.0)
     chosen = [*some(schedule="restarts,first=1,factor=1")[::2], lost]
-    events = train(chosen, folder=tmp_path, task=task(), device="cuda")
+    events = train_events(chosen, folder=tmp_path, task=task(), device="cuda")
     first: list[Record] = []
     while len(first) < 4:
         event = next(events)
         first += [event] if isinstance(event, Record) else []
     events.close()  # type: ignore[attr-defined]
-    again = list(train(chosen, folder=tmp_path, task=task(), device="cuda"))
+    again = list(train_events(chosen, folder=tmp_path, task=task(), device="cuda"))
     found = records_of(again)
     assert any("ompil" in text for text in notices_of(again))
     assert [len(found[one.identity]) for one in chosen] == [3, 3, 1]
@@ -169,7 +169,7 @@ def test_a_pack_whose_schedule_is_frozen_fails_and_is_not_recorded(
                     replays[0]._page.counts.zero_()
 
     monkeypatch.setattr(Captured, "_advance", frozen)
-    events = train(some()[:1], task=task(), device="cuda")
+    events = train_events(some()[:1], task=task(), device="cuda")
     with pytest.raises(RuntimeError, match="the device counts 0"):
         assert not [event for event in events if isinstance(event, Record)]
 

@@ -278,7 +278,7 @@ def trial(monkeypatch: pytest.MonkeyPatch, event: Callable[[RunConfig, int], Eve
         assert {(one.epochs, one.evaluate_every) for one in configs} == {(2, 1)}
         return (event(one, len(configs)) for one in configs)
 
-    monkeypatch.setattr("weightdecay.runs.train", train)
+    monkeypatch.setattr("weightdecay.runs.train_events", train)
     return lanes
 
 

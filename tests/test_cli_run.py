@@ -21,7 +21,7 @@ from weightdecay.cli import main, progress
 from weightdecay.cli.reading import option
 from weightdecay.records import Run
 from weightdecay.runs import pack
-from weightdecay.sweeps import Store, sweep
+from weightdecay.sweeps import Store, sweep_events
 from weightdecay.sweeps.here import Here
 
 pytestmark = pytest.mark.cpu(
@@ -155,7 +155,7 @@ def test_a_run_and_a_sweep_of_one_configuration_leave_the_same_bytes(
     """Or merging them would tell of a conflict."""
     assert main(SHORT) == 0
     config = recorded().config
-    list(sweep([config, replace(config, seed=1)], folder="swept", engine=Here("cpu")))
+    list(sweep_events([config, replace(config, seed=1)], folder="swept", engine=Here("cpu")))
     [alone] = results()
     assert alone in list(Store("swept").results())
     assert main(["merge", "swept", str(the_run())]) == 0

@@ -14,7 +14,7 @@ from tests.test_decouple import EVERY, every_class
 from tests.toys import config, records_of, toy
 from weightdecay import Adam, Cosine, WarmRestarts, decouple, explain
 from weightdecay.records import Record, RunConfig
-from weightdecay.runs import train
+from weightdecay.runs import train_events
 from weightdecay.runs.build import takes_rows
 from weightdecay.runs.lanes import Lanes
 from weightdecay.runs.separate import Separate
@@ -170,7 +170,7 @@ PANELS = [
 
 
 def trained(configs: list[RunConfig], **options: Any) -> dict[str, list[Record]]:
-    return records_of(train(configs, device="cpu", **options))
+    return records_of(train_events(configs, device="cpu", **options))
 
 
 def test_that_a_class_may_be_coupled_moves_no_identity() -> None:
@@ -203,7 +203,7 @@ def test_a_record_of_a_coupled_class_has_its_l2_times_eta() -> None:
 def test_coupled_lanes_that_were_stopped_end_with_the_same_bits(tmp_path: Path) -> None:
     whole = trained(PANELS)
     for epoch in (1, 2):
-        events = train(PANELS, folder=tmp_path / str(epoch), device="cpu")
+        events = train_events(PANELS, folder=tmp_path / str(epoch), device="cpu")
         while not (isinstance(event := next(events), Record) and event.epoch == epoch + 1):
             pass
         events.close()  # type: ignore[attr-defined]
@@ -212,7 +212,7 @@ def test_coupled_lanes_that_were_stopped_end_with_the_same_bits(tmp_path: Path) 
 
 def test_a_run_that_cannot_be_coupled_is_refused_before_anything_is_kept(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="`l2` must be 0 for AdamW"):
-        train(config(algorithm="torch.optim:AdamW", l2=1e-3), folder=tmp_path, device="cpu")
+        train_events(config(algorithm="torch.optim:AdamW", l2=1e-3), folder=tmp_path, device="cpu")
     assert not list(tmp_path.iterdir())
     trained([config(algorithm="torch.optim:AdamW", l2=0.0)])
 

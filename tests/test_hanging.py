@@ -34,7 +34,7 @@ from weightdecay.sweeps import (
     claims,
     coordinator,
     read_study,
-    sweep,
+    sweep_events,
     watchdog,
     worker,
 )
@@ -138,7 +138,7 @@ def lives(process: int) -> bool:
 def test_a_forked_process_does_not_keep_the_locks_of_a_killed_worker(
     tmp_path: Path, mark: Path
 ) -> None:
-    events = sweep([cell("forks")], folder=tmp_path / "s", engine=Local(1, "cpu"))
+    events = sweep_events([cell("forks")], folder=tmp_path / "s", engine=Local(1, "cpu"))
     for _ in events:
         if mark.exists() and mark.read_text():
             break
@@ -171,11 +171,11 @@ def test_a_forked_process_does_not_keep_claims(tmp_path: Path) -> None:
 COORDINATOR = """
 import json, sys
 from weightdecay.records import RunConfig
-from weightdecay.sweeps import sweep
+from weightdecay.sweeps import sweep_events
 from weightdecay.sweeps.local import Local
 
 cell = RunConfig.from_dict(json.loads(sys.argv[1]))
-list(sweep([cell], folder=sys.argv[2], engine=Local(1, "cpu")))
+list(sweep_events([cell], folder=sys.argv[2], engine=Local(1, "cpu")))
 """
 
 
@@ -227,7 +227,7 @@ def test_a_cell_that_somebody_else_holds_is_waited_for_aloud(tmp_path: Path) -> 
     with (folder / "lock").open("ab") as file:
         assert files.lock(file, wait=False)
         threading.Timer(SOON, file.close).start()
-        for event in sweep([one], folder=tmp_path, engine=Here("cpu")):
+        for event in sweep_events([one], folder=tmp_path, engine=Here("cpu")):
             if isinstance(event, Notice):
                 said.append(event.text)
                 file.close()
@@ -241,7 +241,7 @@ def test_a_stop_ends_a_worker_that_is_stuck_and_whose_pipe_stays_open(
     tmp_path: Path, mark: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coordinator, "_STOP_WITHIN", 0.1)
-    events = sweep([cell("forks_in_c")], folder=tmp_path / "s", engine=Local(1, "cpu"))
+    events = sweep_events([cell("forks_in_c")], folder=tmp_path / "s", engine=Local(1, "cpu"))
     for _ in events:
         if mark.exists() and mark.read_text():
             break
@@ -321,7 +321,7 @@ def unheard(events: Iterator[SweepEvent], engine: Clock, seconds: float) -> list
 
 def test_a_silent_worker_is_told_of(tmp_path: Path, clocked: Callable[[Clock], Clock]) -> None:
     engine = clocked(Clock(Begun()))
-    found = unheard(sweep([config()], folder=tmp_path, engine=engine), engine, 400)
+    found = unheard(sweep_events([config()], folder=tmp_path, engine=engine), engine, 400)
     assert found == sorted(found)
     assert 30 <= found[0] < 35
     assert 395 < found[-1] <= 401
@@ -331,7 +331,7 @@ def test_a_worker_that_gives_signs_of_life_is_not_unheard(
     tmp_path: Path, clocked: Callable[[Clock], Clock]
 ) -> None:
     engine = clocked(Clock(Begun(), says=Notice("alive")))
-    events = sweep([config()], folder=tmp_path, engine=engine, timeout=60)
+    events = sweep_events([config()], folder=tmp_path, engine=engine, timeout=60)
     assert not unheard(events, engine, 400)
     assert not engine.ended
 
@@ -340,7 +340,7 @@ def test_a_job_that_waits_for_a_place_is_not_unheard(
     tmp_path: Path, clocked: Callable[[Clock], Clock]
 ) -> None:
     engine = clocked(Clock())
-    events = sweep([config()], folder=tmp_path, engine=engine, timeout=60)
+    events = sweep_events([config()], folder=tmp_path, engine=engine, timeout=60)
     assert not unheard(events, engine, 400)
     assert not engine.ended
 
@@ -349,7 +349,7 @@ def test_silence_past_the_limit_counts_as_a_death(
     tmp_path: Path, clocked: Callable[[Clock], Clock]
 ) -> None:
     engine = clocked(Clock(Begun()))
-    events = list(sweep([config()], folder=tmp_path, engine=engine, timeout=60))
+    events = list(sweep_events([config()], folder=tmp_path, engine=engine, timeout=60))
     [failed] = [event for event in events if isinstance(event, CellFailed)]
     assert failed.failure.reason == "Its worker said nothing for 60 seconds, and was ended."
     assert engine.ended == [job.number for job in engine.jobs]
@@ -362,7 +362,7 @@ def test_time_in_which_nobody_listened_is_not_silence(
 ) -> None:
     """The sweep itself may be suspended, or wait for a disk."""
     engine = clocked(Clock(Begun()))
-    events = sweep([config()], folder=tmp_path, engine=engine, timeout=60)
+    events = sweep_events([config()], folder=tmp_path, engine=engine, timeout=60)
     for event in events:
         if isinstance(event, Standing) and event.running:
             break
@@ -377,7 +377,7 @@ def test_a_stop_waits_ten_seconds_for_who_does_not_answer(
 ) -> None:
     engine = clocked(Clock(Begun()))
     monkeypatch.setattr(engine, "ask_to_stop", lambda: None)
-    events = sweep([config()], folder=tmp_path, engine=engine)
+    events = sweep_events([config()], folder=tmp_path, engine=engine)
     next(event for event in events if isinstance(event, Working))
     begun = engine.now
     events.close()  # type: ignore[attr-defined]
@@ -397,7 +397,7 @@ def test_a_stop_waits_for_who_is_saving_however_long_that_takes(
         said += [Ended()] if engine.now > begun + 100 else []
         return wait(seconds) + [(job.number, message) for message in said]
 
-    events = sweep([config()], folder=tmp_path, engine=engine)
+    events = sweep_events([config()], folder=tmp_path, engine=engine)
     next(event for event in events if isinstance(event, Working))
     begun = engine.now
     monkeypatch.setattr(engine, "ask_to_stop", lambda: None)
@@ -417,7 +417,7 @@ def test_a_stop_waits_for_a_checkpoint_that_was_begun_before_it(
         return [*wait(seconds), *ended]
 
     monkeypatch.setattr(engine, "ask_to_stop", lambda: None)
-    events = sweep([config()], folder=tmp_path, engine=engine)
+    events = sweep_events([config()], folder=tmp_path, engine=engine)
     next(event for event in events if isinstance(event, Working))
     begun = engine.now
     monkeypatch.setattr(engine, "wait", saves)

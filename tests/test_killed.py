@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from tests.toys import config, notices_of, records_of
 from tests.trainee import lanes
 from weightdecay.records import Record, RunConfig
-from weightdecay.runs import pack, train
+from weightdecay.runs import pack, train_events
 from weightdecay.runs.lanes import Lanes
 from weightdecay.runs.shelf import Shelf, read, write
 
@@ -104,7 +104,7 @@ def interrupted(configs: list[RunConfig], folder: Path, updates: Iterator[int]) 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Lanes, "_examples", until)
             try:
-                list(train(configs, folder=folder, device="cpu"))
+                list(train_events(configs, folder=folder, device="cpu"))
             except Killed:
                 continue
             return
@@ -122,8 +122,8 @@ def test_any_moment_is_as_good_as_another(
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
     interrupted(configs, folder, iter(moments))
-    resumed = records_of(train(configs, folder=folder, device="cpu"))
-    assert resumed == records_of(train(configs, device="cpu"))
+    resumed = records_of(train_events(configs, folder=folder, device="cpu"))
+    assert resumed == records_of(train_events(configs, device="cpu"))
 
 
 @pytest.mark.usefixtures("eager")
@@ -132,18 +132,18 @@ def test_lanes_that_were_saved_at_different_updates_get_in_step_again(tmp_path: 
     newest, older = Shelf(tmp_path, PAIR[0]).checkpoints()
     newest.unlink()
     assert (Shelf(tmp_path, PAIR[1]).folder / older.name).exists()
-    events = list(train(PAIR, folder=tmp_path, device="cpu"))
+    events = list(train_events(PAIR, folder=tmp_path, device="cpu"))
     assert notices_of(events)[0].startswith("Taken up at update")
     assert not any("Taken up" in text for text in notices_of(events)[1:])
-    assert records_of(events) == records_of(train(PAIR, device="cpu"))
+    assert records_of(events) == records_of(train_events(PAIR, device="cpu"))
 
 
 @pytest.mark.usefixtures("eager")
 def test_a_lane_goes_on_alone_to_the_same_bits(tmp_path: Path) -> None:
     """A sweep may take up one cell of a pack without the others."""
     interrupted(PAIR, tmp_path, iter([14]))
-    alone = records_of(train(PAIR[0], folder=tmp_path, device="cpu"))
-    assert alone[PAIR[0].identity] == records_of(train(PAIR, device="cpu"))[PAIR[0].identity]
+    alone = records_of(train_events(PAIR[0], folder=tmp_path, device="cpu"))
+    assert alone[PAIR[0].identity] == records_of(train_events(PAIR, device="cpu"))[PAIR[0].identity]
 
 
 def _cut(path: Path) -> None:
@@ -181,13 +181,13 @@ def test_where_a_checkpoint_is_damaged_the_one_before_it_serves(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lane = config()
-    expected = records_of(train(lane, device="cpu"))
+    expected = records_of(train_events(lane, device="cpu"))
     for count in (1, 2):
         folder = tmp_path / str(count)
         interrupted([lane], folder, iter([14]))
         for path in Shelf(folder, lane).checkpoints()[:count]:
             damage(path)
-        events = list(train(lane, folder=folder, device="cpu"))
+        events = list(train_events(lane, folder=folder, device="cpu"))
         said = notices_of(events)
         assert said[0].startswith("checkpoint-000000000014.pt must hold")
         assert any("starts anew" in text for text in said) == (count == 2)
@@ -210,8 +210,10 @@ def test_lanes_that_began_apart_and_together_each_go_on_as_they_began(tmp_path: 
     trio = [config(seed=seed) for seed in (1, 2, 3)]
     interrupted(trio[:1], tmp_path, iter([14]))
     interrupted(trio[1:], tmp_path, iter([14]))
-    expected = records_of(train(trio[0], device="cpu")) | records_of(train(trio[1:], device="cpu"))
-    assert records_of(train(trio, folder=tmp_path, device="cpu")) == expected
+    expected = records_of(train_events(trio[0], device="cpu")) | records_of(
+        train_events(trio[1:], device="cpu")
+    )
+    assert records_of(train_events(trio, folder=tmp_path, device="cpu")) == expected
 
 
 @pytest.mark.usefixtures("eager")
@@ -226,39 +228,39 @@ def test_a_full_disk_is_said_and_training_goes_on(
         real(handle)
 
     monkeypatch.setattr(os, "fsync", full)
-    events = list(train(config(), folder=tmp_path, device="cpu"))
+    events = list(train_events(config(), folder=tmp_path, device="cpu"))
     said = notices_of(events)
     assert len(said) == 3
     assert "No space left on device" in said[0]
-    assert records_of(events) == records_of(train(config(), device="cpu"))
+    assert records_of(events) == records_of(train_events(config(), device="cpu"))
     assert not list(tmp_path.glob("*/*/.*.unfinished"))
 
 
 def test_a_run_is_trained_by_one_process_at_a_time(tmp_path: Path) -> None:
-    first = train(config(), folder=tmp_path, device="cpu")
+    first = train_events(config(), folder=tmp_path, device="cpu")
     assert isinstance(next(event for event in first if isinstance(event, Record)), Record)
     with pytest.raises(RuntimeError, match="must be trained by one process at a time"):
-        list(train(config(), folder=tmp_path, device="cpu"))
-    list(train(config(seed=5), folder=tmp_path, device="cpu"))
+        list(train_events(config(), folder=tmp_path, device="cpu"))
+    list(train_events(config(seed=5), folder=tmp_path, device="cpu"))
     first.close()  # type: ignore[attr-defined]
-    list(train(config(), folder=tmp_path, device="cpu"))
+    list(train_events(config(), folder=tmp_path, device="cpu"))
 
 
 def test_a_finished_run_is_not_trained_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = records_of(train(config(), folder=tmp_path, device="cpu"))
+    expected = records_of(train_events(config(), folder=tmp_path, device="cpu"))
     monkeypatch.delattr(Lanes, "_examples")
-    assert records_of(train(config(), folder=tmp_path, device="cpu")) == expected
+    assert records_of(train_events(config(), folder=tmp_path, device="cpu")) == expected
 
 
 def test_a_diverged_run_is_not_trained_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = config(algorithm="sgdw", lr=1e30, weight_decay=0.0)
-    expected = records_of(train([lost, config()], folder=tmp_path, device="cpu"))
+    expected = records_of(train_events([lost, config()], folder=tmp_path, device="cpu"))
     monkeypatch.delattr(Lanes, "_examples")
-    assert records_of(train([lost, config()], folder=tmp_path, device="cpu")) == expected
+    assert records_of(train_events([lost, config()], folder=tmp_path, device="cpu")) == expected
 
 
 def test_a_file_is_there_whole_or_not_at_all(

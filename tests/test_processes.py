@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.toys import config, records_of
-from weightdecay.runs import train
+from weightdecay.runs import train_events
 from weightdecay.runs.shelf import Shelf
 
 
@@ -24,7 +24,7 @@ def test_two_processes_train_what_one_would(tmp_path: Path) -> None:
     assert process.returncode == 0, process.stderr
     lane = config(model="linear", epochs=4)
     [found] = json.loads((tmp_path / "found.json").read_text()).values()
-    [alone] = records_of(train(lane, device="cpu")).values()
+    [alone] = records_of(train_events(lane, device="cpu")).values()
     for one, other in zip(found, alone, strict=True):
         for name in ("train_loss", "train_error", "test_loss", "test_error", "weight_norm"):
             assert one[name] == pytest.approx(getattr(other, name), rel=1e-5)

@@ -22,7 +22,7 @@ from tests.disturbed import MARK
 from tests.toys import config, toy
 from weightdecay.records import Notice, Progress, RunConfig
 from weightdecay.runs import pack
-from weightdecay.sweeps import CellFailed, Store, Working, sweep
+from weightdecay.sweeps import CellFailed, Store, Working, sweep_events
 from weightdecay.sweeps.engine import Died, Ended, Engine, Job, Message
 from weightdecay.sweeps.here import Here
 from weightdecay.tasks import Task
@@ -77,7 +77,7 @@ def node(cluster: Any) -> Iterator[Any]:
 
 
 def swept(folder: Path, cells: list[RunConfig], engine: Engine) -> list[str]:
-    for _ in sweep(cells, folder=folder, engine=engine):
+    for _ in sweep_events(cells, folder=folder, engine=engine):
         pass
     return list(Store(folder).results())
 
@@ -132,7 +132,7 @@ def test_a_killed_worker_changes_nothing(
 ) -> None:
     begun = 0
     killed: list[int] = []
-    for event in sweep(slow_cells(), folder=tmp_path, engine=OnRay(cluster.address)):
+    for event in sweep_events(slow_cells(), folder=tmp_path, engine=OnRay(cluster.address)):
         begun += isinstance(event, Working) and event.progress is None
         if not killed and isinstance(event, Working) and event.progress is not None:
             killed = workers_of(cluster.head_node)
@@ -148,7 +148,7 @@ def test_a_killed_node_changes_nothing(
     cluster: Any, node: Any, tmp_path: Path, expected: list[str]
 ) -> None:
     begun = 0
-    for event in sweep(slow_cells(), folder=tmp_path, engine=OnRay(cluster.address)):
+    for event in sweep_events(slow_cells(), folder=tmp_path, engine=OnRay(cluster.address)):
         begun += isinstance(event, Working) and event.progress is None
         if node in cluster.worker_nodes and workers_of(node):
             cluster.remove_node(node, allow_graceful=False)
@@ -226,7 +226,7 @@ def test_two_sweeps_of_one_folder_share_a_cluster_of_one_cpu(cluster: Any, tmp_p
     cells = [config(model=model) for model in MODELS]
     ray.init(cluster.address, log_to_driver=False)
     try:
-        going = [sweep(cells, folder=tmp_path, engine=OnRay(workers=1)) for _ in range(2)]
+        going = [sweep_events(cells, folder=tmp_path, engine=OnRay(workers=1)) for _ in range(2)]
         for events in going:
             next(event for event in events if isinstance(event, Working))  # it has claimed a cell
         limit = time.monotonic() + 120
@@ -242,7 +242,7 @@ def test_where_ray_itself_dies_the_sweep_ends_and_says_so(tmp_path: Path) -> Non
     """Otherwise it would wait for a place for ever."""
 
     def sweep_and_kill() -> None:
-        for event in sweep(slow_cells()[:1], folder=tmp_path, engine=OnRay(doomed.address)):
+        for event in sweep_events(slow_cells()[:1], folder=tmp_path, engine=OnRay(doomed.address)):
             if isinstance(event, Working) and event.progress is not None:
                 doomed.head_node.all_processes["raylet"][0].process.kill()
 
@@ -273,7 +273,7 @@ def test_a_job_that_raises_fails_once_with_its_reason(cluster: Any, tmp_path: Pa
     marks = tmp_path / "marks"
     marks.mkdir()
     bad = config(task="tests.test_ray:raising", model=f"mlp,marks={marks}")
-    events = list(sweep([bad, config()], folder=tmp_path, engine=OnRay(cluster.address)))
+    events = list(sweep_events([bad, config()], folder=tmp_path, engine=OnRay(cluster.address)))
     [failed] = [event for event in events if isinstance(event, CellFailed)]
     assert failed.config == bad
     assert failed.failure.reason == "RuntimeError: raised on purpose"
@@ -287,12 +287,12 @@ STOPPABLE = """
 import signal, sys
 from contextlib import closing
 from tests.test_ray import long_cells
-from weightdecay.sweeps import Working, sweep
+from weightdecay.sweeps import Working, sweep_events
 from weightdecay.sweeps.onray import OnRay
 
 asked = []
 signal.signal(signal.SIGINT, lambda *_: asked.append(True))
-with closing(sweep(long_cells(), folder="swept", engine=OnRay(workers=1))) as events:
+with closing(sweep_events(long_cells(), folder="swept", engine=OnRay(workers=1))) as events:
     for event in events:
         if isinstance(event, Working) and event.progress is not None:
             print("training", flush=True)
@@ -329,7 +329,7 @@ def test_ctrl_c_saves_what_is_trained_and_leaves_no_process(tmp_path: Path) -> N
     assert not _of_session(process.pid)
     folder = tmp_path / "swept"
     assert not list(Store(folder).results())
-    events = list(sweep(long_cells(), folder=folder, engine=Here("cpu")))
+    events = list(sweep_events(long_cells(), folder=folder, engine=Here("cpu")))
     assert any(isinstance(e, Notice) and e.text.startswith("Taken up at") for e in events)
     found = list(Store(folder).results())
     assert found == swept(tmp_path / "whole", long_cells(), Here("cpu"))

@@ -12,7 +12,7 @@ import torch
 from tests.toys import config, notices_of, records_of, toy
 from weightdecay import Constant, Cosine, Schedule, StepDrop, WarmRestarts, Warmup
 from weightdecay.records import Progress, Record, RunConfig, Timing
-from weightdecay.runs import Keep, ensemble, pack, train, training
+from weightdecay.runs import Keep, ensemble, pack, train, train_events, training
 from weightdecay.runs.build import schedule_of
 from weightdecay.runs.captured import Fitting
 from weightdecay.runs.lanes import Lanes
@@ -47,7 +47,7 @@ def mixed() -> list[RunConfig]:
 
 
 def trained(configs: Any, **options: Any) -> dict[str, list[Record]]:
-    return records_of(train(configs, device="cpu", **options))
+    return records_of(train_events(configs, device="cpu", **options))
 
 
 def close(one: list[Record], other: list[Record]) -> bool:
@@ -113,7 +113,7 @@ def test_whatever_a_model_is_a_lane_is_what_it_is_alone(model: str, tmp_path: Pa
     for lane in lanes:
         assert close(together[lane.identity], trained(lane)[lane.identity])
     assert trained(lanes[::-1]) == together
-    events = train(lanes, folder=tmp_path, device="cpu")
+    events = train_events(lanes, folder=tmp_path, device="cpu")
     while not (isinstance(event := next(events), Record) and event.epoch == 2):
         pass
     events.close()  # type: ignore[attr-defined]
@@ -197,7 +197,7 @@ def test_errors_are_of_the_weights_at_the_epochs_end(tmp_path: Path) -> None:
 
 def test_timings_and_progress_come_beside_the_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weightdecay.runs.pack.PROGRESS_EVERY", -1.0)
-    events = list(train(config(), device="cpu"))
+    events = list(train_events(config(), device="cpu"))
     timings = [event for event in events if isinstance(event, Timing)]
     progress = [event for event in events if isinstance(event, Progress)]
     assert [timing.epoch for timing in timings] == [1, 2, 3]
@@ -237,7 +237,7 @@ def test_a_run_that_diverges_between_evaluations_says_so_at_once() -> None:
 
 def test_a_run_of_few_records_goes_on_from_where_it_was(tmp_path: Path) -> None:
     lanes = [config(epochs=6, evaluate_every=0, seed=seed) for seed in (1, 2)]
-    events = train(lanes, folder=tmp_path, device="cpu")
+    events = train_events(lanes, folder=tmp_path, device="cpu")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("weightdecay.runs.pack.PROGRESS_EVERY", -1.0)
         while not (isinstance(event := next(events), Progress) and event.epoch == 4):
@@ -249,14 +249,14 @@ def test_a_run_of_few_records_goes_on_from_where_it_was(tmp_path: Path) -> None:
 
 def test_timings_tell_of_all_epochs_until_a_record() -> None:
     lane = config(epochs=5, evaluate_every=2)
-    timings = [event for event in train(lane, device="cpu") if isinstance(event, Timing)]
+    timings = [event for event in train_events(lane, device="cpu") if isinstance(event, Timing)]
     assert [(timing.epoch, timing.epochs) for timing in timings] == [(2, 2), (4, 2), (5, 1)]
 
 
 def test_a_neighbours_record_takes_no_epochs_from_a_lanes_timings() -> None:
     shapes = ("cosine", "restarts,first=1,factor=2")
     lanes = [config(epochs=7, evaluate_every=0, schedule=shape) for shape in shapes]
-    timings = [event for event in train(lanes, device="cpu") if isinstance(event, Timing)]
+    timings = [event for event in train_events(lanes, device="cpu") if isinstance(event, Timing)]
     for lane, ends in zip(lanes, ([7], [1, 2, 4]), strict=True):
         assert [t.epochs for t in timings if t.run == lane.identity] == ends
 
@@ -334,7 +334,7 @@ def test_what_cannot_be_trained_is_said_at_once_and_leaves_nothing(
     changes: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises((ValueError, TypeError)) as caught:
-        train(config(**changes), folder=tmp_path)
+        train_events(config(**changes), folder=tmp_path)
     assert message in str(caught.value)
     assert not list(tmp_path.iterdir())
 
@@ -351,7 +351,7 @@ def test_lanes_that_do_not_go_together_are_refused_at_once(
     configs: list[RunConfig], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        train(configs)
+        train_events(configs)
 
 
 def test_the_solution_of_every_cycle_is_kept_and_can_be_asked_together(tmp_path: Path) -> None:
@@ -425,7 +425,7 @@ def test_lanes_that_do_not_fit_are_split_and_what_cannot_be_captured_trains_with
             return fit
 
     monkeypatch.setattr(training, "fitting", Fits())
-    events = list(train(lanes, device="cpu"))
+    events = list(train_events(lanes, device="cpu"))
     assert any(said in text for text in notices_of(events))
     assert records_of(events) == expected
     most = {event.lanes for event in events if isinstance(event, Timing)}
@@ -445,7 +445,7 @@ def test_a_cycle_that_the_budget_cuts_short_has_not_ended(tmp_path: Path) -> Non
     """What is recommended is the last that did; only where none did, the end must do."""
     for first, kept, ended in ((2, 1, [False, True, False]), (5, 1, [False] * 3)):
         lane = config(schedule=f"restarts,first={first},factor=2")
-        events = list(train(lane, folder=tmp_path, device="cpu"))
+        events = list(train_events(lane, folder=tmp_path, device="cpu"))
         [records] = records_of(events).values()
         assert [record.cycle_ended for record in records] == ended
         assert len(Shelf(tmp_path, lane).solutions()) == kept
@@ -460,7 +460,7 @@ def test_a_run_stopped_by_its_listener_goes_on_from_there(
     expected = trained(lane)
     for update in range(1, 28):
         folder = tmp_path / str(update)
-        events = train(lane, folder=folder, device="cpu")
+        events = train_events(lane, folder=folder, device="cpu")
         while getattr(next(events), "update", None) != update:
             pass
         events.close()  # type: ignore[attr-defined]
@@ -571,19 +571,19 @@ def test_data_that_cannot_be_trained_on_are_refused(
 
 def test_a_notice_says_where_a_run_was_taken_up(tmp_path: Path) -> None:
     lane = config()
-    events = train(lane, folder=tmp_path, device="cpu")
+    events = train_events(lane, folder=tmp_path, device="cpu")
     while not isinstance(next(events), Record):
         pass
     events.close()  # type: ignore[attr-defined]
-    list(train(lane, folder=tmp_path, device="cpu"))
-    again = notices_of(train(lane, folder=tmp_path, device="cpu"))
+    list(train_events(lane, folder=tmp_path, device="cpu"))
+    again = notices_of(train_events(lane, folder=tmp_path, device="cpu"))
     assert again == ["Trained before: these are its records."]
     longer = replace(lane, schedule="restarts,first=1,factor=1")
-    events = train(longer, folder=tmp_path, device="cpu")
+    events = train_events(longer, folder=tmp_path, device="cpu")
     while not (isinstance(event := next(events), Record) and event.epoch == 2):
         pass
     events.close()  # type: ignore[attr-defined]
-    assert notices_of(train(longer, folder=tmp_path, device="cpu")) == [
+    assert notices_of(train_events(longer, folder=tmp_path, device="cpu")) == [
         "Taken up at update 9 of 27."
     ]
 
@@ -605,3 +605,32 @@ def test_one_lane_stacked_has_the_bits_it_has_in_company() -> None:
     [alone] = trained(lanes[1], stacked=True).values()
     assert alone == together[lanes[1].identity]
     assert alone != trained(lanes[1])[lanes[1].identity]
+
+
+def test_train_returns_the_run_that_its_events_tell_of(tmp_path: Path) -> None:
+    lane = config()
+    run = train(lane, device="cpu", folder=tmp_path)
+    assert run.config == lane
+    assert list(run.records) == trained(lane)[lane.identity]
+    assert run.environment is not None
+    assert train(lane, device="cpu", folder=tmp_path) == run
+
+
+def test_train_returns_runs_in_the_order_of_their_configurations() -> None:
+    """Whichever of them ends first."""
+    lost = config(algorithm="sgdw", lr=1e30, weight_decay=0.0)
+    lanes = [config(seed=2), lost, config(seed=1)]
+    runs = train(lanes, device="cpu")
+    assert [run.config for run in runs] == lanes
+    assert [run.diverged for run in runs] == [False, True, False]
+    assert {run.config.identity: list(run.records) for run in runs} == trained(lanes)
+
+
+def test_train_logs_what_a_person_should_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lane = config()
+    train(lane, device="cpu", folder=tmp_path)
+    with caplog.at_level("INFO", "weightdecay"):
+        train(lane, device="cpu", folder=tmp_path)
+    assert caplog.messages == ["Trained before: these are its records."]

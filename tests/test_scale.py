@@ -18,8 +18,7 @@ from weightdecay.cli import main
 from weightdecay.records import Run, RunConfig, table_files
 from weightdecay.records.codec import Cost
 from weightdecay.records.ledger import Ledger
-from weightdecay.sweeps import merging
-from weightdecay.sweeps.coordinator import sweep
+from weightdecay.sweeps import merging, sweep_events
 from weightdecay.sweeps.events import CellFailed, SweepEvent
 from weightdecay.sweeps.standing import Standing, Tally, standing
 from weightdecay.sweeps.store import Store
@@ -29,7 +28,7 @@ HERE = ("000001.jsonl", 0)
 
 def swept(configs: list[RunConfig], folder: Path, engine: Simulated) -> list[SweepEvent]:
     with engine.clock():
-        return list(sweep(configs, folder=folder, engine=engine))
+        return list(sweep_events(configs, folder=folder, engine=engine))
 
 
 def kept(configs: list[RunConfig], folder: Path, law: Law) -> list[Run]:
@@ -85,7 +84,7 @@ def test_finished_cells_take_hardly_any_memory(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         with engine.clock():
-            for event in sweep(cells(480), folder=tmp_path, engine=engine):
+            for event in sweep_events(cells(480), folder=tmp_path, engine=engine):
                 if isinstance(event, Standing) and (100 < event.done < 200 or not event.left):
                     gc.collect()
                     at[event.done] = tracemalloc.get_traced_memory()[0]

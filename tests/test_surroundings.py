@@ -18,7 +18,7 @@ from weightdecay.cli import main
 from weightdecay.records import Notice
 from weightdecay.runs import pack
 from weightdecay.runs.shelf import Shelf
-from weightdecay.sweeps import Store, sweep
+from weightdecay.sweeps import Store, sweep_events
 from weightdecay.sweeps.engine import Failed, Job, Message
 from weightdecay.sweeps.here import Here
 from weightdecay.sweeps.local import Local
@@ -67,7 +67,7 @@ def test_a_full_disk_under_a_task_stops_the_sweep_and_fails_no_cell(
 def test_a_full_disk_names_the_file_and_the_cure(
     number: int, cure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    events = sweep(CELLS, folder=tmp_path, engine=Scripted())
+    events = sweep_events(CELLS, folder=tmp_path, engine=Scripted())
     next(events)
 
     def full(file: int) -> NoReturn:
@@ -78,7 +78,7 @@ def test_a_full_disk_names_the_file_and_the_cure(
     with pytest.raises(OSError, match=f"; {cure}: '{log}'$"):
         list(events)
     with pytest.raises(OSError, match=f"; {cure}: '{plan}'$"):
-        sweep(CELLS, folder=tmp_path, engine=Scripted())
+        sweep_events(CELLS, folder=tmp_path, engine=Scripted())
 
 
 def test_a_disk_without_inodes_names_no_file_that_nobody_has_heard_of(
@@ -93,7 +93,7 @@ def test_a_disk_without_inodes_names_no_file_that_nobody_has_heard_of(
 
     monkeypatch.setattr(Path, "open", full)
     with pytest.raises(OSError, match=f"free space or inodes there: '{tmp_path}/plan.jsonl'$"):
-        sweep(CELLS, folder=tmp_path, engine=Scripted())
+        sweep_events(CELLS, folder=tmp_path, engine=Scripted())
 
 
 def test_a_file_system_without_locks_is_named_and_fails_no_cell(
@@ -103,7 +103,7 @@ def test_a_file_system_without_locks_is_named_and_fails_no_cell(
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     cure = "; keep the folder on a file system that has locks, such as a local disk: "
-    events = sweep(CELLS, folder=tmp_path, engine=Here("cpu"))
+    events = sweep_events(CELLS, folder=tmp_path, engine=Here("cpu"))
     next(events)
     with monkeypatch.context() as patch:
         patch.setattr("fcntl.fcntl", refused)
@@ -112,8 +112,8 @@ def test_a_file_system_without_locks_is_named_and_fails_no_cell(
         patch.undo()
         patch.setattr("fcntl.flock", refused)
         with pytest.raises(OSError, match=f"{cure}'{tmp_path}/claims/plan'$"):
-            sweep(CELLS, folder=tmp_path, engine=Here("cpu"))
-    events = sweep(CELLS, folder=tmp_path, engine=Here("cpu"))
+            sweep_events(CELLS, folder=tmp_path, engine=Here("cpu"))
+    events = sweep_events(CELLS, folder=tmp_path, engine=Here("cpu"))
     next(events)
     monkeypatch.setattr("fcntl.flock", refused)
     with pytest.raises(OSError, match=f"was refused: .*{cure}'{tmp_path}/checkpoints/.*/lock'"):

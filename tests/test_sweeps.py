@@ -40,6 +40,7 @@ from weightdecay.sweeps import (
     coordinator,
     local,
     sweep,
+    sweep_events,
     worker,
 )
 from weightdecay.sweeps import engine as engines
@@ -117,7 +118,7 @@ class Scripted:
 def swept(
     cells: Iterable[RunConfig], folder: Path, engine: Any = None, **how: Any
 ) -> list[SweepEvent]:
-    return list(sweep(cells, folder=folder, engine=engine or Scripted(), **how))
+    return list(sweep_events(cells, folder=folder, engine=engine or Scripted(), **how))
 
 
 def names(cells: Iterable[RunConfig]) -> list[str]:
@@ -258,7 +259,7 @@ def test_a_folder_that_is_no_sweep_says_so(tmp_path: Path) -> None:
     ):
         of_store(Store(tmp_path))
     with pytest.raises(ValueError, match="at least one configuration"):
-        sweep([], folder=tmp_path)
+        sweep_events([], folder=tmp_path)
 
 
 def test_a_few_cells_are_trained_again_once_all_are_done(tmp_path: Path) -> None:
@@ -329,7 +330,7 @@ def test_a_worker_that_dies_after_its_job_has_ended_is_no_ones_death(
 
     monkeypatch.setattr(engine, "begin", lambda job: engine._busy.update({job.number: 0}))
     monkeypatch.setattr(engine, "wait", late)
-    events = sweep(CELLS[:1], folder=tmp_path, engine=engine)
+    events = sweep_events(CELLS[:1], folder=tmp_path, engine=engine)
     for _ in range(20):
         next(events)
     events.close()  # type: ignore[attr-defined]
@@ -628,25 +629,25 @@ def test_a_folder_without_the_right_to_write_is_named(
     monkeypatch.setattr(files, "written", refused)  # root may write everywhere
     said = rf"must be kept in a folder that you may write to, and {tmp_path} is none\. Name another"
     with pytest.raises(PermissionError, match=said):
-        sweep(CELLS, folder=tmp_path, engine=Scripted())
+        sweep_events(CELLS, folder=tmp_path, engine=Scripted())
 
 
 def test_a_plan_that_a_kill_left_unfinished_goes_with_the_next(tmp_path: Path) -> None:
     program = (
         "import os; from tests.test_sweeps import *; "
         "os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL); "
-        f"sweep(CELLS, folder={str(tmp_path)!r}, engine=Scripted())"
+        f"sweep_events(CELLS, folder={str(tmp_path)!r}, engine=Scripted())"
     )
     subprocess.run([sys.executable, "-c", program], check=False)
     assert len(list(tmp_path.glob(".plan.jsonl.*.unfinished"))) == 1
-    sweep(CELLS, folder=tmp_path, engine=Scripted())
+    sweep_events(CELLS, folder=tmp_path, engine=Scripted())
     assert list(tmp_path.glob(".*")) == []
 
 
 def test_a_plan_leaves_alone_a_table_that_is_being_exported(tmp_path: Path) -> None:
     with files.written(tmp_path / "table.csv") as file:
         file.write(b"lr\n")
-        sweep(CELLS, folder=tmp_path, engine=Scripted())
+        sweep_events(CELLS, folder=tmp_path, engine=Scripted())
     assert (tmp_path / "table.csv").read_bytes() == b"lr\n"
 
 
@@ -654,7 +655,7 @@ def test_a_plan_leaves_alone_what_another_is_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def plan() -> None:
-        sweep(CELLS, folder=tmp_path, engine=Scripted())
+        sweep_events(CELLS, folder=tmp_path, engine=Scripted())
 
     other, sync = threading.Thread(target=plan), os.fsync
 
@@ -680,11 +681,13 @@ def test_a_folder_deleted_under_a_sweep_is_an_error(tmp_path: Path) -> None:
 
 
 def test_cells_that_another_sweep_has_claimed_are_left_to_it(tmp_path: Path) -> None:
-    other = sweep(CELLS[:3], folder=tmp_path, engine=Scripted(lambda job: [], workers=1, lanes=3))
+    other = sweep_events(
+        CELLS[:3], folder=tmp_path, engine=Scripted(lambda job: [], workers=1, lanes=3)
+    )
     next(other)
     next(other)  # it has begun, and claimed three
     mine = Scripted(workers=1, lanes=6)
-    events = sweep(CELLS, folder=tmp_path, engine=mine)
+    events = sweep_events(CELLS, folder=tmp_path, engine=mine)
     while not done(tmp_path):
         next(events)
     assert names(c for job in mine.jobs for c in job.cells) == names(CELLS[3:])
@@ -716,7 +719,7 @@ def test_looking_at_cells_of_others_takes_a_tenth_of_the_time(
     monkeypatch.setattr(coordinator, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     with Store(tmp_path).claiming() as claims:
         assert all(claims.take(one.identity) for one in CELLS)
-        events = sweep(CELLS, folder=tmp_path, engine=Waiting())
+        events = sweep_events(CELLS, folder=tmp_path, engine=Waiting())
         while clock[0] < 20:
             next(events)
         events.close()  # type: ignore[attr-defined]
@@ -730,7 +733,7 @@ def test_two_sweeps_of_one_folder_try_no_failing_cell_twice(retry: bool, tmp_pat
         swept(CELLS, tmp_path, Scripted(script))
     before = len(lines_of(tmp_path, "failure"))
     mine = Scripted(script)
-    events = sweep(CELLS, folder=tmp_path, engine=mine, retry=retry)
+    events = sweep_events(CELLS, folder=tmp_path, engine=mine, retry=retry)
     next(events)  # it has planned all cells
     swept(CELLS, tmp_path, Scripted(script), retry=retry)
     standing = last_standing(events)
@@ -765,7 +768,7 @@ def test_a_sweep_that_is_closed_saves_and_goes_on(tmp_path: Path) -> None:
     cells = disturbed.cells()[:6]
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     swept(cells, whole, Here("cpu"))
-    events = sweep(cells, folder=stopped, engine=Local(1, "cpu"))
+    events = sweep_events(cells, folder=stopped, engine=Local(1, "cpu"))
     for event in events:
         if getattr(event, "progress", None) is not None:
             break
@@ -833,7 +836,7 @@ def test_time_left_counts_the_epochs_that_were_paid_for_and_those_under_way(
         return [Progress(update=45, **of_progress)]
 
     engine = Scripted(script, workers=1, lanes=2)
-    events = sweep(cells, folder=tmp_path, engine=engine)
+    events = sweep_events(cells, folder=tmp_path, engine=engine)
     seen: list[Standing] = []
     while len(seen) < 3 or seen[-1].done < 2 or len(engine.jobs) < 2:
         event = next(events)
@@ -856,7 +859,7 @@ def test_time_left_is_never_less_than_what_a_pack_under_way_still_takes(tmp_path
     def script(job: Job) -> list[Message]:
         return [Progress(update=90 if job.cells[0] == cells[0] else 10, **of_progress)]
 
-    events = sweep(cells, folder=tmp_path, engine=Scripted(script, workers=8, lanes=1))
+    events = sweep_events(cells, folder=tmp_path, engine=Scripted(script, workers=8, lanes=1))
     told = (event for event in events if isinstance(event, Standing))
     left = next(standing.seconds_left for standing in told if standing.seconds_left is not None)
     events.close()  # type: ignore[attr-defined]
@@ -866,7 +869,7 @@ def test_time_left_is_never_less_than_what_a_pack_under_way_still_takes(tmp_path
 def test_a_pack_that_waits_keeps_one_worker_busy(tmp_path: Path) -> None:
     cells = [cell(seed, epochs=10) for seed in range(4)]
     swept(cells[:2], tmp_path)  # half a second an epoch
-    first = next(sweep(cells, folder=tmp_path, engine=Scripted(workers=8, lanes=2)))
+    first = next(sweep_events(cells, folder=tmp_path, engine=Scripted(workers=8, lanes=2)))
     assert isinstance(first, Standing)
     assert first.seconds_left == pytest.approx(5.0)  # two packs of a cell, not eight
 
@@ -895,7 +898,7 @@ def test_a_schedule_can_be_built_with_the_options_that_it_is_said_to_have(name: 
 def test_a_wrong_name_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     with pytest.raises(ValueError, match="`model` must be one of convnet, mlp, which fashion-"):
-        sweep([cell(task="fashion-mnist", model="resnet")], folder=folder, engine=Scripted())
+        sweep_events([cell(task="fashion-mnist", model="resnet")], folder=folder, engine=Scripted())
     assert not folder.exists()
 
 
@@ -915,7 +918,7 @@ def test_a_result_that_does_not_fit_its_name_is_said_and_trained_again(tmp_path:
 
 def test_what_is_tried_again_does_not_count_as_failed(tmp_path: Path) -> None:
     swept(CELLS, tmp_path, Scripted(raising(CELLS[2])))
-    events = sweep(CELLS, folder=tmp_path, engine=Scripted(lambda job: []), retry=True)
+    events = sweep_events(CELLS, folder=tmp_path, engine=Scripted(lambda job: []), retry=True)
     next(events)
     next(events)
     counted, failures, _ = of_store(Store(tmp_path))
@@ -932,7 +935,7 @@ def test_a_stop_does_not_wait_for_what_has_ended(tmp_path: Path) -> None:
         def ask_to_stop(self) -> None:  # its jobs have ended, and say so no more
             pass
 
-    events = sweep(CELLS[:2], folder=tmp_path, engine=Once(workers=1, lanes=2))
+    events = sweep_events(CELLS[:2], folder=tmp_path, engine=Once(workers=1, lanes=2))
     for event in events:
         if isinstance(event, Standing) and event.done:
             break
@@ -981,3 +984,20 @@ def test_stopping_the_whole_group_saves_what_is_being_trained(tmp_path: Path) ->
     assert process.wait(timeout=60) == 130
     assert max(saved.glob("*/checkpoint-*.pt")) >= before
     assert not list(saved.glob("*/.*.unfinished"))
+
+
+def test_sweep_trains_and_returns_runs_in_the_order_asked_for(tmp_path: Path) -> None:
+    asked = [CELLS[3], CELLS[0], CELLS[3]]
+    runs = sweep(asked, folder=tmp_path, engine=Scripted())
+    assert [run.config for run in runs] == [CELLS[3], CELLS[0]]
+    assert sweep(CELLS[:1], folder=tmp_path, engine=Scripted()) == runs[1:]
+    assert sorted(runs, key=lambda run: run.config.identity) == Store(tmp_path).runs()
+
+
+def test_sweep_warns_of_what_could_not_be_trained(tmp_path: Path) -> None:
+    def script(job: Job) -> list[Message]:
+        return [Failed("RuntimeError: no luck.", "", memory=False)]
+
+    with pytest.warns(RuntimeWarning, match=r"^2 of 2 configurations .* RuntimeError: no luck\."):
+        assert sweep(CELLS[:2], folder=tmp_path, engine=Scripted(script, lanes=1)) == []
+    assert len(sweep(CELLS[:2], folder=tmp_path, engine=Scripted(), retry=True)) == 2

@@ -14,7 +14,7 @@ from weightdecay.optim.rates import Applied
 from weightdecay.optim.scheduled import ScheduledOptimizer
 from weightdecay.records import Event, Progress, Record, Started, unpacked
 from weightdecay.runs import environment as place
-from weightdecay.runs import pack, train
+from weightdecay.runs import pack, train_events
 from weightdecay.runs.build import schedule_of
 from weightdecay.runs.environment import environment
 from weightdecay.runs.shelf import Shelf
@@ -27,7 +27,7 @@ CPU = torch.device("cpu")
 
 
 def trained(configs: Any, **options: Any) -> dict[str, list[Record]]:
-    return records_of(train(configs, device="cpu", **options))
+    return records_of(train_events(configs, device="cpu", **options))
 
 
 def test_a_record_says_what_was_applied_and_how_long_the_run_and_its_cycle_are() -> None:
@@ -52,7 +52,7 @@ def test_a_run_whose_schedule_is_frozen_fails_and_leaves_no_record(
     """What is read back is compared with the schedule, whatever made the update."""
     frozen = Applied(0, 0.02, 0.1 / math.sqrt(27), 0.0)
     monkeypatch.setattr(ScheduledOptimizer, "applied", lambda opt: [frozen] * len(opt.param_groups))
-    events = train([config(model=model, seed=seed) for seed in (1, 2)], device="cpu")
+    events = train_events([config(model=model, seed=seed) for seed in (1, 2)], device="cpu")
     found: list[Event] = []
     with pytest.raises(RuntimeError, match=r"Update 8 of adamw .* the last one made was update 0"):
         found.extend(events)
@@ -60,7 +60,7 @@ def test_a_run_whose_schedule_is_frozen_fails_and_leaves_no_record(
 
 
 def test_a_run_says_where_it_is_trained_before_its_records(tmp_path: Path) -> None:
-    events = list(train(config(), folder=tmp_path, device="cpu"))
+    events = list(train_events(config(), folder=tmp_path, device="cpu"))
     [started] = [event for event in events if isinstance(event, Started)]
     assert events.index(started) < min(n for n, e in enumerate(events) if isinstance(e, Record))
     assert started.run == config().identity
@@ -68,14 +68,16 @@ def test_a_run_says_where_it_is_trained_before_its_records(tmp_path: Path) -> No
     assert here.torch == torch.__version__
     assert here.source == environment(CPU).source
     assert re.fullmatch(r"[0-9a-f]{40}\+?|unknown", here.commit)
-    [again] = [e for e in train(config(), folder=tmp_path, device="cpu") if isinstance(e, Started)]
+    [again] = [
+        e for e in train_events(config(), folder=tmp_path, device="cpu") if isinstance(e, Started)
+    ]
     assert again == started
 
 
 def test_a_run_taken_up_in_another_environment_has_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    events = train(config(), folder=tmp_path, device="cpu")
+    events = train_events(config(), folder=tmp_path, device="cpu")
     for event in events:
         if isinstance(event, Progress | Record):
             break
@@ -86,7 +88,7 @@ def test_a_run_taken_up_in_another_environment_has_both(
     here = environment(CPU)
     monkeypatch.setattr(pack, "environment", lambda _: replace(here, torch="9.9"))
     [started] = [
-        e for e in train(config(), folder=tmp_path, device="cpu") if isinstance(e, Started)
+        e for e in train_events(config(), folder=tmp_path, device="cpu") if isinstance(e, Started)
     ]
     assert started.environment == replace(here, torch=f"{here.torch} + 9.9")
 
@@ -135,7 +137,7 @@ def test_a_run_that_went_wrong_is_not_taken_up_from_its_own_checkpoint(
     with monkeypatch.context() as patch:
         patch.setattr(ScheduledOptimizer, "applied", frozen)
         with pytest.raises(RuntimeError, match="The run is wrong from there on"):
-            list(train(lane, folder=tmp_path, device="cpu"))
+            list(train_events(lane, folder=tmp_path, device="cpu"))
     kept = [path.name for path in Shelf(tmp_path, lane).checkpoints()]
     assert kept in ([], ["checkpoint-000000000001.pt"])  # η = 1 until then, as it should be
     assert trained(lane, folder=tmp_path) == trained(lane)
@@ -147,4 +149,4 @@ def test_missed_examples_are_refused_over_several_processes(
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
     with pytest.raises(ValueError, match="`keep_missed` must be False over several processes"):
-        train(config(keep_missed=True), device="cpu")
+        train_events(config(keep_missed=True), device="cpu")

@@ -14,7 +14,7 @@ import torch.distributed as dist
 
 from tests.toys import config, records_of
 from weightdecay.records import RunConfig
-from weightdecay.runs import pack, train
+from weightdecay.runs import pack, train_events
 
 
 def lanes(model: str = "mlp") -> list[RunConfig]:
@@ -34,7 +34,7 @@ def main(folder: str, model: str, shared: str = "alone") -> None:
     if shared == "shared":
         dist.init_process_group("gloo")
         chosen = [config(model=model, epochs=4)]
-    found = records_of(train(chosen, folder=folder, device="cpu"))
+    found = records_of(train_events(chosen, folder=folder, device="cpu"))
     if not dist.is_initialized() or dist.get_rank() == 0:
         plain = {run: [asdict(record) for record in records] for run, records in found.items()}
         (Path(folder) / "found.json").write_text(json.dumps(plain))

@@ -13,7 +13,7 @@ from weightdecay.cli.run import command_of
 from weightdecay.cli.saying import say
 from weightdecay.cli.stopping import stopped_gently
 from weightdecay.records import Notice, RunConfig
-from weightdecay.sweeps import CellFailed, Idle, Standing, Store, SweepEvent, Working, sweep
+from weightdecay.sweeps import CellFailed, Idle, Standing, Store, SweepEvent, Working, sweep_events
 from weightdecay.sweeps.engine import Engine
 from weightdecay.sweeps.standing import without_paths
 
@@ -34,7 +34,9 @@ def follow(
     if options.folder.exists() and not options.folder.is_dir():
         raise ValueError(f"A sweep must be kept in a folder, and {options.folder} is a file.")
     engine, timeout = _engine(options), options.timeout
-    events = sweep(configs, folder=options.folder, engine=engine, retry=retry, timeout=timeout)
+    events = sweep_events(
+        configs, folder=options.folder, engine=engine, retry=retry, timeout=timeout
+    )
     screen = _Screen(options)
     if not _to_the_end(events, screen):
         say("Stopped: the same command goes on with it.", file=sys.stderr)

@@ -2,6 +2,6 @@
 
 from weightdecay.runs.ensemble import Ensemble, ensemble
 from weightdecay.runs.shelf import Keep
-from weightdecay.runs.training import train
+from weightdecay.runs.training import train, train_events
 
-__all__ = ["Ensemble", "Keep", "ensemble", "train"]
+__all__ = ["Ensemble", "Keep", "ensemble", "train", "train_events"]

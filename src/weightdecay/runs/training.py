@@ -1,21 +1,23 @@
-"""Configurations into a stream of records: trains, checkpoints, resumes, and prints nothing.
+"""Configurations into runs, or a stream of events: trains, saves, resumes, and prints nothing.
 
 Whatever instant a training is killed at, starting it again goes on from its last checkpoint and
 yields the same records from the first epoch on: those made before come from the checkpoint.
 """
 
+import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import torch
 import torch.distributed as dist
 
-from weightdecay.records import SHARED, Event, Notice, RunConfig
+from weightdecay.records import SHARED, Event, Notice, Run, RunConfig
+from weightdecay.records.gathering import Gathered
 from weightdecay.runs.build import check, shapes_matter
 from weightdecay.runs.captured import Captured, can_capture, fitting
 from weightdecay.runs.lanes import Lanes, LaneState
@@ -25,8 +27,31 @@ from weightdecay.runs.shelf import EVERYTHING, BusyError, Keep, Shelf, read
 from weightdecay.runs.stacked import Stacked, can_stack
 from weightdecay.tasks import Task, load, split_on
 
+_LOG = logging.getLogger("weightdecay")
 # Seconds that a cell's last worker may take to die before somebody is told that it is waited for.
 _WAITS_UNSAID = 1.0
+
+
+@overload
+def train(
+    configs: RunConfig,
+    *,
+    folder: Path | str | None = None,
+    device: torch.device | str | None = None,
+    task: Task | None = None,
+    keep: Keep = EVERYTHING,
+) -> Run: ...
+
+
+@overload
+def train(
+    configs: Sequence[RunConfig],
+    *,
+    folder: Path | str | None = None,
+    device: torch.device | str | None = None,
+    task: Task | None = None,
+    keep: Keep = EVERYTHING,
+) -> list[Run]: ...
 
 
 def train(
@@ -36,14 +61,38 @@ def train(
     device: torch.device | str | None = None,
     task: Task | None = None,
     keep: Keep = EVERYTHING,
+) -> Run | list[Run]:
+    """Train a configuration and return its run; or several side by side, and return theirs.
+
+    Several must share task, model, batch and budget. With a `folder`, a run is saved in it and
+    taken up where it was; `keep` says what stays there when it has ended. `task` is for one that
+    has no name to load it by. Notices go to the log of `weightdecay`, at level INFO.
+    """
+    lanes = [configs] if isinstance(configs, RunConfig) else list(configs)
+    gathered = Gathered(lanes)
+    for event in train_events(lanes, folder=folder, device=device, task=task, keep=keep):
+        if isinstance(event, Notice):
+            _LOG.info(event.text)
+        gathered.take(event)
+    runs = {run.config: run for run, _ in gathered.ended()}
+    found = [runs[config] for config in lanes]
+    return found[0] if isinstance(configs, RunConfig) else found
+
+
+def train_events(
+    configs: RunConfig | Sequence[RunConfig],
+    *,
+    folder: Path | str | None = None,
+    device: torch.device | str | None = None,
+    task: Task | None = None,
+    keep: Keep = EVERYTHING,
     wait: bool = False,
     stacked: bool = False,
 ) -> Iterator[Event]:
-    """Train configurations that share task, model, batch and budget side by side, as lanes.
+    """Do what `train` does, and yield what happens.
 
     Yields one Record and one Timing per lane and evaluated epoch, Progress now and then, and
-    Notices. With a `folder`, a run is saved in it and taken up where it was; `keep` says what stays
-    there when a run has ended. `task` is for one that has no name to load it by.
+    Notices. Closing the iterator stops the training and saves it.
 
     A run that another process trains in the folder is refused, or waited for with `wait`. With
     `stacked`, one lane alone is computed on a CPU as several are, if the model can be: then its

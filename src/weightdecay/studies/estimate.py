@@ -52,11 +52,11 @@ def _evaluations(config: RunConfig) -> int:
 
 def _epoch(kind: Sequence[RunConfig]) -> tuple[float, float]:
     """Measure the seconds that such a cell trains in an epoch, and is evaluated, in company."""
-    from weightdecay.runs import train
+    from weightdecay.runs import train_events
 
     begun = time.monotonic()
     training = evaluation = 0.0
-    for event in train(_few(kind), device="cpu", stacked=True):
+    for event in train_events(_few(kind), device="cpu", stacked=True):
         if isinstance(event, Timing):
             training, evaluation = event.training / event.lanes, event.evaluation / event.lanes
         elif isinstance(event, Progress) and time.monotonic() - begun > _PATIENCE:

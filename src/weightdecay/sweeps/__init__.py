@@ -1,10 +1,10 @@
 """A grid into finished records in a store, on local processes or on Ray."""
 
-from weightdecay.sweeps.coordinator import sweep
 from weightdecay.sweeps.events import CellFailed, Idle, SweepEvent, Working
 from weightdecay.sweeps.grids import grid, read_study
 from weightdecay.sweeps.standing import Standing
 from weightdecay.sweeps.store import Store
+from weightdecay.sweeps.sweeping import sweep, sweep_events
 
 __all__ = [
     "CellFailed",
@@ -16,4 +16,5 @@ __all__ = [
     "grid",
     "read_study",
     "sweep",
+    "sweep_events",
 ]

@@ -8,7 +8,6 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
@@ -28,12 +27,9 @@ from weightdecay.sweeps.engine import (
     Unheard,
 )
 from weightdecay.sweeps.events import CellFailed, Idle, SweepEvent, Working
-from weightdecay.sweeps.local import Local
-from weightdecay.sweeps.names import check_names
 from weightdecay.sweeps.planning import Pack, halves, packs
 from weightdecay.sweeps.standing import Standing, Tally, Underway
 from weightdecay.sweeps.store import Store, Writer
-from weightdecay.sweeps.watchdog import Watched
 
 #: Deaths of its worker, without having come further, after which a pack is halved, or a cell given
 #: up. Workers are killed for other reasons than what they train, so it takes more than one.
@@ -41,42 +37,6 @@ _DEATHS_OF_PACK, _DEATHS_OF_CELL = 3, 10
 # Seconds between looks at cells that somebody else is training, and between counts of all cells;
 # and those that a stop waits for another word from who is not saving.
 _LOOK_EVERY, _COUNT_EVERY, _STOP_WITHIN = 0.5, 0.2, 10.0
-
-
-def sweep(
-    configs: Iterable[RunConfig],
-    *,
-    folder: Path | str,
-    engine: Engine | None = None,
-    retry: bool = False,
-    timeout: float | None = None,
-) -> Iterator[SweepEvent]:
-    """Train what of these configurations is not done yet in the folder, and tell of it.
-
-    Closing the iterator stops gently: what is being trained is saved. Cells that failed before are
-    left alone, unless they are to be tried again. `engine` is one worker process a core, or a GPU,
-    where it is not given. One that says nothing for `timeout` seconds is ended, and counts as dead.
-    """
-    cells = {config.identity: config for config in configs}
-    if not cells:
-        raise ValueError("`configs` must hold at least one configuration, got none.")
-    check_names(cells.values())
-    watched = Watched(engine or Local(), timeout)
-    store = Store(folder)
-    store.ask_for(cells)
-    return _sweep(store, cells, watched, retry=retry)
-
-
-def _sweep(
-    store: Store, cells: dict[str, RunConfig], engine: Engine, *, retry: bool
-) -> Iterator[SweepEvent]:
-    with ExitStack() as held:
-        held.enter_context(closing(engine))
-        writer = held.enter_context(store.writing(engine.workers))
-        claims = held.enter_context(store.claiming())
-        coordinator = Coordinator(store, writer, claims, engine, cells)
-        yield from coordinator.run(retry=retry)
-        yield from coordinator.repeat()
 
 
 @dataclass

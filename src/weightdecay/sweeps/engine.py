@@ -127,11 +127,11 @@ def done(
 
     A process that does nothing else keeps the task of its last job in `held`.
     """
-    from weightdecay.runs import Keep, train  # noqa: PLC0415 - the planner does without torch
+    from weightdecay.runs import Keep, train_events  # noqa: PLC0415 - the planner does without torch
 
     try:
         task = None if held is None else _loaded(job.cells[0].task, held)
-        events = train(
+        events = train_events(
             list(job.cells),
             folder=job.folder,
             device=device,

@@ -32,10 +32,10 @@ def run_events(
     A run that is recorded there is told again, and not trained. `fresh` forgets it first. Closing
     the iterator stops the training and saves it.
     """
-    from weightdecay.runs import Keep, train  # noqa: PLC0415 - others in this room need no torch
+    from weightdecay.runs import Keep, train_events  # noqa: PLC0415 - others in this room need no torch
 
     store, keep = store_of(config, folder), Keep(checkpoints=False)
-    events = train(
+    events = train_events(
         config, folder=store.folder, device=device, task=task, keep=keep, wait=True, stacked=True
     )
     return _recorded(store, config, events, fresh=fresh)
