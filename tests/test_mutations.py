@@ -301,7 +301,7 @@ MUTANTS = {
         "sweeps -k claimed",
     ),
     "one alone trains as one alone": Mutant(
-        "train",
+        "train_events",
         "stacked or len(lanes) > 1",
         "len(lanes) > 1",
         "sweeps -k depend_on_packs",

@@ -84,7 +84,7 @@ class Pack:
             ended = self._lanes.updates == self._total
             if self._must_save(ended=ended):
                 yield from self._save()
-            self._drop_diverged()
+            self._drop_diverged()  # first: once recorded, a cell's checkpoint must not come back
             if self._configs and not ended and self._due():
                 yield from self._save()
 
