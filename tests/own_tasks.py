@@ -1,5 +1,7 @@
 """Tasks with a loss and a metric of their own: numbers to tell, and pixels to name."""
 
+from functools import cache
+
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
@@ -73,3 +75,9 @@ def pixels() -> Task:
         loss=of_pixels,
         metric=intersection_error,
     )
+
+
+@cache
+def remembered() -> Task:
+    """Return a task by a function that is no plain one."""
+    return numbers()

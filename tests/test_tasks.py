@@ -19,10 +19,10 @@ from weightdecay.cli import report
 from weightdecay.records import Record, RunConfig
 from weightdecay.records.tables import export, imported
 from weightdecay.results import landscapes
-from weightdecay.runs import ensemble, train
+from weightdecay.runs import ensemble, train_events
 from weightdecay.runs.build import ORDER, WEIGHTS
 from weightdecay.runs.stacked import can_stack
-from weightdecay.sweeps import Store, sweep
+from weightdecay.sweeps import Store, sweep_events
 from weightdecay.sweeps.local import Local
 from weightdecay.tasks import Task, split
 from weightdecay.words import word
@@ -146,9 +146,11 @@ def test_a_loss_and_a_metric_train_as_in_a_loop_of_ones_own(own: Own) -> None:
     """One alone, and lanes side by side."""
     device = torch.get_default_device()
     lanes = [own.lane(seed=seed) for seed in range(3)]
-    [alone] = records_of(train(lanes[0], device=device)).values()
+    [alone] = records_of(train_events(lanes[0], device=device)).values()
     check_same(alone, by_hand(own, lanes[0]))
-    for lane, records in zip(lanes, records_of(train(lanes, device=device)).values(), strict=True):
+    for lane, records in zip(
+        lanes, records_of(train_events(lanes, device=device)).values(), strict=True
+    ):
         check_same(records, by_hand(own, lane))
         assert {record.metric for record in records} == {own.metric_name}
         assert {(r.validation_error_top5, r.test_error_top5) for r in records} == {(None, None)}
@@ -164,7 +166,7 @@ def test_a_loss_of_ones_own_is_mapped_over_lanes() -> None:
 @pytest.mark.cpu("two processes share a CPU")
 def test_a_sweep_over_two_workers_finds_what_a_loop_does(own: Own, tmp_path: Path) -> None:
     cells = [own.lane(seed=seed, lr=lr) for seed in range(2) for lr in (0.02, 0.05)]
-    for _ in sweep(cells, folder=tmp_path, engine=Local(2, "cpu")):
+    for _ in sweep_events(cells, folder=tmp_path, engine=Local(2, "cpu")):
         pass
     runs = {run.config: run for run in Store(tmp_path).runs()}
     for cell in cells:
@@ -184,12 +186,12 @@ def test_a_run_with_a_loss_of_its_own_is_taken_up_where_it_was(
     own: Own, lanes: int, tmp_path: Path
 ) -> None:
     chosen = [own.lane(seed=seed, epochs=4) for seed in range(lanes)]
-    whole = records_of(train(chosen, device="cpu"))
-    events = train(chosen, folder=tmp_path, device="cpu")
+    whole = records_of(train_events(chosen, device="cpu"))
+    events = train_events(chosen, folder=tmp_path, device="cpu")
     while not (isinstance(event := next(events), Record) and event.epoch == 2):
         pass
     events.close()  # type: ignore[attr-defined]
-    assert records_of(train(chosen, folder=tmp_path, device="cpu")) == whole
+    assert records_of(train_events(chosen, folder=tmp_path, device="cpu")) == whole
 
 
 def test_in_bfloat16_a_loss_is_of_float32(own: Own) -> None:
@@ -203,7 +205,9 @@ def test_in_bfloat16_a_loss_is_of_float32(own: Own) -> None:
 
     lane = own.lane(precision="bfloat16")
     device = torch.get_default_device()
-    [records] = records_of(train(lane, task=replace(task, loss=loss), device=device)).values()
+    [records] = records_of(
+        train_events(lane, task=replace(task, loss=loss), device=device)
+    ).values()
     assert records[-1].train_loss == pytest.approx(by_hand(own, lane)[-1][0], rel=0.05)
     assert seen == {torch.float32}
 
@@ -212,7 +216,7 @@ def test_without_a_metric_the_loss_is_the_error() -> None:
     regression = OWN["regression"]
     task = replace(regression.task(), metric=None)
     device = torch.get_default_device()
-    [records] = records_of(train(regression.lane(), task=task, device=device)).values()
+    [records] = records_of(train_events(regression.lane(), task=task, device=device)).values()
     for record in records:
         assert record.metric == "squared error"
         assert record.test_error == pytest.approx(record.test_loss)
@@ -223,10 +227,10 @@ def test_a_loss_alone_leaves_the_error_of_classification() -> None:
     """Label smoothing trains otherwise, and is judged as ever."""
     smooth = partial(F.cross_entropy, reduction="none", label_smoothing=0.1)
     device = torch.get_default_device()
-    [plain] = records_of(train(config(keep_missed=True), device=device)).values()
+    [plain] = records_of(train_events(config(keep_missed=True), device=device)).values()
     smoothed = replace(toy(), loss=smooth)
     lane = config(keep_missed=True)
-    [found] = records_of(train(lane, task=smoothed, device=device)).values()
+    [found] = records_of(train_events(lane, task=smoothed, device=device)).values()
     assert found[0].train_loss != plain[0].train_loss
     for record in found:
         assert record.metric is None
@@ -234,7 +238,7 @@ def test_a_loss_alone_leaves_the_error_of_classification() -> None:
         assert record.test_error * 60 == pytest.approx(round(record.test_error * 60))
         assert record.test_error_top5 is not None
     same = replace(toy(), loss=partial(F.cross_entropy, reduction="none"))
-    [again] = records_of(train(lane, task=same, device=device)).values()
+    [again] = records_of(train_events(lane, task=same, device=device)).values()
     assert [r.test_error for r in again] == [r.test_error for r in plain]
     assert again[-1].train_loss == pytest.approx(plain[-1].train_loss)
 
@@ -243,7 +247,7 @@ def test_a_metric_that_is_not_finite_is_a_run_that_diverged() -> None:
     regression = OWN["regression"]
     lane = regression.lane(lr=1e6)
     device = torch.get_default_device()
-    [records] = records_of(train(lane, task=regression.task(), device=device)).values()
+    [records] = records_of(train_events(lane, task=regression.task(), device=device)).values()
     assert records[-1].diverged
     assert records[-1].test_error is None
 
@@ -257,15 +261,15 @@ def test_a_metric_that_overflows_alone_ends_its_run(tmp_path: Path) -> None:
     regression = OWN["regression"]
     task = replace(regression.task(), metric=overflown)
     cell = regression.lane()
-    [records] = records_of(train(cell, task=task, device="cpu", folder=tmp_path)).values()
+    [records] = records_of(train_events(cell, task=task, device="cpu", folder=tmp_path)).values()
     assert [(r.epoch, r.diverged, r.test_error) for r in records] == [(1, True, None)]
     assert records[0].train_loss is not None
 
 
 @pytest.mark.cpu("a table is of a CPU")
-def test_tables_say_the_metrics_name_and_no_percent(own: Own) -> None:
-    [records] = records_of(train(own.lane(), device="cpu")).values()
-    told = report.of_records(records)
+def test_tables_say_the_metrics_name_and_no_percent(own: Own, tmp_path: Path) -> None:
+    [records] = records_of(train_events(own.lane(), device="cpu")).values()
+    told = report.of_records(records, tmp_path)
     head = told.splitlines()[0]
     for part in ("train", "validation", "test"):
         assert f"{part} {own.metric_name}" in head
@@ -277,7 +281,7 @@ def test_tables_say_the_metrics_name_and_no_percent(own: Own) -> None:
 def test_solutions_of_regression_answer_together_by_their_mean(tmp_path: Path) -> None:
     regression = OWN["regression"]
     lane = regression.lane(schedule="restarts,first=1,factor=1")
-    list(train(lane, device="cpu", folder=tmp_path))
+    list(train_events(lane, device="cpu", folder=tmp_path))
     found = ensemble(lane, folder=tmp_path)
     assert [one.members for one in found] == [1, 2, 3]
     task = numbers()
@@ -374,7 +378,7 @@ def test_what_does_not_fit_is_said_before_training(
 ) -> None:
     lane = OWN["regression"].lane(**options)
     with pytest.raises((ValueError, TypeError)) as caught:
-        train(lane, task=change(numbers()), folder=tmp_path)
+        train_events(lane, task=change(numbers()), folder=tmp_path)
     assert message in str(caught.value)
     assert not list(tmp_path.iterdir())
 
@@ -385,7 +389,7 @@ def test_classes_that_come_first_are_told_where_to_go() -> None:
     with pytest.raises(
         ValueError, match=r"got \(2, 3, 8, 8\)\. Put the classes last: outputs\.mov"
     ):
-        train(segmentation.lane(), task=task)
+        train_events(segmentation.lane(), task=task)
 
 
 def no_generator(width: int = 4) -> nn.Module:
@@ -399,7 +403,7 @@ def test_a_builder_without_a_generator_is_told_what_to_add() -> None:
         r"`generator=None` to its arguments"
     )
     with pytest.raises(ValueError, match=message):
-        train(OWN["regression"].lane(), task=task)
+        train_events(OWN["regression"].lane(), task=task)
 
 
 def test_a_task_of_numbers_needs_a_loss() -> None:
@@ -416,8 +420,10 @@ def test_a_task_of_numbers_needs_a_loss() -> None:
 
 def test_another_loss_is_another_task_to_take_up(tmp_path: Path) -> None:
     lane = OWN["regression"].lane()
-    list(train(lane, task=numbers(), folder=tmp_path, device="cpu"))
+    list(train_events(lane, task=numbers(), folder=tmp_path, device="cpu"))
     with pytest.raises(ValueError, match="it was changed under its name"):
-        list(train(lane, task=replace(numbers(), metric=None), folder=tmp_path, device="cpu"))
+        list(
+            train_events(lane, task=replace(numbers(), metric=None), folder=tmp_path, device="cpu")
+        )
     names = [task.fingerprint for task in (numbers(), replace(numbers(), metric=None), toy())]
     assert all(one != other for one, other in itertools.pairwise(names))

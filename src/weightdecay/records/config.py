@@ -7,6 +7,7 @@ and `restarts,first=10,factor=2`.
 import hashlib
 import json
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
@@ -81,7 +82,8 @@ _EXAMPLES = {
 class RunConfig:
     """Everything that changes a run's result.
 
-    The decay is stated in one way: `weight_decay` (the paper's λ) or `normalized_decay` (λ_norm)
+    `task` is a name, or a function that can be imported, which becomes MODULE:FUNCTION. The decay
+    is stated in one way: `weight_decay` (the paper's λ) or `normalized_decay` (λ_norm)
     for sgdw and adamw, `l2` for sgd and adam. Any `module:Class` takes either: `l2` is its own
     weight_decay, the others decouple it. Lengths in `schedule` are epochs. `data` is the number of
     examples trained on, None all of them; `validation` the number held out to choose on, None a
@@ -112,7 +114,7 @@ class RunConfig:
         settle = partial(object.__setattr__, self)
         for name in ("model", "algorithm", "schedule"):
             settle(name, str(Spec.parse(name, getattr(self, name))))
-        Spec.parse("task", self.task)
+        settle("task", _task_name(self.task))
         schedule = Spec.parse("schedule", self.schedule)
         name = checks.one_of("schedule", schedule.name, SCHEDULES)
         checks.options(name, schedule.options, SCHEDULES[name], _REQUIRED.get(name, ()))
@@ -178,6 +180,27 @@ class RunConfig:
             meant = " ".join(filter(None, (checks.did_you_mean(name, known) for name in unknown)))
             raise ValueError(f"Unknown RunConfig fields: {', '.join(unknown)}. {meant}".rstrip())
         return cls(**values)
+
+
+def _task_name(task: object) -> str:
+    """Return a task's name; of a function, the one that any process can import it by."""
+    if isinstance(task, str):
+        Spec.parse("task", task)
+        return task
+    if not callable(task):
+        raise TypeError(
+            f"`task` must be a name, or a function that can be imported, got a "
+            f"{type(task).__name__}. A Task needs a name here, and is handed over beside the "
+            "configuration: train(RunConfig(task='mine', …), task=…)."
+        )
+    module, name = getattr(task, "__module__", ""), getattr(task, "__qualname__", "")
+    if module == "__main__" or getattr(sys.modules.get(module), name, None) is not task:
+        raise ValueError(
+            f"A function that is a `task` must be at the top of a module that can be imported, got "
+            f"{task!r}. Move it there. Or choose a name, and hand the function over beside the "
+            "configuration: train(RunConfig(task='mine', …), task=…)."
+        )
+    return f"{module}:{name}"
 
 
 def _option(text: str) -> Option:

@@ -14,7 +14,7 @@ from weightdecay.records import RunConfig, finite
 from weightdecay.runs.build import model_of
 from weightdecay.runs.lanes import CHUNK, judged
 from weightdecay.runs.shelf import Shelf
-from weightdecay.tasks import Task, load
+from weightdecay.tasks import Source, Task, given
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ def ensemble(
     *,
     folder: Path | str,
     device: torch.device | str = "cpu",
-    task: Task | None = None,
+    task: Source | None = None,
 ) -> list[Ensemble]:
     """Return how the last solution does on the test set, the last two together, and so on."""
-    task = (load(config.task) if task is None else task).to(device)
+    whole = given(config.task, task).to(device)
     paths = Shelf(Path(folder), config).solutions()
     if not paths:
         raise ValueError(
@@ -44,11 +44,11 @@ def ensemble(
     total = torch.zeros(0)
     found = []
     for members, path in enumerate(reversed(paths), 1):
-        answers = _answers(config, task, path)
+        answers = _answers(config, whole, path)
         total = answers if members == 1 else total + answers
-        together = total.log() if task.measure.classifies else total / members
-        sums, _ = judged(task.measure, together, task.test.targets)
-        _, error, top5 = (sums / len(task.test)).tolist()
+        together = total.log() if whole.measure.classifies else total / members
+        sums, _ = judged(whole.measure, together, whole.test.targets)
+        _, error, top5 = (sums / len(whole.test)).tolist()
         found.append(Ensemble(members, error, finite(top5)))
     return found
 

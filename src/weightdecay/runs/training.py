@@ -25,7 +25,7 @@ from weightdecay.runs.pack import PROGRESS_EVERY, Pack, leads
 from weightdecay.runs.separate import Separate
 from weightdecay.runs.shelf import EVERYTHING, BusyError, Keep, Shelf, read
 from weightdecay.runs.stacked import Stacked, can_stack
-from weightdecay.tasks import Task, load, split_on
+from weightdecay.tasks import Source, Task, given, split_on
 
 _LOG = logging.getLogger("weightdecay")
 # Seconds that a cell's last worker may take to die before somebody is told that it is waited for.
@@ -38,7 +38,7 @@ def train(
     *,
     folder: Path | str | None = None,
     device: torch.device | str | None = None,
-    task: Task | None = None,
+    task: Source | None = None,
     keep: Keep = EVERYTHING,
 ) -> Run: ...
 
@@ -49,7 +49,7 @@ def train(
     *,
     folder: Path | str | None = None,
     device: torch.device | str | None = None,
-    task: Task | None = None,
+    task: Source | None = None,
     keep: Keep = EVERYTHING,
 ) -> list[Run]: ...
 
@@ -59,14 +59,15 @@ def train(
     *,
     folder: Path | str | None = None,
     device: torch.device | str | None = None,
-    task: Task | None = None,
+    task: Source | None = None,
     keep: Keep = EVERYTHING,
 ) -> Run | list[Run]:
     """Train a configuration and return its run; or several side by side, and return theirs.
 
     Several must share task, model, batch and budget. With a `folder`, a run is saved in it and
-    taken up where it was; `keep` says what stays there when it has ended. `task` is for one that
-    has no name to load it by. Notices go to the log of `weightdecay`, at level INFO.
+    taken up where it was; `keep` says what stays there when it has ended. `task` is a task,
+    or a function that makes it, under a name that nothing could be loaded by: the one that the
+    configurations give it. Notices go to the log of `weightdecay`, at level INFO.
     """
     lanes = [configs] if isinstance(configs, RunConfig) else list(configs)
     gathered = Gathered(lanes)
@@ -84,7 +85,7 @@ def train_events(
     *,
     folder: Path | str | None = None,
     device: torch.device | str | None = None,
-    task: Task | None = None,
+    task: Source | None = None,
     keep: Keep = EVERYTHING,
     wait: bool = False,
     stacked: bool = False,
@@ -101,7 +102,7 @@ def train_events(
     lanes = [configs] if isinstance(configs, RunConfig) else list(configs)
     _check(lanes)
     place = torch.empty(0, device=device or ("cuda" if torch.cuda.is_available() else "cpu")).device
-    whole = load(lanes[0].task) if task is None else task
+    whole = given(lanes[0].task, task)
     parts = split_on(place, whole, validation=lanes[0].validation, data=lanes[0].data)
     check(lanes, parts)
     shelves = [None if folder is None else Shelf(Path(folder), config) for config in lanes]

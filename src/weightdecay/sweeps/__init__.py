@@ -2,13 +2,17 @@
 
 from weightdecay.sweeps.events import CellFailed, Idle, SweepEvent, Working
 from weightdecay.sweeps.grids import grid, read_study
+from weightdecay.sweeps.here import Here
+from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.standing import Standing
 from weightdecay.sweeps.store import Store
 from weightdecay.sweeps.sweeping import sweep, sweep_events
 
 __all__ = [
     "CellFailed",
+    "Here",
     "Idle",
+    "Local",
     "Standing",
     "Store",
     "SweepEvent",

@@ -27,6 +27,7 @@ from weightdecay.sweeps.engine import (
     Unheard,
 )
 from weightdecay.sweeps.events import CellFailed, Idle, SweepEvent, Working
+from weightdecay.sweeps.handing import Handed
 from weightdecay.sweeps.planning import Pack, halves, packs
 from weightdecay.sweeps.standing import Standing, Tally, Underway
 from weightdecay.sweeps.store import Store, Writer
@@ -70,7 +71,10 @@ class Coordinator:
         claims: Claims,
         engine: Engine,
         cells: dict[str, RunConfig],
+        *,
+        task: Handed | None = None,
     ) -> None:
+        self._task = task
         self._store, self._writer, self._claims, self._engine = store, writer, claims, engine
         self._cells, self._tally = cells, Tally(cells)
         self._idle = list(range(engine.workers))  # a heap: the first of them goes first
@@ -148,7 +152,7 @@ class Coordinator:
             if pack:
                 number, worker = next(self._numbers), heappop(self._idle)
                 self._going[number] = _Going(worker, pack)
-                self._engine.begin(Job(number, pack, self._folder().absolute()))
+                self._engine.begin(Job(number, pack, self._folder().absolute(), self._task))
                 yield Working(worker, len(pack), None)
 
     def _folder(self) -> Path:

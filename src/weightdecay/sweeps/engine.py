@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from weightdecay.records import Event, Notice, Progress, Run, RunConfig, Saving
 from weightdecay.records.codec import Cost
 from weightdecay.records.gathering import Gathered
+from weightdecay.sweeps.handing import Handed
 
 if TYPE_CHECKING:
     from weightdecay.tasks import Task
@@ -25,11 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """Cells to train side by side. The number is the planner's, and new for every attempt."""
+    """Cells to train side by side. The number is the planner's, and new for every attempt.
+
+    `task` gives what they are trained on, where it is not what their task's name stands for.
+    """
 
     number: int
     cells: tuple[RunConfig, ...]
     folder: Path
+    task: Handed | None = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ def done(
     from weightdecay.runs import Keep, train_events  # noqa: PLC0415 - the planner does without torch
 
     try:
-        task = None if held is None else _loaded(job.cells[0].task, held)
+        task = _loaded(job, {} if held is None else held)
         events = train_events(
             list(job.cells),
             folder=job.folder,
@@ -150,13 +155,14 @@ def done(
         yield Ended()
 
 
-def _loaded(name: str, held: "dict[str, Task]") -> "Task":
+def _loaded(job: Job, held: "dict[str, Task]") -> "Task":
     """Load a task once for all jobs in a row that train on it."""
-    from weightdecay.tasks import load  # noqa: PLC0415
+    from weightdecay.tasks import given  # noqa: PLC0415
 
+    name = job.cells[0].task
     if name not in held:
         held.clear()  # before another comes into memory
-        held[name] = load(name)
+        held[name] = given(name, None if job.task is None else job.task())
     return held[name]
 
 

@@ -4,12 +4,13 @@
          lr="2^-12..2^-5", normalized_decay=[0, "2^-8..2^0"], seed="0..4")
 
 An axis is a field of `RunConfig`: a value, or several. Where the field is a number, a text is
-notation, and may be a range; where it is a name, it is the name. A study is the same in a file.
+notation, and may be a range; where it is a name, it is the name. A task may also be a function
+that can be imported. A study is the same in a file.
 """
 
 import math
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from itertools import product
@@ -20,7 +21,7 @@ from weightdecay import checks
 from weightdecay.notation import numbers
 from weightdecay.records import DECAYS, RunConfig
 
-Value: TypeAlias = str | float | None
+Value: TypeAlias = str | float | Callable[[], Any] | None
 Axis: TypeAlias = Value | Sequence[Value]
 
 #: The most cells that a grid may have.

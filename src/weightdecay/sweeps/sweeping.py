@@ -5,15 +5,21 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from weightdecay.records import Notice, Run, RunConfig
 from weightdecay.sweeps.coordinator import Coordinator
 from weightdecay.sweeps.engine import Engine
 from weightdecay.sweeps.events import SweepEvent
+from weightdecay.sweeps.handing import Handed, handed
+from weightdecay.sweeps.here import Here
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.names import check_names
 from weightdecay.sweeps.store import Store
 from weightdecay.sweeps.watchdog import Watched
+
+if TYPE_CHECKING:
+    from weightdecay.tasks import Source
 
 _LOG = logging.getLogger("weightdecay")
 
@@ -22,6 +28,7 @@ def sweep(
     configs: Iterable[RunConfig],
     *,
     folder: Path | str,
+    task: "Source | None" = None,
     engine: Engine | None = None,
     retry: bool = False,
     timeout: float | None = None,
@@ -31,10 +38,14 @@ def sweep(
     They come in the order of the configurations. One that could not be trained is missing, and a
     warning says why; it is left alone from then on, unless `retry` is True. `engine` is one worker
     process per core, or per GPU, where it is not given. A worker that says nothing for `timeout`
-    seconds is ended, and counts as dead. Notices go to the log of `weightdecay`, at level INFO.
+    seconds is ended, and counts as dead. `task` is a task, or a function that makes it, under a
+    name that nothing could be loaded by: the one that the configurations give it. Worker processes
+    get it pickled. Notices go to the log of `weightdecay`, at level INFO.
     """
     asked = list(dict.fromkeys(configs))
-    events = sweep_events(asked, folder=folder, engine=engine, retry=retry, timeout=timeout)
+    events = sweep_events(
+        asked, folder=folder, task=task, engine=engine, retry=retry, timeout=timeout
+    )
     for event in events:
         if isinstance(event, Notice):
             _LOG.info(event.text)
@@ -56,6 +67,7 @@ def sweep_events(
     configs: Iterable[RunConfig],
     *,
     folder: Path | str,
+    task: "Source | None" = None,
     engine: Engine | None = None,
     retry: bool = False,
     timeout: float | None = None,
@@ -67,20 +79,24 @@ def sweep_events(
     cells = {config.identity: config for config in configs}
     if not cells:
         raise ValueError("`configs` must hold at least one configuration, got none.")
-    check_names(cells.values())
+    given = None
+    if task is None:
+        check_names(cells.values())
+    else:
+        given = handed(task, cells.values(), here=isinstance(engine, Here))
     watched = Watched(engine or Local(), timeout)
     store = Store(folder)
     store.ask_for(cells)
-    return _sweep(store, cells, watched, retry=retry)
+    return _sweep(store, cells, watched, given, retry=retry)
 
 
 def _sweep(
-    store: Store, cells: dict[str, RunConfig], engine: Engine, *, retry: bool
+    store: Store, cells: dict[str, RunConfig], engine: Engine, task: Handed | None, *, retry: bool
 ) -> Iterator[SweepEvent]:
     with ExitStack() as held:
         held.enter_context(closing(engine))
         writer = held.enter_context(store.writing(engine.workers))
         claims = held.enter_context(store.claiming())
-        coordinator = Coordinator(store, writer, claims, engine, cells)
+        coordinator = Coordinator(store, writer, claims, engine, cells, task=task)
         yield from coordinator.run(retry=retry)
         yield from coordinator.repeat()

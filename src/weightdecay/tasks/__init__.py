@@ -1,9 +1,18 @@
 """A name into data, model, loss and metric."""
 
-from weightdecay.tasks.catalogue import NAMES, check, fetch, load
+from weightdecay.tasks.catalogue import NAMES, check, fetch, given, load
 from weightdecay.tasks.fetch import Progress, UnreachableError
 from weightdecay.tasks.measure import Measured, absolute_error, squared_error
-from weightdecay.tasks.task import Builder, Examples, Prepare, Task, as_float, split, split_on
+from weightdecay.tasks.task import (
+    Builder,
+    Examples,
+    Prepare,
+    Source,
+    Task,
+    as_float,
+    split,
+    split_on,
+)
 
 __all__ = [
     "NAMES",
@@ -12,12 +21,14 @@ __all__ = [
     "Measured",
     "Prepare",
     "Progress",
+    "Source",
     "Task",
     "UnreachableError",
     "absolute_error",
     "as_float",
     "check",
     "fetch",
+    "given",
     "load",
     "split",
     "split_on",

@@ -9,7 +9,7 @@ from weightdecay import checks, references
 from weightdecay.tasks import cifar, idx, imagenet32, images, mnist1d, text
 from weightdecay.tasks.fetch import Progress
 from weightdecay.tasks.models import MLP, ConvNet, ShakeShake26, Transformer
-from weightdecay.tasks.task import Builder, Examples, Prepare, Task, as_float
+from weightdecay.tasks.task import Builder, Examples, Prepare, Source, Task, as_float
 
 _Parts = tuple[Examples, Examples]
 
@@ -96,6 +96,19 @@ def load(name: str) -> Task:
     return Task(name, train, test, entry.classes, entry.models, entry.prepare)
 
 
+def given(name: str, task: Source | None) -> Task:
+    """Return the task that is handed over under a name, or else what the name stands for."""
+    if task is None:
+        return load(name)
+    found = _made("`task`", task)
+    if name in NAMES and found.name != name:
+        raise ValueError(
+            f"A configuration with a task of your own must not name it {name}, as the built-in "
+            "one. Choose another name for it."
+        )
+    return found
+
+
 def fetch(name: str, source: str | Path | None = None) -> Iterator[Progress]:
     """Bring a data set into the cache, from a folder or from where it is published.
 
@@ -126,11 +139,14 @@ def _entry(name: str, *, cure: str = "") -> _Entry:
 
 
 def _own(name: str) -> Task:
-    found = references.imported("task", name)
-    task = found() if callable(found) else found
+    return _made(repr(name), references.imported("task", name))
+
+
+def _made(name: str, source: object) -> Task:
+    task = source() if callable(source) else source
     if not isinstance(task, Task):
         raise TypeError(
-            f"{name!r} must be a weightdecay.tasks.Task, or a function that returns one when it is "
+            f"{name} must be a weightdecay.tasks.Task, or a function that returns one when it is "
             f"called without arguments, got a {type(task).__name__}."
         )
     return task

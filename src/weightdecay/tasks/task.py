@@ -162,6 +162,10 @@ class Task:
         return replace(self, train=self.train.to(device), test=test, choices=choices)
 
 
+#: A task, or a function that makes it.
+Source: TypeAlias = Task | Callable[[], Task]
+
+
 def split(task: Task, *, validation: int | str | None, data: int | None) -> Task:
     """Hold `validation` examples out of training to choose on, and train on `data` of the rest.
 
