@@ -109,14 +109,23 @@ def test_faults_that_kill_nobody_are_counted_apart() -> None:
     assert said.startswith("After 30 kills and 3 other faults 1 of 2 sweeps ended")
 
 
-def test_the_task_of_the_docs_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tasks_of_the_docs_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[1] / "docs" / "tasks.md").read_text(encoding="utf-8")
-    [module] = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    spiral, wave, *python = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     [command] = re.findall(r"```sh\nweightdecay (.*?)\n```", page)
-    (tmp_path / "spiral.py").write_text(module)
+    (tmp_path / "spiral.py").write_text(spiral)
+    (tmp_path / "wave_task.py").write_text(wave)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     assert main([*shlex.split(command), "--epochs", "2"]) == 0
     assert list(tmp_path.glob("runs/*/log/*.jsonl"))
+    names: dict[str, Any] = {}
+    exec(compile("\n".join(python), "tasks.md", "exec"), names)
+    runs = names["runs"]
+    assert {run.config.task for run in runs} == {"wave_task:task"}
+    assert {run.last.metric for run in runs} == {"absolute error"}
+    assert len(names["others"]) == len(runs) == 6
+    assert {run.last.metric for run in names["others"]} == {"squared error"}
 
 
 def executed(page: str) -> dict[str, Any]:

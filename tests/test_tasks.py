@@ -21,6 +21,7 @@ from weightdecay.records.tables import export, imported
 from weightdecay.results import landscapes
 from weightdecay.runs import ensemble, train_events
 from weightdecay.runs.build import ORDER, WEIGHTS
+from weightdecay.runs.captured import _measure
 from weightdecay.runs.stacked import can_stack
 from weightdecay.sweeps import Store, sweep_events
 from weightdecay.sweeps.local import Local
@@ -427,3 +428,23 @@ def test_another_loss_is_another_task_to_take_up(tmp_path: Path) -> None:
         )
     names = [task.fingerprint for task in (numbers(), replace(numbers(), metric=None), toy())]
     assert all(one != other for one, other in itertools.pairwise(names))
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_a_loss_of_ones_own_compiles_whole(own: Own, precision: torch.dtype) -> None:
+    """As it must for a CUDA graph: no break, the same numbers, the same gradients."""
+    device = torch.get_default_device()
+    task = own.task().to(device)
+    model = own.build().to(device)
+    compiled = torch.compile(_measure, backend="aot_eager", fullgraph=True, dynamic=False)
+    found = []
+    for measure in (compiled, _measure):
+        model.zero_grad()
+        with torch.autocast(device.type, precision, enabled=precision is not torch.float32):
+            loss, error = measure(task.measure, model, task.test.inputs, task.test.targets)
+        loss.backward()  # type: ignore[no-untyped-call]
+        assert not error.requires_grad
+        found.append([loss.detach(), error, *(weight.grad for weight in model.parameters())])
+    torch.testing.assert_close(
+        *found, rtol=1e-2 if precision is torch.bfloat16 else 1e-5, atol=1e-6
+    )
