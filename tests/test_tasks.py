@@ -22,6 +22,7 @@ from weightdecay.results import landscapes
 from weightdecay.runs import ensemble, train_events
 from weightdecay.runs.build import ORDER, WEIGHTS
 from weightdecay.runs.captured import _measure
+from weightdecay.runs.shelf import Shelf
 from weightdecay.runs.stacked import can_stack
 from weightdecay.sweeps import Store, sweep_events
 from weightdecay.sweeps.local import Local
@@ -287,7 +288,7 @@ def test_solutions_of_regression_answer_together_by_their_mean(tmp_path: Path) -
     assert [one.members for one in found] == [1, 2, 3]
     task = numbers()
     answers = []
-    for path in sorted((tmp_path / lane.identity).glob("solution-*.pt")):
+    for path in Shelf(tmp_path, lane).solutions():
         model = net()
         model.load_state_dict(torch.load(path))
         answers.append(model(task.test.inputs).detach())
