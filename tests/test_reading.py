@@ -7,6 +7,7 @@ import pytest
 
 from weightdecay import records
 from weightdecay.records import StoreReader, tables
+from weightdecay.results import landscapes
 
 STORES = Path(__file__).parent / "stores" / "2026-11"
 sources = pytest.mark.parametrize("name", ["store", "runs.csv", "runs.parquet"])
@@ -48,6 +49,21 @@ def test_what_cannot_be_used_is_left_out_and_told(tmp_path: Path) -> None:
     assert len(found.runs) == 3
     [told] = found.left_out
     assert told.startswith(f"Line {first + 1} of 000001.jsonl is left out: ")
+
+
+@sources
+def test_landscapes_are_made_of_any_source(name: str) -> None:
+    needs_pyarrow(name)
+    assert landscapes(STORES / name) == landscapes(StoreReader(STORES / "store").runs())
+    assert landscapes(str(STORES / name))
+
+
+def test_landscapes_warn_of_what_was_left_out(tmp_path: Path) -> None:
+    shutil.copytree(STORES / "store", tmp_path / "store")
+    with (tmp_path / "store" / "log" / "000001.jsonl").open("a") as log:
+        log.write("torn")
+    with pytest.warns(RuntimeWarning, match="The last line of 000001.jsonl is torn, and left out"):
+        landscapes(tmp_path / "store")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from weightdecay import checks
 from weightdecay.records import DECAYS, Environment, Run, RunConfig, Spec
 from weightdecay.results.noise import tied
+from weightdecay.results.sources import runs_of
 
 #: The errors of a record that a landscape can be of.
 ERRORS = ("error", "error_top5")
@@ -134,17 +136,18 @@ class Landscape:
 
 
 def landscapes(
-    runs: Iterable[Run], *, choose_on: str = "validation", of: str = "error"
+    runs: Iterable[Run] | Path | str, *, choose_on: str = "validation", of: str = "error"
 ) -> list[Landscape]:
     """Gather runs that differ in rate, decay and seed alone, in the order in which they come.
 
+    A path is that of a sweep's folder, or of a Parquet or CSV file with runs of ours.
     Of a configuration that comes twice the first counts. A run without a record is left out. `of`
     is the error to choose on and to report: "error", or "error_top5".
     """
     checks.one_of("choose_on", choose_on, ("validation", "test"))
     checks.one_of("of", of, ERRORS)
     groups: dict[tuple[RunConfig, str], dict[RunConfig, Run]] = {}
-    for run in runs:
+    for run in runs_of(runs):
         if run.records:
             group = groups.setdefault(apart(run.config), {})
             group.setdefault(run.config, run)
