@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 
 from tests.landscapes import ended
+from weightdecay.look import number
 from weightdecay.records import Run, RunConfig
 from weightdecay.records.tables import export
 from weightdecay.studies import STUDIES, book, scale
 from weightdecay.studies.findings import Findings, command, draw, find, tell
+from weightdecay.studies.formats import BRIEF, COLUMNS, table_of
 from weightdecay.studies.rulings import BETWEEN, MARGIN
 from weightdecay.studies.scales import values
+from weightdecay.studies.supplement import standard_epochs
 
 for package in ("matplotlib", "pyarrow"):
     pytest.importorskip(package)
@@ -119,6 +122,27 @@ def test_claims_hold_on_landscapes_that_were_made_so(figure_2: list[Run]) -> Non
     assert outcomes["AdamW's best rivals SGD's and SGDW's"] == "held"
     assert outcomes["Adam gains nothing from L2 over λ = 0"] == "not held"
     assert outcomes["L2 and decay are the same for SGD, and not for Adam"] == "not held"
+
+
+def test_what_a_landscape_comes_to_stays_numbers_until_it_is_written(figure_2: list[Run]) -> None:
+    found, seen = find(STUDIES["figure-2"], AT, figure_2)
+    rows = {row.panel: row for row in found.numbers}
+    assert list(rows) == ["sgd", "sgdw", "adam", "adamw"] == list(seen.panels)
+    assert rows["adam"].in_torch is None
+    exponent, in_torch = rows["adamw"].exponent, rows["adamw"].in_torch
+    assert in_torch is not None
+    assert exponent.value is not None
+    assert in_torch.value == pytest.approx(exponent.value + 1)
+    landscape = seen.landscape("adamw")
+    assert rows["adamw"].best == landscape.best
+    assert (rows["adamw"].tied, rows["adamw"].settings) == (len(landscape.tied), 7 * 9)
+    head, *_, written = table_of(found.numbers)
+    assert head == [*COLUMNS]
+    assert written[1].startswith(f"s = {number(exponent.value)} [")
+    assert [line[:2] for line in table_of(found.numbers, BRIEF)] == [
+        line[:2] for line in table_of(found.numbers)
+    ]
+    assert table_of([]) == []
 
 
 @pytest.mark.parametrize("name", sorted(STUDIES.keys() - {"supplement-1"}))
@@ -229,7 +253,7 @@ def test_what_was_not_judged_on_a_task_is_a_dash(curves: list[Findings]) -> None
 def test_a_claim_whose_words_differ_by_task_has_those_of_each() -> None:
     study = STUDIES["supplement-2"]
     ones = [find(study, at, [run_of(study.cells(at)[0])])[0] for at in (AT, TEXT)]
-    times = " or ".join(f"{at.longest / at.epochs:g}" for at in (AT, TEXT))
+    times = " or ".join(f"{standard_epochs(at) / at.epochs:g}" for at in (AT, TEXT))
     assert f"| Standard Adam, {times} times as long, at best " in book.at_a_glance(ones)
 
 

@@ -14,7 +14,19 @@ import pytest
 from tests.toys import config
 from weightdecay.cli import main, sweeping
 from weightdecay.records import Event, Progress, RunConfig, Timing
-from weightdecay.studies import STUDIES, Scale, estimate, findings, scale, scales, study
+from weightdecay.studies import (
+    STUDIES,
+    Scale,
+    curve_figures,
+    estimate,
+    families,
+    findings,
+    scale,
+    scales,
+    supplement,
+)
+from weightdecay.studies.budget_figures import GRIDS, Grids
+from weightdecay.studies.long_runs import LONG, Long
 from weightdecay.studies.scales import FAMILIES
 from weightdecay.sweeps import Store
 
@@ -28,23 +40,14 @@ TINY = Scale(
     lrs=dict.fromkeys(FAMILIES, "2^-8..2^-6"),
     l2={family: [0, "2^-9..2^-8"] for family in FAMILIES},
     decays={family: [0, "2^-9..2^-8"] for family in FAMILIES},
-    long=3,
-    first_cycle=1,
-    longest=3,
-    budgets=(1, 2, 4),
-    coarse=dict.fromkeys(FAMILIES, "2^-8..2^-6"),
-    normalized=[0, "2^-4..2^-3"],
-    third=(0.001, [0, "2^-9..2^-8"], "2^-4..2^-2"),
-    standard=("2^-8..2^-7", "2^-9..2^-8"),
-    curve_seeds=[0, 1],
-    fourth={
-        "adam": ([2**-8], [2**-9]),
-        "adamw": ([2**-8], [2**-4]),
-        "sgdw": ([2**-6], [2**-4]),
-        "adamwr": ([2**-8], [2**-4]),
-        "sgdwr": ([2**-6], [2**-4]),
-    },
 )
+CHOICES: dict[str, tuple[list[float], list[float]]] = {
+    "adam": ([2**-8], [2**-9]),
+    "adamw": ([2**-8], [2**-4]),
+    "sgdw": ([2**-6], [2**-4]),
+    "adamwr": ([2**-8], [2**-4]),
+    "sgdwr": ([2**-6], [2**-4]),
+}
 pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.cpu("reports are equal to the byte on a CPU")
 HERE = ["--task", TASK, "--on", "here", "--device", "cpu"]
@@ -57,6 +60,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder to be in, and a scale to be at."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(scales._SCALES, (TASK, "small"), TINY)
+    monkeypatch.setitem(LONG, TASK, Long(3, 1))
+    monkeypatch.setattr(curve_figures, "CHOICES", {TASK: CHOICES})
+    monkeypatch.setattr(curve_figures, "SETTINGS", {TASK: ([0, "2^-9..2^-8"], "2^-4..2^-2")})
+    monkeypatch.setattr(supplement, "STANDARD", {TASK: ("2^-8..2^-7", "2^-9..2^-8")})
+    monkeypatch.setattr(supplement, "EPOCHS", {TASK: 3})
+    rates = "2^-8..2^-6"
+    monkeypatch.setitem(GRIDS, TASK, Grids(rates, rates, [0, "2^-4..2^-3"]))
 
 
 def reproduce(*words: str) -> int:
@@ -180,7 +190,7 @@ def test_runs_that_fail_leave_rulings_and_a_status_and_the_next_figure_is_drawn(
 def test_a_figure_all_of_whose_own_runs_failed_is_judged_by_the_others(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    monkeypatch.setitem(scales._SCALES, (TASK, "small"), replace(TINY, long_model="nosuch"))
+    monkeypatch.setitem(LONG, TASK, Long(3, 1, model="nosuch"))
     monkeypatch.setattr(estimate, "seconds", lambda *_, **__: None)
     assert reproduce("supplement-2") == 1
     cells = STUDIES["supplement-2"].cells(TINY)
@@ -192,7 +202,9 @@ def test_a_figure_all_of_whose_own_runs_failed_is_judged_by_the_others(
 def test_a_figure_is_drawn_of_those_panels_that_there_are(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    monkeypatch.setitem(study.PAIRS, "adagrad", ("torch.optim:LBFGS", "torch.optim:LBFGS"))
+    for name in ("adagrad", "adagradw"):
+        lost = replace(families.METHODS[name], algorithm="torch.optim:LBFGS")
+        monkeypatch.setitem(families.METHODS, name, lost)
     monkeypatch.setattr(estimate, "seconds", lambda *_, **__: None)
     assert reproduce("conjecture") == 1
     said = capsys.readouterr().out
@@ -208,7 +220,7 @@ def test_with_one_seed_it_is_said_first_that_little_can_be_decided(
     monkeypatch.setattr(findings, "draw", partial(findings.draw, formats=("svg",)))
     assert reproduce("figure-4") == 0
     assert "one seed" not in capsys.readouterr().out
-    monkeypatch.setitem(scales._SCALES, (TASK, "small"), replace(TINY, seeds=[0], curve_seeds=[0]))
+    monkeypatch.setitem(scales._SCALES, (TASK, "small"), replace(TINY, seeds=[0]))
     assert reproduce("supplement-1") == 0
     assert "one seed" not in capsys.readouterr().out
     note = (

@@ -1,7 +1,7 @@
 """Numbers that rulings are made of, on runs of which one knows what they must come to."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
@@ -13,19 +13,17 @@ from tests.landscapes import QUADRATIC, landscape_of, measured, record
 from weightdecay.records import Run, RunConfig
 from weightdecay.results import Landscape, landscapes
 from weightdecay.results.budget import optimum
-from weightdecay.studies import STUDIES, Evidence, scale
-from weightdecay.studies.curve_figures import rule_restarts
-from weightdecay.studies.differences import (
-    first_half,
-    gains_nothing,
-    normalized_apart,
-    paired,
-    same_steps,
-)
-from weightdecay.studies.rulings import HELD, NOT_DECIDED, NOT_HELD, Ruling
+from weightdecay.site import Ruling
+from weightdecay.studies import STUDIES, Measurement, Panel, scale
+from weightdecay.studies.curve_figures import CHOICES
+from weightdecay.studies.differences import first_half, gains_nothing, normalized_apart, paired
+from weightdecay.studies.long_runs import long_of
+from weightdecay.studies.rulings import HELD, NOT_DECIDED, NOT_HELD
 from weightdecay.studies.scales import values
+from weightdecay.studies.study import NotMeasuredError
 
 AT = scale("mnist1d", "small")
+LONG = long_of(AT)
 
 
 def run_of(
@@ -60,7 +58,13 @@ def twins(sgd: float | None, adam: float | None) -> Ruling:
         for cell in STUDIES["figure-2"].cells(AT)
         if cell.epochs == 1
     ]
-    return same_steps(Evidence(AT, runs))
+    return ruled_first(runs)
+
+
+def ruled_first(runs: Sequence[Run]) -> Ruling:
+    """Rule on Figure 2's first claim."""
+    figure = STUDIES["figure-2"]
+    return figure.claims(AT)[0].ruling(figure.evidence(AT, runs))
 
 
 @pytest.mark.parametrize(
@@ -87,22 +91,37 @@ def test_runs_that_are_no_twins_are_not_compared() -> None:
     cells = [cell for cell in STUDIES["figure-2"].cells(AT) if cell.epochs == 1]
     halved = [cell for cell in cells if cell.l2 is not None or (cell.weight_decay or 0) > 2**-8]
     runs = [Run(cell, (record(cell),)) for cell in halved]
-    assert "3 pairs of SGD" in same_steps(Evidence(AT, runs)).because
+    assert "3 pairs of SGD" in ruled_first(runs).because
     alone = [run for run in runs if run.config.l2 is not None]
-    assert same_steps(Evidence(AT, alone)).outcome == NOT_DECIDED
+    assert ruled_first(alone).outcome == NOT_DECIDED
+
+
+BASE: dict[str, Any] = {"task": "mnist1d", "model": "mlp", "lr": 0.001, "batch": 64, "epochs": 12}
+
+
+def measured_panel(
+    method: str, decays: Sequence[float], seeds: int, run: Callable[[RunConfig], Run]
+) -> Measurement:
+    """Return a panel of one learning rate, with a run of each of its cells."""
+    way = "l2" if method == "adam" else "weight_decay"
+    axes = {**BASE, "algorithm": method, way: list(decays), "seed": range(seeds)}
+    panel = Panel(method, method, axes)
+    found = panel.measured({cell.identity: run(cell) for cell in panel.cells})
+    assert found is not None
+    return found
 
 
 def halves(adam: Sequence[float], adamw: Sequence[float], *, seeds: int = 3) -> Ruling:
     """Rule on the curves of the best settings, of twelve epochs; another has other ones."""
-    base: dict[str, Any] = {"task": "mnist1d", "model": "mlp", "lr": 0.001}
-    base |= {"batch": 64, "epochs": 12}
-    runs = []
-    for algorithm, way, errors in (("adam", "l2", adam), ("adamw", "weight_decay", adamw)):
-        for decay, best, worse in ((0.01, True, 0.0), (0.1, False, 0.3)):
-            for seed in range(seeds):
-                config = RunConfig(**base | {"algorithm": algorithm, "seed": seed, way: decay})
-                runs.append(run_of(config, [error + worse for error in errors], chosen=best))
-    return first_half("They coincide", Evidence(replace(AT, long=12), runs), *landscapes(runs))
+
+    def sided(method: str, errors: Sequence[float]) -> Measurement:
+        def run(cell: RunConfig) -> Run:
+            best = 0.01 in (cell.l2, cell.weight_decay)
+            return run_of(cell, [error + (not best) * 0.3 for error in errors], chosen=best)
+
+        return measured_panel(method, (0.01, 0.1), seeds, run)
+
+    return first_half("They coincide", sided("adam", adam), sided("adamw", adamw), epochs=12)
 
 
 def test_only_the_first_half_says_whether_curves_coincide() -> None:
@@ -126,24 +145,16 @@ def test_a_run_that_diverged_in_the_first_half_holds_its_last_error() -> None:
 
 def test_curves_are_compared_by_seeds_that_did_not_choose_them() -> None:
     """Each seed finds another setting the best, and is not judged by that one."""
-    base: dict[str, Any] = {"task": "mnist1d", "model": "mlp", "lr": 0.001, "batch": 64}
-    runs = []
-    for algorithm, way in (("adam", "l2"), ("adamw", "weight_decay")):
-        for number, decay in enumerate((0.001, 0.01, 0.1)):
-            for seed in range(3):
-                stated = {"algorithm": algorithm, "seed": seed, way: decay}
-                cell = RunConfig(**base | stated | {"epochs": 12})
-                runs.append(run_of(cell, [0.2 if seed == number else 0.5] * 12))
-    seen = Evidence(replace(AT, long=12), runs)
-    for landscape in landscapes(runs):
-        chosen = {
-            replace(cell, chosen=tuple(0.1 if n == seed else 0.3 for seed in cell.seeds))
-            for n, cell in enumerate(landscape.cells.values())
-        }
-        own = replace(landscape, cells={(cell.lr, cell.decay): cell for cell in chosen})
-        fresh = seen.fresh(own)
-        assert {run.last.test_error for run in fresh.values()} == {0.5}
-        assert [run.config.seed for run in fresh.values()] == list(fresh)
+    decays = (0.001, 0.01, 0.1)
+
+    def run(cell: RunConfig) -> Run:
+        own = decays[cell.seed] in (cell.l2, cell.weight_decay)
+        return run_of(cell, [0.2 if own else 0.5] * 12, chosen=own)
+
+    for method in ("adam", "adamw"):
+        fresh = measured_panel(method, decays, 3, run).fresh
+        assert [found.config.seed for found in fresh.values()] == list(fresh) == [0, 1, 2]
+        assert {found.last.test_error for found in fresh.values()} == {0.5}
 
 
 @pytest.mark.parametrize(
@@ -170,7 +181,8 @@ def test_l2_gains_what_its_best_has_less_than_no_decay(errors: list[float], outc
         decays=landscape.decays[1:],
         cells={place: cell for place, cell in landscape.cells.items() if cell.decay > 0},
     )
-    assert gains_nothing("It gains nothing", some).outcome == NOT_DECIDED
+    with pytest.raises(NotMeasuredError, match="no runs with λ = 0"):
+        gains_nothing("It gains nothing", some)
 
 
 ENDS = (12, 36, 84, 180)
@@ -190,20 +202,25 @@ def restarts(
     runs = []
     for cell in STUDIES["figure-4"].cells(AT):
         decay = cell.l2 if cell.normalized_decay is None else cell.normalized_decay
-        decays = values(AT.fourth["adamw"][1])
+        decays = values(CHOICES["mnist1d"]["adamw"][1])
         number = {value: n for n, value in enumerate(decays[:3])}.get(decay or 0)
         if cell.algorithm == "adam" or cell.seed >= seeds or number is None:
             continue
         chosen = number == best and cell.lr in (2**-9, 2**-7)
         own, spread = 0.3 + 0.01 * cell.seed, 0.0005 * (-1) ** cell.seed
         if not chosen:
-            runs.append(run_of(cell, [0.9] * AT.long, ends, chosen=False))
+            runs.append(run_of(cell, [0.9] * LONG.epochs, ends, chosen=False))
         elif cell.schedule == "cosine":
-            runs.append(run_of(cell, [0.9] * (AT.long - 1) + [own]))
+            runs.append(run_of(cell, [0.9] * (LONG.epochs - 1) + [own]))
         else:
-            errors = [own + at_ends.get(epoch, 0.5) + spread for epoch in range(1, AT.long + 1)]
+            errors = [own + at_ends.get(epoch, 0.5) + spread for epoch in range(1, LONG.epochs + 1)]
             runs.append(run_of(cell, errors, ends))
-    return rule_restarts(Evidence(AT, runs))
+    return ruled_restarts(runs)
+
+
+def ruled_restarts(runs: Sequence[Run]) -> list[Ruling]:
+    figure = STUDIES["figure-4"]
+    return figure.rulings(figure.evidence(AT, runs))
 
 
 def test_restarts_are_early_by_the_first_end_that_is_as_good() -> None:
@@ -252,7 +269,7 @@ def test_a_rival_that_may_be_better_beyond_its_grid_leaves_restarts_undecided() 
 
 
 def test_without_runs_nothing_is_said_of_restarts() -> None:
-    rulings = rule_restarts(Evidence(AT, []))
+    rulings = ruled_restarts([])
     assert [ruling.outcome for ruling in rulings] == [NOT_DECIDED] * 3
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from weightdecay.results import Estimate, Exponent
 from weightdecay.results.estimate import UNKNOWN
 from weightdecay.results.exponent import unknown
+from weightdecay.site import Ruling
 from weightdecay.studies import rulings
-from weightdecay.studies.rulings import HELD, NOT_DECIDED, NOT_HELD, Ruling
+from weightdecay.studies.rulings import HELD, NOT_DECIDED, NOT_HELD
 
 Rule = Callable[[float, float], Ruling]
 

@@ -2,26 +2,29 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 
-from tests.landscapes import Truth, measured, record, runs_of
+from tests.landscapes import ended, record
 from weightdecay.records import Run, RunConfig, Spec
 from weightdecay.schedules import WarmRestarts, cycles
 from weightdecay.studies import (
     STUDIES,
     Evidence,
     NotAtThisScaleError,
-    Study,
+    Panel,
     scale,
     scales,
     studies_at,
 )
-from weightdecay.studies.study import titled
+from weightdecay.studies.long_runs import long_of
+from weightdecay.studies.panel import restated, titled
 
 SCALES = list(scales._SCALES.values())
 DECLARED = [(study, at) for at in SCALES for study in studies_at(at)]
@@ -31,11 +34,18 @@ NAMES = [f"{study.name} {at.folder}" for study, at in DECLARED]
 IDENTITIES: dict[str, str] = json.loads(Path(__file__).with_name("studies.json").read_text("utf-8"))
 
 
+@cache
+def cells_of(name: str) -> list[RunConfig]:
+    """Return the cells of a study at a scale, which take a while to make."""
+    study, at = DECLARED[NAMES.index(name)]
+    return study.cells(at)
+
+
 def test_every_study_trains_the_same_configurations_as_when_its_results_were_made() -> None:
     """Another hash would leave recorded runs behind: change a scale only knowing that."""
     found = {}
-    for (study, at), name in zip(DECLARED, NAMES, strict=True):
-        identities = sorted(cell.identity for cell in study.cells(at))
+    for name in NAMES:
+        identities = sorted(cell.identity for cell in cells_of(name))
         found[name] = hashlib.sha256("\n".join(identities).encode()).hexdigest()[:20]
     assert found == IDENTITIES
 
@@ -52,13 +62,14 @@ def panels(cells: list[RunConfig]) -> Counter[tuple[object, ...]]:
     )
 
 
-@pytest.mark.parametrize(("study", "at"), DECLARED, ids=NAMES)
-def test_a_study_declares_every_run_once_on_its_task_or_the_second(
-    study: Study, at: scales.Scale
-) -> None:
-    cells = study.cells(at)
-    assert all(isinstance(cell, RunConfig) for cell in cells)
-    assert len(set(cells)) == len(cells)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_study_declares_every_run_once_on_its_task_or_the_second(name: str) -> None:
+    study, at = DECLARED[NAMES.index(name)]
+    panels, twins = study.panels(study.place(at)), study.twins(at)
+    assert len({panel.name for panel in panels}) == len(panels)
+    cells = cells_of(name)
+    pairs = 2 * sum(map(len, twins.values()))
+    assert sum(len(panel.cells) for panel in panels) + pairs == len(cells) == len(set(cells))
     assert bool(cells) == (study.name != "supplement-1")
     assert {cell.task for cell in cells} <= {at.task, at.second}
 
@@ -166,7 +177,7 @@ def test_figure_4_restarts_where_the_schedule_s_figure_does() -> None:
     schedule = WarmRestarts(int(str(options["first"])), factor=int(str(options["factor"])))
     ends = [100, 300, 700, 1500]
     assert [cycle.end for cycle in cycles(schedule, 1500)] == ends
-    drawn = STUDIES["supplement-1"].draw(Evidence(scale("cifar10", "paper"), []), "")
+    drawn = STUDIES["supplement-1"].draw(Evidence(scale("cifar10", "paper"), {}), "")
     assert [*drawn.axes[0].get_xticks()] == [0, *ends]
     assert drawn.axes[0].get_xlabel() == "epochs"
     assert [(c.algorithm, c.schedule == restarts) for c in cells] == [
@@ -179,17 +190,19 @@ def test_runs_with_restarts_end_with_a_cycle() -> None:
     for at in SCALES:
         own = [c for c in STUDIES["figure-4"].cells(at) if c.schedule.startswith("restarts")]
         [epochs] = {cell.epochs for cell in own}
-        assert [cycle.end for cycle in cycles(WarmRestarts(at.first_cycle, factor=2), epochs)][
-            -1
-        ] == epochs
-        assert epochs <= at.long < 2 * epochs + at.first_cycle
+        long = long_of(at)
+        ends = [cycle.end for cycle in cycles(WarmRestarts(long.first_cycle, factor=2), epochs)]
+        assert ends[-1] == epochs
+        assert epochs <= long.epochs < 2 * epochs + long.first_cycle
 
 
 def test_small_runs_with_restarts_have_four_cycles() -> None:
     for at in (scale("mnist1d", "small"), scale("text", "small")):
-        ends = [cycle.end for cycle in cycles(WarmRestarts(at.first_cycle, factor=2), at.long)]
+        long = long_of(at)
+        schedule = WarmRestarts(long.first_cycle, factor=2)
+        ends = [cycle.end for cycle in cycles(schedule, long.epochs)]
         assert len(ends) == 4
-        assert ends[-1] == at.long
+        assert ends[-1] == long.epochs
 
 
 def test_standard_adam_is_long_and_at_a_fixed_rate() -> None:
@@ -221,59 +234,102 @@ def test_the_supplement_repeats_figures_on_the_second_task() -> None:
 def test_landscapes_of_a_cpu_are_evaluated_at_their_end_and_curves_all_along() -> None:
     for at in SCALES:
         for study in studies_at(at):
-            own = {c.evaluate_every for c in study.cells(at) if c.task == at.task}
+            cells = cells_of(f"{study.name} {at.folder}")
+            own = {c.evaluate_every for c in cells if c.task == at.task}
             on_a_gpu = at.common.get("precision") == "bfloat16"  # where it costs a tenth
-            assert own <= ({at.drawn} if study.curves else {1} if on_a_gpu else {0})
+            assert own <= ({long_of(at).every} if study.curves else {1} if on_a_gpu else {0})
 
 
-def seen_of(*, seeds: int = 3, **truth: float) -> Evidence:
-    """Evidence of one landscape, of AdamW at mnist1d's small scale."""
-    at = scale("mnist1d", "small")
-    hidden = Truth(**truth)  # type: ignore[arg-type]
-    splits = measured(hidden.errors(), seeds, np.random.default_rng(0))
-    return Evidence(at, runs_of(hidden, splits, epochs=at.epochs, batch=64))
+AXES: dict[str, Any] = {"task": "mnist1d", "model": "mlp", "epochs": 3, "batch": 64, "seed": "0..1"}
 
 
-def test_a_landscape_that_is_asked_for_again_is_not_measured_again() -> None:
-    seen = seen_of(s=1.0)
-    first, again = (seen.landscape("adamw", "weight_decay") for _ in range(2))
-    assert first is not None
-    assert again is not None
-    assert first is not again
-    assert seen.coupling(first) is seen.coupling(again)
+def panel(**axes: Any) -> Panel:
+    """Return a panel of nine settings, of AdamW where nothing else is said."""
+    own: dict[str, Any] = {"algorithm": "adamw", "lr": "2^-9..2^-7"}
+    own |= {"weight_decay": [0, "2^-9..2^-8"]}
+    return Panel("adamw", "AdamW", {**AXES, **own, **axes})
 
 
-def test_a_landscape_at_fewer_rates_is_another() -> None:
-    seen = seen_of(s=1.0)
-    coarse = seen.at_coarse_rates("adam").landscape("adamw", "weight_decay")
-    whole = seen.landscape("adamw", "weight_decay")
-    assert coarse is not None
-    assert whole is not None
-    assert coarse.lrs == tuple(2.0**power for power in (-10, -9, -8, -7, -6))
-    assert len(whole.lrs) == 7
-    assert seen.coupling(coarse) is not seen.coupling(whole)
+def found(*cells: RunConfig) -> dict[str, Run]:
+    """Return a run of each cell, by its identity."""
+    return {cell.identity: ended(cell) for cell in cells}
 
 
-def test_a_landscape_that_no_run_is_of_is_not_there() -> None:
-    assert seen_of().landscape("sgdw", "weight_decay") is None
-    assert seen_of().landscape("adamw", "normalized_decay") is None
-    assert seen_of().pair("adam")[0] is None
+def test_a_panel_yields_its_cells_and_they_are_one_landscape() -> None:
+    own = panel()
+    assert len(own.cells) == 3 * 3 * 2
+    measured = own.measured(found(*own.cells))
+    assert measured is not None
+    landscape = measured.landscape
+    assert len(landscape.cells) == 9
+    assert all(cell.seeds == (0, 1) for cell in landscape.cells.values())
+    title, drawn, coupling = measured.picture
+    assert (title, drawn) == ("AdamW", landscape)
+    assert coupling is measured.coupling
+
+
+def test_a_panel_takes_exactly_the_runs_of_its_own_cells() -> None:
+    """Larger landscapes of the same runs, and those that differ in a field alone, are others'."""
+    own = panel()
+    others = (
+        panel(lr="2^-12..2^-4"),
+        panel(weight_decay="2^-12..2^-4"),
+        panel(seed="0..7"),
+        panel(evaluate_every=0),
+        panel(data=1000),
+    )
+    strangers = [cell for other in others for cell in other.cells]
+    measured = own.measured(found(*strangers, *own.cells))
+    assert measured is not None
+    assert {run.config for run in measured.runs} == set(own.cells)
+    assert len(measured.runs) == len(own.cells)
+
+
+def test_of_a_panel_those_runs_count_that_there_are() -> None:
+    own = panel()
+    few = own.measured(found(*own.cells[:3]))
+    assert few is not None
+    assert len(few.runs) == 3
+    assert own.measured({}) is None
+    assert own.measured(found(*panel(batch=32).cells)) is None
+
+
+@pytest.mark.parametrize(
+    ("axes", "said"),
+    [
+        ({"epochs": [3, 4]}, "several values of ['epochs']"),
+        ({"schedule": ("cosine", "constant")}, "several values of ['schedule']"),
+        ({"normalized_decay": 0}, "the decays ['weight_decay', 'normalized_decay']"),
+    ],
+)
+def test_axes_that_are_no_single_landscape_are_refused(axes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=f"must be one landscape.*{re.escape(said)}"):
+        panel(**axes)
+
+
+def test_a_claim_that_needs_a_panel_without_runs_is_not_decided_and_names_it() -> None:
+    at, study = scale("mnist1d", "small"), STUDIES["figure-2"]
+    runs = [ended(cell) for cell in study.cells(at) if cell.algorithm == "adam"]
+    seen = study.evidence(at, runs)
+    assert list(seen.panels) == ["adam"]
+    ruling = {one.claim: one for one in study.rulings(seen)}["AdamW's basin stands upright"]
+    assert (ruling.outcome, ruling.because) == ("not decided", "There are no runs of adamw.")
 
 
 def test_imagenet32_is_shown_by_top_5_errors_as_in_the_paper() -> None:
-    at = scale("imagenet32", "paper")
-    cell = next(c for c in STUDIES["figure-2"].cells(at) if c.algorithm == "adamw")
+    at, study = scale("imagenet32", "paper"), STUDIES["figure-2"]
+    cell = next(c for c in study.cells(at) if c.algorithm == "adamw")
     run = Run(cell, (record(cell, epoch=cell.epochs, test_error=0.4, test_error_top5=0.2),))
-    landscape = Evidence(at, [run]).landscape("adamw", "weight_decay")
-    assert landscape is not None
-    assert landscape.best.mean == 0.2
+    assert study.evidence(at, [run]).landscape("adamw").best.mean == 0.2
 
 
-def test_panels_are_called_by_their_algorithm() -> None:
-    landscape = seen_of().landscape("adamw", "weight_decay")
-    assert landscape is not None
-    assert titled(landscape) == "AdamW"
-    assert titled(landscape, schedule=True, epochs=True) == "AdamW, cosine annealing, 48 epochs"
+def test_landscapes_are_called_by_their_algorithm() -> None:
+    measured = panel().measured(found(*panel().cells))
+    assert measured is not None
+    assert titled(measured.landscape) == "AdamW"
+    told = "AdamW, cosine annealing, 3 epochs, λ, batch 64"
+    assert restated(measured.landscape, "mnist1d") == told
+    assert restated(measured.landscape, "text") == f"{told}, mnist1d"
 
 
 @pytest.mark.parametrize(

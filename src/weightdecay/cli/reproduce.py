@@ -156,11 +156,12 @@ def _tell(
 def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
     from weightdecay.site import doubts
     from weightdecay.studies.findings import undrawn
+    from weightdecay.studies.formats import BRIEF, table_of
     from weightdecay.table import table
 
     say(f"\n{found.study.title}: {found.scale.task}, {found.scale.name}\n")
-    if found.table:
-        say(table([(*row[:2], *row[3:6]) for row in found.table]) + "\n")
+    if found.numbers:
+        say(table(table_of(found.numbers, BRIEF)) + "\n")
     for line in doubts.lines(found.doubts):
         say(line)
     for ruling in found.rulings:

@@ -1,14 +1,14 @@
-"""The paper's figures, each a short declaration: a grid, a picture, the claims it stands for."""
+"""The paper's figures, each a short declaration: its panels, its picture and its claims."""
 
-from weightdecay.studies.beyond import CONJECTURE, EXPONENTS
+from weightdecay.studies.budget_figures import EXPONENTS, SUPPLEMENT_3
 from weightdecay.studies.curve_figures import FIGURE_3, FIGURE_4
-from weightdecay.studies.landscape_figures import FIGURE_1, FIGURE_2
+from weightdecay.studies.landscape_figures import CONJECTURE, FIGURE_1, FIGURE_2
+from weightdecay.studies.panel import Measurement, Panel
 from weightdecay.studies.scales import Scale, scale
-from weightdecay.studies.study import Evidence, NotAtThisScaleError, Study
+from weightdecay.studies.study import Claim, Evidence, NotAtThisScaleError, Study
 from weightdecay.studies.supplement import (
     SUPPLEMENT_1,
     SUPPLEMENT_2,
-    SUPPLEMENT_3,
     SUPPLEMENT_4,
     SUPPLEMENT_5,
     SUPPLEMENT_6,
@@ -40,8 +40,11 @@ def _possible(study: Study, at: Scale) -> bool:
 
 __all__ = [
     "STUDIES",
+    "Claim",
     "Evidence",
+    "Measurement",
     "NotAtThisScaleError",
+    "Panel",
     "Scale",
     "Study",
     "scale",

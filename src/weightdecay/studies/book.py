@@ -10,11 +10,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from weightdecay import files
-from weightdecay.look import OUTCOMES
+from weightdecay.look import OUTCOMES, interval
 from weightdecay.records.tables import imported
+from weightdecay.site import Ruling
 from weightdecay.studies import STUDIES, studies_at
 from weightdecay.studies.findings import Findings, command, draw, find, write_rulings
-from weightdecay.studies.rulings import BETWEEN, MARGIN, NOT_DECIDED, Ruling
+from weightdecay.studies.formats import in_torch, table_of
+from weightdecay.studies.rulings import BETWEEN, MARGIN, NOT_DECIDED
 from weightdecay.studies.scales import Scale, scale
 from weightdecay.studies.study import Evidence
 
@@ -59,8 +61,8 @@ def chapters(found: Sequence[Findings], results: str) -> str:
             )
         elif one.rulings:
             parts.append(rulings_table(one))
-        if one.table and first is one:
-            parts.append(_markdown(one.table))
+        if one.numbers and first is one:
+            parts.append(_markdown(table_of(one.numbers)))
         parts.append(f"{one.small_print}\n")
     return "\n".join(parts)
 
@@ -196,11 +198,11 @@ def summary(found: Sequence[Findings], results: str) -> str:
 def _conventions(found: Sequence[Findings]) -> str:
     """Return AdamW's s on each task, with λ as it is stated here and as torch states it."""
     told = [
-        f"on {_place(one.scale)} {row[1]}, and {row[2]} in torch's"
+        f"on {_place(one.scale)} {interval(row.exponent)}, and {in_torch(row)} in torch's"
         for one in found
         if one.study.name == _MAIN[0]
-        for row in one.table
-        if row[0].startswith("AdamW,")
+        for row in one.numbers
+        if row.panel == "adamw"
     ]
     return (
         "With λ stated as torch states it, s is greater by 1: what stands upright in one "

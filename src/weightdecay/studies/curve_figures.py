@@ -1,151 +1,168 @@
 """Figures 3 and 4: curves of single settings, and what one has at any time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from weightdecay.records import Run, RunConfig
-from weightdecay.results import (
-    Landscape,
-    against_training_loss,
-    anytime,
-    curve,
-    equal_loss,
-    landscapes,
-)
-from weightdecay.results.landscape import way_of
+from weightdecay.look import NAMES
+from weightdecay.records import Run
+from weightdecay.results import against_training_loss, anytime, curve, equal_loss
+from weightdecay.site import Ruling
 from weightdecay.studies import rulings
-from weightdecay.studies.differences import compared, cycle_ends, first_half, reached
-from weightdecay.studies.rulings import Ruling
-from weightdecay.studies.scales import Scale
-from weightdecay.studies.study import Evidence, Study
-from weightdecay.sweeps import grid
+from weightdecay.studies.differences import (
+    at_cycle_ends,
+    compared,
+    cycle_ends,
+    early_enough,
+    first_half,
+    less_than_final,
+    unless_at_edge,
+)
+from weightdecay.studies.long_runs import long_axes, long_of
+from weightdecay.studies.panel import Panel
+from weightdecay.studies.scales import Axis, Scale
+from weightdecay.studies.study import Claim, Evidence, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def long_axes(at: Scale) -> dict[str, Any]:
-    """Return what long runs have in common."""
-    own = {"model": at.model_of_long_runs, "task": at.task, "epochs": at.long, "seed": at.seeds}
-    return {**at.common, **own, "evaluate_every": at.drawn}
+#: The learning rate of Figure 3, and by task a dozen factors of L2 and seven normalized decays.
+_LR = 0.001
+SETTINGS: Mapping[str, tuple[Axis, Axis]] = {
+    "mnist1d": ([0, "2^-13..2^-3"], "2^-6..2^0"),
+    "text": ([0, "2^-15..2^-5"], "2^-8..2^-2"),
+    "cifar10": ([0, "0.001*2^-8..2^2"], "2^-7..2^-1"),
+    "imagenet32": ([0, "0.001*2^-8..2^2"], "2^-7..2^-1"),
+}
+_USUAL_SETTINGS: tuple[Axis, Axis] = ([0, "2^-14..2^-4"], "2^-7..2^-1")
 
 
-def settings_cells(at: Scale) -> list[RunConfig]:
-    """Return a dozen factors of Adam's L2 and seven normalized decays of AdamW, at one rate."""
-    lr, l2, normalized = at.third
-    axes = {**long_axes(at), "lr": lr}
-    return [
-        *grid(algorithm="adam", l2=l2, **axes),
-        *grid(algorithm="adamw", normalized_decay=normalized, **axes),
-    ]
+def _settings(at: Scale) -> list[Panel]:
+    l2, normalized = at.among(SETTINGS) or _USUAL_SETTINGS
+    axes = {**long_axes(at), "lr": _LR}
+    adam = {**axes, "algorithm": "adam", "l2": l2}
+    adamw = {**axes, "algorithm": "adamw", "normalized_decay": normalized}
+    return [Panel("adam", "Adam", adam, at.error), Panel("adamw", "AdamW", adamw, at.error)]
 
 
-def draw_settings(seen: Evidence, small_print: str) -> "Figure":
+def _draw_settings(seen: Evidence, small_print: str) -> "Figure":
     """Draw curves of all settings, what they came to, and error against training loss."""
     from weightdecay.figures import Curves, Scatter, Settings, Trace, curves
 
-    wanted = {config.identity for config in settings_cells(seen.scale)}
-    runs: dict[str, list[Run]] = {"adam": [], "adamw": []}
-    for run in seen.runs:
-        if run.config.identity in wanted:
-            runs[run.config.algorithm].append(run)
-    error = seen.scale.error
-    scapes = {name: landscapes(own, of=error)[0] for name, own in runs.items() if own}
-
-    def of_setting(name: str, decays: Sequence[float]) -> list[Run]:
-        return [run for run in runs[name] if getattr(run.config, way_of(run.config)) in decays]
+    scapes = {name: one.landscape for name, one in seen.panels.items()}
 
     def panel(title: str, of: str, *, percent: bool) -> Curves:
         traces = [
-            Trace(curve(of_setting(name, [decay]), of), name)
+            Trace(curve(seen[name].runs_at(_LR, decay), of), name)
             for name, scape in scapes.items()
             for decay in scape.decays
         ]
         upward = "test error (%)" if percent else "training loss"
         return Curves(title, traces, upward=upward, percent=percent, log_y=not percent)
 
-    best = {name: [cell.decay for cell in scape.ranked[:3]] for name, scape in scapes.items()}
-    points = [
-        (name, against_training_loss(of_setting(name, decays), f"test_{error}"))
-        for name, decays in best.items()
-    ]
+    error = f"test_{seen.scale.error}"
+    points = []
+    for name, scape in scapes.items():
+        best = {cell.decay for cell in scape.ranked[:3]}
+        runs = [run for run in seen[name].runs if getattr(run.config, scape.way) in best]
+        points.append((name, against_training_loss(runs, error)))
     return curves(
         [
             panel("Training loss", "train_loss", percent=False),
-            panel("Test error", f"test_{error}", percent=True),
-            Settings("Final test error", list(scapes.items()), seen.scale.third[0]),
+            panel("Test error", error, percent=True),
+            Settings("Final test error", list(scapes.items()), _LR),
             Scatter("The three best settings of each", points),
         ],
         small_print=small_print,
     )
 
 
-def rule_settings(seen: Evidence) -> list[Ruling]:
-    """Rule on learning curves, and on generalization at equal training loss."""
-    at = seen.scale
-    long = {"epochs": at.long, "model": at.model_of_long_runs}
-    adam = seen.landscape("adam", "l2", **long)
-    adamw = seen.landscape("adamw", "normalized_decay", **long)
-    alike = "The best curves of Adam and AdamW coincide in the first half"
-    fitter = "AdamW generalizes better than Adam at equal training loss"
-    better = f"AdamW's best is better than Adam's at α = {at.third[0]:g}"
-    if adam is None or adamw is None:
-        missing = "Not all runs are there."
-        return [rulings.unseen(claim, missing) for claim in (alike, fitter, better)]
-    return [
-        first_half(alike, seen, adam, adamw),
-        rulings.better(
-            fitter,
-            equal_loss(adamw, adam),
-            "AdamW's test error minus Adam's at equal training loss",
-        ),
-        compared(rulings.better, better, "AdamW's best error minus Adam's", one=adamw, rival=adam),
-    ]
+def _coincide(claim: str, seen: Evidence) -> Ruling:
+    return first_half(claim, seen["adam"], seen["adamw"], epochs=long_of(seen.scale).epochs)
+
+
+def _fitter(claim: str, seen: Evidence) -> Ruling:
+    found = equal_loss(seen.landscape("adamw"), seen.landscape("adam"))
+    return rulings.better(claim, found, "AdamW's test error minus Adam's at equal training loss")
+
+
+def _better(claim: str, seen: Evidence) -> Ruling:
+    adamw, adam = seen.landscape("adamw"), seen.landscape("adam")
+    return compared(rulings.better, claim, "AdamW's best error minus Adam's", one=adamw, rival=adam)
 
 
 FIGURE_3 = Study(
     "figure-3",
     "A dozen factors of Adam's L2 beside seven normalized decays of AdamW, at α = 0.001",
-    settings_cells,
-    draw_settings,
-    rule_settings,
+    panels=_settings,
+    draw=_draw_settings,
+    claims=lambda _: [
+        Claim("The best curves of Adam and AdamW coincide in the first half", _coincide),
+        Claim("AdamW generalizes better than Adam at equal training loss", _fitter),
+        Claim(f"AdamW's best is better than Adam's at α = {_LR:g}", _better),
+    ],
     curves=True,
 )
 
+# By task, the learning rates and decays that each curve of Figure 4 is chosen from: factors of L2
+# for Adam, and normalized decays for the others. A name that ends in r restarts.
+_Choices = Mapping[str, tuple[Axis, Axis]]
+_OF_IMAGES: _Choices = {
+    "adam": ([0.001], [0.000125]),
+    "adamw": ([0.001], [0.025]),
+    "sgdw": ([0.05], [0.025]),
+    "adamwr": ([0.001], [0.025]),
+    "sgdwr": ([0.05], [0.025]),
+}
+CHOICES: Mapping[str, _Choices] = {
+    "mnist1d": {
+        "adam": ("2^-11..2^-8", "2^-7..2^-4"),
+        "adamw": ("2^-11..2^-8", "2^-5..2^-1"),
+        "sgdw": ("2^-8..2^-5", "2^-5..2^-1"),
+        "adamwr": ("2^-11..2^-8", "2^-5..2^-1"),
+        "sgdwr": ("2^-8..2^-5", "2^-5..2^-1"),
+    },
+    "text": {
+        "adam": ("2^-7..2^-4", "2^-12..2^-10"),
+        "adamw": ("2^-7..2^-5", "2^-4..2^0"),
+        "sgdw": ("2^-3..2^-1", "2^-6..2^-2"),
+        "adamwr": ("2^-7..2^-5", "2^-5..2^-2"),
+        "sgdwr": ("2^-3..2^-1", "2^-6..2^-3"),
+    },
+    "cifar10": _OF_IMAGES,
+    "imagenet32": _OF_IMAGES,
+}
+_USUAL_CHOICES: _Choices = {
+    "adam": ("2^-11..2^-8", "2^-13..2^-8"),
+    "adamw": ("2^-11..2^-8", "2^-6..2^-1"),
+    "sgdw": ("2^-6..2^-3", "2^-6..2^-1"),
+    "adamwr": ("2^-11..2^-8", "2^-6..2^-1"),
+    "sgdwr": ("2^-6..2^-3", "2^-6..2^-1"),
+}
+# Seeds of these curves, where they are more than those of landscapes.
+_SEEDS: Mapping[str, Axis] = {
+    "mnist1d": "0..7",
+    "text-small": "0..3",
+    "cifar10-small": "0..3",
+    "cifar10-medium": "0..3",
+}
 
-def contestant(at: Scale, name: str) -> dict[str, Any]:
-    """Return the algorithm, schedule and epochs of a curve: a name that ends in r restarts."""
-    if not name.endswith("r"):
-        return {"algorithm": name, "schedule": "cosine", "epochs": at.long}
-    schedule = f"restarts,factor=2,first={at.first_cycle}"
-    return {"algorithm": name.removesuffix("r"), "schedule": schedule, "epochs": at.restarted}
+
+def _contest(at: Scale) -> list[Panel]:
+    long = long_of(at)
+    restarts = f"restarts,factor=2,first={long.first_cycle}"
+    axes = {**long_axes(at), "seed": at.among(_SEEDS) or at.seeds}
+    found = []
+    for name, (lrs, decays) in (at.among(CHOICES) or _USUAL_CHOICES).items():
+        own: dict[str, Any] = {"algorithm": name.removesuffix("r"), "lr": lrs}
+        own["l2" if name == "adam" else "normalized_decay"] = decays
+        if name.endswith("r"):
+            own |= {"schedule": restarts, "epochs": long.restarted}
+        found.append(Panel(name, NAMES[name], {**axes, **own}, at.error))
+    return found
 
 
-def _way(name: str) -> str:
-    return "l2" if name == "adam" else "normalized_decay"
-
-
-def restart_cells(at: Scale) -> list[RunConfig]:
-    """Return what each curve is chosen from: Adam, AdamW and SGDW, and those two with restarts."""
-    axes = {**long_axes(at), "seed": at.curve_seeds}
-    return [
-        cell
-        for name, (lrs, decays) in at.fourth.items()
-        for cell in grid(**{**axes, **contestant(at, name), "lr": lrs, _way(name): decays})
-    ]
-
-
-def _contest(seen: Evidence) -> dict[str, Landscape]:
-    """Return those settings that each curve is chosen from and that there are runs of."""
-    at = seen.scale
-    found = {
-        name: seen.landscape(way=_way(name), model=at.model_of_long_runs, **contestant(at, name))
-        for name in at.fourth
-    }
-    return {name: landscape for name, landscape in found.items() if landscape is not None}
-
-
-def draw_restarts(seen: Evidence, small_print: str, *, loss: bool = False) -> "Figure":
+def draw_contest(seen: Evidence, small_print: str, *, loss: bool = False) -> "Figure":
     """Draw what one would have had at any time; with restarts that is the last cycle's end.
 
     Each seed's run is of the setting that the others choose; one seed alone chooses its own.
@@ -153,9 +170,9 @@ def draw_restarts(seen: Evidence, small_print: str, *, loss: bool = False) -> "F
     from weightdecay.figures import Curves, Trace, curves
 
     best = {
-        name: list(seen.fresh(landscape).values())
-        or seen.runs_of(landscape, landscape.best.lr, landscape.best.decay)
-        for name, landscape in _contest(seen).items()
+        name: list(one.fresh.values())
+        or one.runs_at(one.landscape.best.lr, one.landscape.best.decay)
+        for name, one in seen.panels.items()
     }
 
     def panel(title: str, of: str, *, percent: bool) -> Curves:
@@ -174,16 +191,44 @@ def _marks(name: str, runs: Sequence[Run]) -> tuple[float, ...]:
     return tuple(map(float, cycle_ends(runs))) if name.endswith("r") else ()
 
 
-def rule_restarts(seen: Evidence) -> list[Ruling]:
-    """Rule on how early restarts reach what is reached without them, and on what they end at."""
-    return reached(_contest(seen), seen)
+def _contest_claims(at: Scale) -> list[Claim]:
+    """Return the claims on how early restarts are as good as none, and what they end at."""
+    long = long_of(at)
+
+    def kept(ruling: Ruling, name: str, seen: Evidence) -> Ruling:
+        sides = [seen.landscape(one) for one in (f"{name}r", name)]
+        return unless_at_edge(ruling, ones=sides[:1], rivals=sides[1:])
+
+    def early(claim: str, seen: Evidence) -> Ruling:
+        found = at_cycle_ends(seen["adamwr"], seen["adamw"])
+        return kept(early_enough(claim, found, epochs=long.epochs), "adamw", seen)
+
+    def at_the_first(claim: str, seen: Evidence) -> Ruling:
+        first, *_ = at_cycle_ends(seen["adamwr"], seen["adamw"]).values()
+        minus = f"AdamWR's error there minus AdamW's after {long.epochs} epochs"
+        return kept(rulings.no_worse(claim, first, minus), "adamw", seen)
+
+    def in_the_end(claim: str, seen: Evidence) -> Ruling:
+        what = "its error at the end minus that without restarts"
+        parts = []
+        for name in ("adamw", "sgdw"):
+            less = less_than_final(seen[f"{name}r"], seen[name], epoch=long.restarted)
+            parts.append(kept(rulings.better(NAMES[f"{name}r"], less, what), name, seen))
+        return rulings.all_of(claim, parts)
+
+    times = f"{long.epochs / long.first_cycle:g}"
+    return [
+        Claim("AdamWR reaches AdamW's result much earlier", early),
+        Claim(f"At the first restart, {times} times as early, it is as good", at_the_first),
+        Claim("Restart variants generalize better in the end", in_the_end),
+    ]
 
 
 FIGURE_4 = Study(
     "figure-4",
     "Adam, AdamW, SGDW, AdamWR and SGDWR: what one has at any time",
-    restart_cells,
-    draw_restarts,
-    rule_restarts,
+    panels=_contest,
+    draw=draw_contest,
+    claims=_contest_claims,
     curves=True,
 )

@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean, median_high, variance
 
-from weightdecay.look import NAMES
-from weightdecay.records import Run, RunConfig
+from weightdecay.records import Run
 from weightdecay.results import Estimate, Exponent, Landscape, difference, with_and_without
 from weightdecay.results.budget import optimum
 from weightdecay.results.estimate import UNKNOWN, within
 from weightdecay.results.exponent import unknown
+from weightdecay.site import Ruling
 from weightdecay.studies import rulings
-from weightdecay.studies.rulings import HELD, MARGIN, NOT_DECIDED, NOT_HELD, Ruling
-from weightdecay.studies.study import Evidence, titled
+from weightdecay.studies.formats import points, points_of
+from weightdecay.studies.panel import Measurement, titled
+from weightdecay.studies.rulings import HELD, MARGIN, NOT_DECIDED, NOT_HELD
+from weightdecay.studies.study import NotMeasuredError, TwinRuns
 
 #: Relative difference of training losses below which two runs took the same steps, and above which
 #: they did not. Rounding in float32 is far below the first.
@@ -55,13 +56,11 @@ def _edges(landscape: Landscape) -> list[str]:
     return [edge for edge in landscape.edges if edge != "lowest decay" or below]
 
 
-def same_steps(seen: Evidence) -> Ruling:
+def same_steps(claim: str, twins: Mapping[str, Sequence[TwinRuns]]) -> Ruling:
     """Rule on Proposition 1: λ′ = λ/α makes L2 and decay the same for SGD, and not for Adam."""
-    sgd = _gaps(seen, "sgd,momentum=0", "sgdw,momentum=0")
-    adam = _gaps(seen, "adam", "adamw")
-    claim = "L2 and decay are the same for SGD, and not for Adam"
+    sgd, adam = _gaps(twins.get("SGD", ())), _gaps(twins.get("Adam", ()))
     if not sgd or not adam:
-        return rulings.unseen(claim, "The pairs of runs are not there.")
+        raise NotMeasuredError("The pairs of runs are not there.")
     largest, typical = max(sgd), median_high(adam)
     outcome = NOT_DECIDED
     if largest < SAME and typical > OTHER:
@@ -81,26 +80,15 @@ def same_steps(seen: Evidence) -> Ruling:
     return Ruling(claim, outcome, because, rule)
 
 
-def _gaps(seen: Evidence, coupled: str, decoupled: str) -> list[float]:
-    """Return by how much of its loss each run of an epoch differs from its twin, λ′ = λ/α.
+def _gaps(twins: Sequence[TwinRuns]) -> list[float]:
+    """Return by how much of its loss each run differs from its twin.
 
-    Where one of the two diverged they differ without end; where both did, nothing is known.
+    Where one of the two diverged the difference is infinite; where both did, nothing is known.
     """
-    ones = seen.some(algorithm=coupled, epochs=1, task=seen.scale.task)
-    others = seen.some(algorithm=decoupled, epochs=1, task=seen.scale.task)
+    losses = [(_loss(one), _loss(other)) for one, other in twins]
     return [
-        abs(_loss(one) - _loss(other)) / min(_loss(one), _loss(other))
-        for one in ones
-        for other in others
-        if _are_twins(one.config, other.config) and min(_loss(one), _loss(other)) < math.inf
+        abs(one - other) / min(one, other) for one, other in losses if min(one, other) < math.inf
     ]
-
-
-def _are_twins(one: RunConfig, other: RunConfig) -> bool:
-    if one.l2 is None or other.weight_decay is None:
-        return False
-    turned = replace(one, algorithm=other.algorithm, l2=None, weight_decay=other.weight_decay)
-    return turned == other and math.isclose(other.weight_decay, one.l2 * one.lr)
 
 
 def _loss(run: Run) -> float:
@@ -111,21 +99,20 @@ def gains_nothing(claim: str, adam: Landscape) -> Ruling:
     """Rule on whether L2 regularization gains nothing over a decay of 0."""
     some, none = with_and_without(adam)
     if not some.cells or not none.cells:
-        return rulings.unseen(claim, "There are no runs with λ = 0, or none with another.")
+        raise NotMeasuredError("There are no runs with λ = 0, or none with another.")
     what = "the best error with λ = 0 minus the best with L2"
     return compared(rulings.no_worse, claim, what, one=none, rival=some)
 
 
-def first_half(claim: str, seen: Evidence, adam: Landscape, adamw: Landscape) -> Ruling:
+def first_half(claim: str, adam: Measurement, adamw: Measurement, *, epochs: int) -> Ruling:
     """Rule on whether the best settings' curves coincide, part by part of training's first half."""
-    theirs, ours = seen.fresh(adam), seen.fresh(adamw)
-    seeds = sorted(theirs.keys() & ours.keys())
-    what, error = "AdamW's mean test error minus Adam's", f"test_{seen.scale.error}"
+    seeds = sorted(adam.fresh.keys() & adamw.fresh.keys())
+    what, error = "AdamW's mean test error minus Adam's", f"test_{adam.panel.error}"
     parts = []
-    for begin, end in _parts(seen.scale.long):
+    for begin, end in _parts(epochs):
         gaps = [
-            _mean_within(ours[seed], begin, end, error)
-            - _mean_within(theirs[seed], begin, end, error)
+            _mean_within(adamw.fresh[seed], begin, end, error)
+            - _mean_within(adam.fresh[seed], begin, end, error)
             for seed in seeds
         ]
         parts.append(rulings.alike(f"epochs {begin + 1} to {end}", paired(gaps), what))
@@ -148,47 +135,31 @@ def _mean_within(run: Run, begin: int, end: int, error: str) -> float:
     return fmean(held) if held else math.nan
 
 
-def reached(contest: Mapping[str, Landscape], seen: Evidence) -> list[Ruling]:
-    """Rule on restarts: how early they are as good, and whether they end better.
+def at_cycle_ends(restarted: Measurement, plain: Measurement) -> dict[int, Estimate]:
+    """Estimate the error at each end of a cycle less the final one without restarts.
 
     Each side has the setting that other seeds chose for it by their errors at the end.
     """
-    at = seen.scale
-    first = f"At the first restart, {at.long / at.first_cycle:g} times as early, it is as good"
-    claims = (
-        "AdamWR reaches AdamW's result much earlier",
-        first,
-        "Restart variants generalize better in the end",
+    ends = cycle_ends(list(restarted.fresh.values()))
+    if not ends:
+        raise NotMeasuredError("No cycle came to its end.")
+    return {end: less_than_final(restarted, plain, epoch=end) for end in ends}
+
+
+def less_than_final(restarted: Measurement, plain: Measurement, *, epoch: int) -> Estimate:
+    """Estimate the error at an epoch less the final one without restarts, seed by seed.
+
+    A run that diverged before has the error it ended with.
+    """
+    error = f"test_{plain.panel.error}"
+    return paired(
+        [
+            getattr([record for record in run.records if record.epoch <= epoch][-1], error)
+            - getattr(plain.fresh[seed].last, error)
+            for seed, run in restarted.fresh.items()
+            if seed in plain.fresh and run.records[0].epoch <= epoch
+        ]
     )
-    if not {"adamw", "sgdw", "adamwr", "sgdwr"} <= contest.keys():
-        return [rulings.unseen(claim, "Not all runs are there.") for claim in claims]
-    fresh = {name: seen.fresh(landscape) for name, landscape in contest.items()}
-    ends = cycle_ends(list(fresh["adamwr"].values()))
-    error = f"test_{at.error}"
-    found = {end: _difference(fresh["adamwr"], fresh["adamw"], end, error) for end in ends}
-    if not found:
-        return [rulings.unseen(claim, "No cycle came to its end.") for claim in claims]
-    minus = f"AdamWR's error there minus AdamW's after {at.long} epochs"
-
-    def sides(name: str) -> dict[str, list[Landscape]]:
-        return {"ones": [contest[f"{name}r"]], "rivals": [contest[name]]}
-
-    finals = [
-        unless_at_edge(
-            rulings.better(
-                NAMES[f"{name}r"],
-                _difference(fresh[f"{name}r"], fresh[name], at.restarted, error),
-                "its error at the end minus that without restarts",
-            ),
-            **sides(name),
-        )
-        for name in ("adamw", "sgdw")
-    ]
-    return [
-        unless_at_edge(_rule_early(claims[0], found, at.long), **sides("adamw")),
-        unless_at_edge(rulings.no_worse(first, found[ends[0]], minus), **sides("adamw")),
-        rulings.all_of(claims[2], finals),
-    ]
 
 
 def cycle_ends(runs: Sequence[Run]) -> list[int]:
@@ -196,7 +167,7 @@ def cycle_ends(runs: Sequence[Run]) -> list[int]:
     return sorted({record.epoch for run in runs for record in run.records if record.cycle_ended})
 
 
-def _rule_early(claim: str, found: Mapping[int, Estimate], epochs: int) -> Ruling:
+def early_enough(claim: str, found: Mapping[int, Estimate], *, epochs: int) -> Ruling:
     """Rule on differences at cycles' ends: whether one in half the epochs is as good as the end."""
     soon = [less for end, less in found.items() if 2 * end <= epochs]
     enough = [end for end, less in found.items() if less.high < MARGIN]
@@ -205,7 +176,7 @@ def _rule_early(claim: str, found: Mapping[int, Estimate], epochs: int) -> Rulin
         outcome = HELD
     elif soon and all(less.low > MARGIN for less in soon):
         outcome = NOT_HELD
-    told = "; ".join(f"epoch {end}: {rulings.points_of(less)}" for end, less in found.items())
+    told = "; ".join(f"epoch {end}: {points_of(less)}" for end, less in found.items())
     said = f"{epochs / enough[0]:.1f} times as early" if enough else "at no cycle's end surely"
     if enough and enough[0] == epochs:
         said = "at the end"
@@ -213,26 +184,9 @@ def _rule_early(claim: str, found: Mapping[int, Estimate], epochs: int) -> Rulin
         claim,
         outcome,
         f"AdamWR's error at its cycles' ends minus AdamW's after {epochs} epochs: {told}. "
-        f"Below {rulings.points(MARGIN)}: {said}",
+        f"Below {points(MARGIN)}: {said}",
         f"Held if at a cycle's end, in half the epochs or fewer, the interval of that difference "
-        f"lies below {rulings.points(MARGIN)}; not held if it lies above at all of these ends.",
-    )
-
-
-def _difference(
-    restarted: Mapping[int, Run], plain: Mapping[int, Run], epoch: int, error: str
-) -> Estimate:
-    """Estimate the error of runs at an epoch less that of others at their end, seed by seed.
-
-    A run that diverged before has the error it ended with.
-    """
-    return paired(
-        [
-            getattr([record for record in run.records if record.epoch <= epoch][-1], error)
-            - getattr(plain[seed].last, error)
-            for seed, run in restarted.items()
-            if seed in plain and run.records[0].epoch <= epoch
-        ]
+        f"lies below {points(MARGIN)}; not held if it lies above at all of these ends.",
     )
 
 

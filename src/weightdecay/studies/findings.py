@@ -7,29 +7,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from weightdecay import files
-from weightdecay.look import interval, percent, power
 from weightdecay.records import Run
-from weightdecay.results import (
-    Doubts,
-    Landscape,
-    coupling,
-    doubts,
-    interaction_share,
-    landscapes,
-    regret,
-    sensitivity,
-)
-from weightdecay.site import Picture, Sheet, report
-from weightdecay.site import Ruling as Row
+from weightdecay.results import Doubts, doubts
+from weightdecay.site import Picture, Ruling, Sheet, report
 from weightdecay.site import doubts as said
-from weightdecay.studies.rulings import Ruling, points_of, shares_of
+from weightdecay.studies.formats import table_of
+from weightdecay.studies.numbers import Numbers, is_grid, numbers_of
 from weightdecay.studies.scales import Scale, scale, values
-from weightdecay.studies.study import Evidence, Study, restated
+from weightdecay.studies.study import Evidence, Study
 
 
 @dataclass(frozen=True)
 class Findings:
-    """A study's rulings, what its landscapes come to, a row each, and what of them is doubtful.
+    """A study's rulings, the numbers of its landscapes, and what of its runs is doubtful.
 
     `runs` are the identities of those that it was judged by.
     """
@@ -38,7 +28,7 @@ class Findings:
     scale: Scale
     runs: frozenset[str]
     rulings: tuple[Ruling, ...]
-    table: tuple[tuple[str, ...], ...]
+    numbers: tuple[Numbers, ...]
     small_print: str
     doubts: Doubts
 
@@ -54,69 +44,27 @@ def find(
     """Judge a study by those runs that are its own; `repeats` are second trainings of them."""
     there = {run.config.identity: run for run in runs}
     own = [there[cell.identity] for cell in study.cells(at) if cell.identity in there]
-    seen = Evidence(at, own)
-    scapes = [scape for scape in landscapes(own, of=at.error) if _is_grid(scape)]
-    table = [_HEAD, *(_row(seen, scape) for scape in scapes)]
+    seen = study.evidence(at, own)
     found = Findings(
         study=study,
         scale=at,
         runs=frozenset(run.config.identity for run in own),
-        rulings=tuple(study.rule(seen)),
-        table=tuple(tuple(row) for row in table) if scapes else (),
-        small_print=_small_print(study, at, own),
+        rulings=tuple(study.rulings(seen)),
+        numbers=tuple(
+            numbers_of(one, task=at.task) for one in seen.panels.values() if is_grid(one.landscape)
+        ),
+        small_print=_small_print(study, at, own, varied=_is_varied(seen)),
         doubts=doubts(own, repeats, of=at.error),
     )
     return found, seen
 
 
-def _is_grid(scape: Landscape) -> bool:
-    """Whether a landscape has rates and decays enough, crossed, to be one."""
-    size = len(scape.lrs) * len(scape.decays)
-    return min(len(scape.lrs), len(scape.decays)) > 2 and 2 * len(scape.cells) > size
+def _is_varied(seen: Evidence) -> bool:
+    """Whether there is a setting to choose."""
+    return any(len(one.landscape.cells) > 1 for one in seen.panels.values())
 
 
-_HEAD = (
-    "landscape",
-    "s, the coupling exponent",
-    "s in torch's convention",
-    "best α",
-    "best λ",
-    "test error there",
-    "regret, one knob at a time",
-    "at worst",
-    "sensitivity to α",
-    "interaction",
-    "tied",
-)
-
-
-def _row(seen: Evidence, scape: Landscape) -> tuple[str, ...]:
-    best = scape.best
-    exponent = seen.coupling(scape).exponent
-    lost = regret(scape)
-    return (
-        restated(scape, seen.scale.task),
-        interval(exponent),
-        _in_torch(scape),
-        power(best.lr),
-        power(best.decay),
-        f"{percent(best.mean, digits=1)} ± {percent(best.standard_error, digits=1)}",
-        points_of(lost.mean),
-        points_of(lost.worst),
-        points_of(sensitivity(scape)),
-        shares_of(interaction_share(scape)),
-        f"{len(scape.tied)} of {len(scape.cells)}",
-    )
-
-
-def _in_torch(scape: Landscape) -> str:
-    """Return s of the same runs with λ stated as torch does, which must be s + 1."""
-    if scape.way == "l2":
-        return "–"
-    return interval(coupling(scape, convention="torch").exponent, reason=False)
-
-
-def _small_print(study: Study, at: Scale, runs: Sequence[Run]) -> str:
+def _small_print(study: Study, at: Scale, runs: Sequence[Run], *, varied: bool) -> str:
     if not runs:
         return command(study, at)
     tasks = sorted({run.config.task for run in runs})
@@ -129,17 +77,12 @@ def _small_print(study: Study, at: Scale, runs: Sequence[Run]) -> str:
     sown = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]} alone"
     models = sorted({run.config.model for run in runs})
     way = sorted({"test" if r.config.validation == "test" else "validation" for r in runs})
-    chosen = f"chosen by {' and '.join(way)} error" if _varied(runs) else "fixed beforehand"
+    chosen = f"chosen by {' and '.join(way)} error" if varied else "fixed beforehand"
     return (
         f"{len(runs)} runs of {' and '.join(models)} on {' and '.join(tasks)}{data}; {epochs} "
         f"epochs{paired}; {sown}; settings {chosen}, test error of the "
         f"last epoch shown. {command(study, at)}"
     )
-
-
-def _varied(runs: Sequence[Run]) -> bool:
-    """Whether there is a setting to choose."""
-    return any(len(scape.cells) > 1 for scape in landscapes(runs))
 
 
 def undecided(study: Study, at: Scale) -> str:
@@ -224,15 +167,15 @@ def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
     notes = [undecided(found.study, found.scale), "" if drawn else undrawn(found)]
     lead = f"{name} of Decoupled Weight Decay Regularization, on {found.scale.task}, at "
     lead += f"{found.scale.name} scale."
-    sheets = [
-        ("Landscapes", found.table),
+    sheets: list[tuple[str, Sequence[Sequence[str]]]] = [
+        ("Landscapes", table_of(found.numbers)),
         ("Cells that stand out from their neighbours", said.rows(found.doubts)),
     ]
     page = report(
         found.study.title,
         lead=" ".join([lead, *(line.strip() for line in _warning(found))]),
         pictures=pictures,
-        rulings=[Row(r.claim, r.outcome, r.because, r.rule) for r in found.rulings],
+        rulings=found.rulings,
         sheets=[Sheet(title, rows) for title, rows in sheets if rows],
         small_print=[
             *filter(None, notes),

@@ -8,11 +8,12 @@ surely better, by however little.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol, TypeAlias
 
-from weightdecay.look import interval
 from weightdecay.results import Estimate, Exponent
+from weightdecay.site import Ruling
+from weightdecay.studies.formats import number_of, points, points_of
 
 HELD, NOT_HELD, NOT_DECIDED = "held", "not held", "not decided"
 #: Errors that differ by less are as good: one percentage point.
@@ -20,16 +21,6 @@ MARGIN = 0.01
 #: Between upright, s = 0, and diagonal, s = 1.
 BETWEEN = 0.5
 _ORDER = (NOT_HELD, NOT_DECIDED, HELD)
-
-
-@dataclass(frozen=True)
-class Ruling:
-    """What becomes of a claim: by which rule, and because of which numbers."""
-
-    claim: str
-    outcome: str
-    because: str
-    rule: str
 
 
 class _Interval(Protocol):
@@ -81,14 +72,14 @@ def upright(claim: str, exponent: Exponent) -> Ruling:
     """Rule on whether a basin stands upright: the best decay does not move with the rate."""
     outcome = _outcome(exponent, above=-BETWEEN, below=BETWEEN)
     rule = f"Held if the interval of s lies within ±{BETWEEN}, not held if it lies outside."
-    return Ruling(claim, outcome, said(exponent), rule)
+    return Ruling(claim, outcome, number_of(exponent, "s"), rule)
 
 
 def diagonal(claim: str, exponent: Exponent) -> Ruling:
     """Rule on whether a basin lies on a diagonal: the best decay falls as the rate grows."""
     outcome = _outcome(exponent, above=BETWEEN)
     rule = f"Held if the interval of s lies above {BETWEEN}, not held if it lies below."
-    return Ruling(claim, outcome, said(exponent), rule)
+    return Ruling(claim, outcome, number_of(exponent, "s"), rule)
 
 
 def between(
@@ -100,8 +91,8 @@ def between(
     if below == math.inf:
         inside, beyond = f"above {low}", "below"
     rule = f"Held if the interval of {what} lies {inside}, not held if it lies {beyond}."
-    told = said(found, what) if isinstance(found, Exponent) else f"{what} = {numbers_of(found)}"
-    return Ruling(claim, _outcome(found, above=above, below=below), told, rule)
+    outcome = _outcome(found, above=above, below=below)
+    return Ruling(claim, outcome, number_of(found, what), rule)
 
 
 #: What is compared, by name, with the edges of its grid that its best lies at.
@@ -139,40 +130,3 @@ def all_of(claim: str, rulings: Sequence[Ruling]) -> Ruling:
 def unseen(claim: str, why: str) -> Ruling:
     """Return that nothing was measured."""
     return Ruling(claim, NOT_DECIDED, why, "")
-
-
-def points(value: float) -> str:
-    """Return a difference of errors in percentage points."""
-    return f"{_signed(value)} points"
-
-
-def points_of(found: Estimate) -> str:
-    """Return such a difference with its interval."""
-    if math.isnan(found.low):
-        return "unknown from so few runs"
-    return f"{points(found.value)} ({_signed(found.low)} to {_signed(found.high)})"
-
-
-def _signed(value: float) -> str:
-    text = f"{100 * value:+.1f}"
-    return "0.0" if float(text) == 0 else text.replace("-", "−")
-
-
-def shares_of(found: Estimate) -> str:
-    """Return a share with its interval, in percent."""
-    if math.isnan(found.low):
-        return "–"
-    return f"{100 * found.value:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
-
-
-def numbers_of(found: Estimate) -> str:
-    """Return a number with its interval."""
-    if math.isnan(found.low):
-        return "unknown"
-    text = f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
-    return text.replace("-", "−")
-
-
-def said(exponent: Exponent, symbol: str = "s") -> str:
-    """Return an exponent as a figure says it, with the reason where there is no value."""
-    return interval(exponent, symbol=symbol)

@@ -1,156 +1,140 @@
-"""A study: which cells to train, what to draw of them, and what of the paper they decide."""
+"""A study: panels to train, a picture to draw of them, and the paper's claims that they decide."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
-from weightdecay.look import AXES, NAMES, SCHEDULES, word
-from weightdecay.records import COUPLED, Run, RunConfig, Spec
-from weightdecay.results import Coupling, Landscape, chosen_by_others, coupling, landscapes
-from weightdecay.studies.rulings import Ruling
-from weightdecay.studies.scales import Scale, scale, values
-from weightdecay.sweeps import grid
+from weightdecay.records import Run, RunConfig
+from weightdecay.results import Exponent, Landscape
+from weightdecay.site import Ruling
+from weightdecay.studies import rulings
+from weightdecay.studies.panel import Measurement, Panel
+from weightdecay.studies.scales import Scale, scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: The algorithms of a family, with L2 regularization and with decoupled decay.
-PAIRS = {
-    "sgd": ("sgd", "sgdw"),
-    "adam": ("adam", "adamw"),
-    "amsgrad": ("adam,amsgrad=true", "adamw,amsgrad=true"),
-    "adagrad": ("torch.optim:Adagrad", "torch.optim:Adagrad"),
-}
+#: Two configurations that a claim compares directly, and the runs of such.
+Twins: TypeAlias = tuple[RunConfig, RunConfig]
+TwinRuns: TypeAlias = tuple[Run, Run]
 
 
 class NotAtThisScaleError(ValueError):
-    """A study needs what a scale does not have."""
+    """A scale lacks something that a study needs."""
 
 
-@dataclass(frozen=True)
-class Study:
-    """A figure of the paper, or a claim of its own. `cells` are of one task at one scale.
-
-    A study that a scale has not enough for raises NotAtThisScaleError when asked for its cells.
-    `draw` and `rule` take the runs that there are. `curves`: epochs before the last count as well.
-    """
-
-    name: str
-    title: str
-    cells: Callable[[Scale], list[RunConfig]]
-    draw: Callable[["Evidence", str], "Figure"]
-    rule: Callable[["Evidence"], list[Ruling]] = lambda _: []
-    curves: bool = False
+class NotMeasuredError(LookupError):
+    """A claim needs runs that are not there."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The runs of a study, to be asked for by what they are."""
+    """What there is of a study at a scale: measured panels by name, and twins by their name."""
 
     scale: Scale
-    runs: Sequence[Run]
-    _couplings: dict[Hashable, Coupling] = field(default_factory=dict, compare=False)
+    panels: Mapping[str, Measurement]
+    twins: Mapping[str, Sequence[TwinRuns]] = field(default_factory=dict)
 
-    def some(self, **wanted: Any) -> list[Run]:
-        """Return the runs whose configuration has these values."""
-        return [
-            run
-            for run in self.runs
-            if all(getattr(run.config, name) == value for name, value in wanted.items())
+    def __getitem__(self, name: str) -> Measurement:
+        """Return a measured panel; a claim that needs one without runs cannot be judged."""
+        if name not in self.panels:
+            raise NotMeasuredError(f"There are no runs of {name}.")
+        return self.panels[name]
+
+    def landscape(self, name: str) -> Landscape:
+        """Return a panel's landscape."""
+        return self[name].landscape
+
+    def exponent(self, name: str) -> Exponent:
+        """Return a panel's coupling exponent."""
+        return self[name].coupling.exponent
+
+
+#: From a claim's words and what was measured to what becomes of the claim.
+Judge: TypeAlias = Callable[[str, Evidence], Ruling]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, and the rule that judges it by what was measured."""
+
+    words: str
+    judge: Judge
+
+    def ruling(self, seen: Evidence) -> Ruling:
+        """Judge the claim; where a panel that it needs is missing, nothing is decided."""
+        try:
+            return self.judge(self.words, seen)
+        except NotMeasuredError as error:
+            return rulings.unseen(self.words, str(error))
+
+
+@dataclass(frozen=True)
+class Study:
+    """A figure of the paper, or a question of our own.
+
+    `panels`, `twins` and `claims` are those at a scale; a scale that lacks something that they
+    need raises NotAtThisScaleError. `place` gives the scale to use, where it is not the one asked
+    for. `curves` says that epochs before the last count as well.
+    """
+
+    name: str
+    title: str
+    panels: Callable[[Scale], Sequence[Panel]]
+    draw: Callable[[Evidence, str], "Figure"]
+    claims: Callable[[Scale], Sequence[Claim]] = lambda _: ()
+    twins: Callable[[Scale], Mapping[str, Sequence[Twins]]] = lambda _: {}
+    place: Callable[[Scale], Scale] = lambda at: at
+    curves: bool = False
+
+    def cells(self, at: Scale) -> list[RunConfig]:
+        """Return all configurations to train at a scale, each once."""
+        here = self.place(at)
+        cells = [
+            *(cell for panel in self.panels(here) for cell in panel.cells),
+            *(cell for pairs in self.twins(here).values() for pair in pairs for cell in pair),
         ]
+        return list(dict.fromkeys(cells))
 
-    def landscape(self, algorithm: str, way: str, **wanted: Any) -> Landscape | None:
-        """Return the landscape of an algorithm whose decay is stated in a way, if there is one."""
-        asked = {"schedule": "cosine", "epochs": self.scale.epochs, "task": self.scale.task}
-        asked = {**asked, "model": self.scale.common["model"], "algorithm": algorithm, **wanted}
-        for name in ("model", "algorithm", "schedule"):
-            asked[name] = str(Spec.parse(name, asked[name]))
-        runs = self.some(**asked)
-        stated = [run for run in runs if getattr(run.config, way) is not None]
-        found = landscapes(stated, of=self.scale.error)
-        return max(found, key=lambda one: len(one.cells), default=None)
-
-    def pair(self, family: str, **wanted: Any) -> tuple[Landscape | None, Landscape | None]:
-        """Return a family's landscapes: with L2 regularization, and with decoupled decay."""
-        coupled, decoupled = PAIRS[family]
-        return (
-            self.landscape(coupled, "l2", **wanted),
-            self.landscape(decoupled, "weight_decay", **wanted),
-        )
-
-    def coupling(self, landscape: Landscape) -> Coupling:
-        """Measure the coupling of a landscape of these runs, once."""
-        key = (landscape.config, landscape.way, landscape.lrs, landscape.decays)
-        if key not in self._couplings:
-            self._couplings[key] = coupling(landscape)
-        return self._couplings[key]
-
-    def runs_of(self, landscape: Landscape, lr: float, decay: float) -> list[Run]:
-        """Return a setting's runs, a seed each."""
-        setting: dict[str, Any] = {"lr": lr, landscape.way: decay}
-        wanted = replace(landscape.config, **setting)
-        return [run for run in self.runs if replace(run.config, seed=wanted.seed) == wanted]
-
-    def fresh(self, landscape: Landscape) -> dict[int, Run]:
-        """Return each seed's run of the setting that the other seeds choose."""
-        return {
-            seed: run
-            for seed, setting in chosen_by_others(landscape).items()
-            for run in self.runs_of(landscape, *setting)
-            if run.config.seed == seed
+    def evidence(self, at: Scale, runs: Iterable[Run]) -> Evidence:
+        """Pick this study's own runs out of any; of two of one configuration the last counts."""
+        here = self.place(at)
+        there = {run.config.identity: run for run in runs}
+        found = {panel.name: panel.measured(there) for panel in self.panels(here)}
+        twins = {
+            name: [
+                (there[one.identity], there[other.identity])
+                for one, other in pairs
+                if one.identity in there and other.identity in there
+            ]
+            for name, pairs in self.twins(here).items()
         }
+        return Evidence(here, {name: one for name, one in found.items() if one}, twins)
 
-    def at_coarse_rates(self, family: str) -> "Evidence":
-        """Return those runs that have a learning rate of the family's coarse grid."""
-        kept = values(self.scale.coarse[family])
-        return Evidence(self.scale, [run for run in self.runs if run.config.lr in kept])
-
-
-def family_cells(
-    at: Scale, family: str, *, schedules: Iterable[str] = ("cosine",)
-) -> list[RunConfig]:
-    """Return the cells of a family's two landscapes, under each schedule."""
-    coupled, decoupled = PAIRS[family]
-    axes = {
-        **at.common,
-        "task": at.task,
-        "epochs": at.epochs,
-        "seed": at.seeds,
-        "lr": at.lrs[family],
-        "schedule": list(schedules),
-    }
-    return [
-        *grid(algorithm=coupled, l2=at.l2[family], **axes),
-        *grid(algorithm=decoupled, weight_decay=at.decays[family], **axes),
-    ]
+    def rulings(self, seen: Evidence) -> list[Ruling]:
+        """Judge every claim."""
+        return [claim.ruling(seen) for claim in self.claims(seen.scale)]
 
 
-def titled(landscape: Landscape, *, schedule: bool = False, epochs: bool = False) -> str:
-    """Return what a panel is called."""
-    config = landscape.config
-    key = word(config.algorithm, config.schedule)
-    if landscape.way == "l2" and Spec.parse("algorithm", config.algorithm).name not in COUPLED:
-        key = key.removesuffix("w")
-    parts = [NAMES.get(key, key)]
-    if schedule:
-        parts.append(SCHEDULES[Spec.parse("schedule", config.schedule).name])
-    if epochs:
-        parts.append(f"{config.epochs} epochs")
-    return ", ".join(parts)
+def heatmaps_of(
+    *, columns: int, names: Sequence[str] | None = None
+) -> Callable[[Evidence, str], "Figure"]:
+    """Return how to draw a study's panels, or those of these names, as heat maps side by side."""
 
+    def draw(seen: Evidence, small_print: str) -> "Figure":
+        from weightdecay.figures import heatmaps
 
-def restated(landscape: Landscape, task: str | None = None) -> str:
-    """Return what a landscape is of, for a table."""
-    config = landscape.config
-    told = f"{titled(landscape, schedule=True, epochs=True)}, {AXES[landscape.way][1]}"
-    told += f", batch {config.batch}" + ("" if config.data is None else f", {config.data} examples")
-    return told if task in (None, config.task) else f"{told}, {config.task}"
+        drawn = [one.picture for name, one in seen.panels.items() if names is None or name in names]
+        return heatmaps(drawn, columns=columns, small_print=small_print)
+
+    return draw
 
 
 def second_scale(at: Scale) -> Scale:
     """Return the sizes of the task that the supplement repeats figures on."""
     if at.second is None:
         raise NotAtThisScaleError(
-            f"`scale` must name a second task, and that of {at.folder} has none."
+            f"`scale` must name a second task, and that of {at.folder} has none. Choose a task "
+            "that has one, such as mnist1d or text."
         )
     return scale(at.second, at.name)

@@ -1,35 +1,23 @@
-"""The figures of the paper's supplement."""
+"""The figures of the paper's supplement, but for that of budgets."""
 
-import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from weightdecay.records import RunConfig
-from weightdecay.results import Landscape, budget_exponents
 from weightdecay.schedules import WarmRestarts
+from weightdecay.site import Ruling
 from weightdecay.studies import rulings
-from weightdecay.studies.curve_figures import (
-    draw_restarts,
-    draw_settings,
-    long_axes,
-    restart_cells,
-    rule_restarts,
-    rule_settings,
-    settings_cells,
-)
-from weightdecay.studies.differences import compared, normalized_apart
-from weightdecay.studies.landscape_figures import draw_landscapes
-from weightdecay.studies.rulings import Ruling
-from weightdecay.studies.scales import Scale
-from weightdecay.studies.study import Evidence, Study, family_cells, second_scale
-from weightdecay.sweeps import grid
+from weightdecay.studies.curve_figures import FIGURE_3, FIGURE_4, draw_contest
+from weightdecay.studies.differences import compared
+from weightdecay.studies.families import landscape_of
+from weightdecay.studies.long_runs import long_axes
+from weightdecay.studies.panel import Panel
+from weightdecay.studies.scales import Axis, Scale
+from weightdecay.studies.study import Claim, Evidence, Study, heatmaps_of, second_scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-def _no_cells(at: Scale) -> list[RunConfig]:
-    del at
-    return []
 
 
 def _draw_schedule(seen: Evidence, small_print: str) -> "Figure":
@@ -48,169 +36,78 @@ def _draw_schedule(seen: Evidence, small_print: str) -> "Figure":
 SUPPLEMENT_1 = Study(
     "supplement-1",
     "The schedule: cycles that end at 100, 300, 700 and 1500",
-    _no_cells,
-    _draw_schedule,
+    panels=lambda _: [],
+    draw=_draw_schedule,
 )
 
-
-def _standard(at: Scale) -> list[RunConfig]:
-    lrs, l2 = at.standard
-    often = at.common.get("evaluate_every", 1)
-    last = {"epochs": at.longest, "schedule": "constant", "evaluate_every": often}
-    axes = {**long_axes(at), **last}
-    own = grid(algorithm="adam", lr=lrs, l2=l2, **axes)
-    return [*own, *(cell for cell in family_cells(at, "adam") if cell.algorithm == "adamw")]
-
-
-def _draw_standard(seen: Evidence, small_print: str) -> "Figure":
-    long = _long_adam(seen)
-    return draw_landscapes(seen, [long], small_print, columns=1, schedule=True, epochs=True)
-
-
-def _long_adam(seen: Evidence) -> Landscape | None:
-    at = seen.scale
-    long = {"epochs": at.longest, "model": at.model_of_long_runs}
-    return seen.landscape("adam", "l2", schedule="constant", **long)
+# Learning rates and factors of L2 of Adam at a fixed rate, by task; epochs, where they are not 18
+# times a landscape's.
+_OF_IMAGES: tuple[Axis, Axis] = (
+    ["0.01*2^-6", "0.01*2^-4", "0.01*2^-2", "0.01"],
+    ["0.001*2^-8", "0.001*2^-6", "0.001*2^-4", "0.001*2^-2"],
+)
+STANDARD: Mapping[str, tuple[Axis, Axis]] = {
+    "mnist1d": (["2^-12", "2^-10", "2^-8", "2^-6"], ["2^-8", "2^-6", "2^-4", "2^-2"]),
+    "text": (["2^-8", "2^-7", "2^-6", "2^-5"], ["2^-12", "2^-10", "2^-8", "2^-6"]),
+    "cifar10": _OF_IMAGES,
+    "imagenet32": _OF_IMAGES,
+}
+_USUAL = (["2^-12", "2^-10", "2^-8", "2^-6"], ["2^-12", "2^-10", "2^-8", "2^-6"])
+EPOCHS = {"text": 288, "cifar10-small": 72, "cifar10-medium": 150, "imagenet32": 225}
+_LONG_ADAM = "adam, at a fixed rate"
 
 
-def _rule_standard(seen: Evidence) -> list[Ruling]:
-    long, (_, short) = _long_adam(seen), seen.pair("adam")
-    times = seen.scale.longest / seen.scale.epochs
-    claim = f"Standard Adam, {times:g} times as long, at best matches AdamW"
-    if long is None or short is None:
-        return [rulings.unseen(claim, "Not all landscapes are there.")]
+def standard_epochs(at: Scale) -> int:
+    """Return how many epochs standard Adam is trained for."""
+    return at.among(EPOCHS) or 18 * at.epochs
+
+
+def _standard(at: Scale) -> list[Panel]:
+    lrs, l2 = at.among(STANDARD) or _USUAL
+    epochs = standard_epochs(at)
+    axes = {
+        **long_axes(at),
+        "algorithm": "adam",
+        "lr": lrs,
+        "l2": l2,
+        "epochs": epochs,
+        "schedule": "constant",
+        "evaluate_every": at.common.get("evaluate_every", 1),
+    }
+    title = f"Adam, fixed learning rate, {epochs} epochs"
+    return [Panel(_LONG_ADAM, title, axes, at.error), landscape_of(at, "adamw")]
+
+
+def _matches(claim: str, seen: Evidence) -> Ruling:
     what = "AdamW's best error minus that of long standard Adam"
-    return [compared(rulings.no_worse, claim, what, one=short, rival=long)]
+    short, long = seen.landscape("adamw"), seen.landscape(_LONG_ADAM)
+    return compared(rulings.no_worse, claim, what, one=short, rival=long)
+
+
+def _standard_claims(at: Scale) -> list[Claim]:
+    times = standard_epochs(at) / at.epochs
+    return [Claim(f"Standard Adam, {times:g} times as long, at best matches AdamW", _matches)]
 
 
 SUPPLEMENT_2 = Study(
     "supplement-2",
     "Standard Adam, L2 and a fixed learning rate, trained for long",
-    _standard,
-    _draw_standard,
-    _rule_standard,
+    panels=_standard,
+    draw=heatmaps_of(columns=1, names=[_LONG_ADAM]),
+    claims=_standard_claims,
 )
-
-
-def _budget_cells(at: Scale, algorithm: str, way: str) -> list[RunConfig]:
-    family = "sgd" if algorithm == "sgdw" else "adam"
-    values = at.normalized if way == "normalized_decay" else at.decays[family]
-    axes = {**at.common, "task": at.task, "seed": at.seeds, "lr": at.coarse[family]}
-    return grid(algorithm=algorithm, epochs=list(at.budgets), **{way: values}, **axes)
-
-
-def _normalization(at: Scale) -> list[RunConfig]:
-    cells = [
-        *_budget_cells(at, "adamw", "weight_decay"),
-        *_budget_cells(at, "adamw", "normalized_decay"),
-    ]
-    if at.second is not None:
-        other = second_scale(at)
-        cells += _budget_cells(other, "adamw", "normalized_decay")
-        cells += _budget_cells(other, "sgdw", "normalized_decay")
-    return cells
-
-
-def _budget_rows(seen: Evidence) -> list[list[Landscape | None]]:
-    """Return rows of landscapes over budgets: raw and normalized, and of the second task."""
-    at = seen.scale
-
-    def row(where: Scale, algorithm: str, way: str) -> list[Landscape | None]:
-        family = "sgd" if algorithm == "sgdw" else "adam"
-        here = Evidence(where, seen.runs).at_coarse_rates(family)
-        return [here.landscape(algorithm, way, epochs=epochs) for epochs in where.budgets]
-
-    rows = [row(at, "adamw", "weight_decay"), row(at, "adamw", "normalized_decay")]
-    if at.second is not None:
-        other = second_scale(at)
-        rows += [
-            row(other, "adamw", "normalized_decay"),
-            row(other, "sgdw", "normalized_decay"),
-        ]
-    return rows
-
-
-def _draw_normalization(seen: Evidence, small_print: str) -> "Figure":
-    panels = [panel for row in _budget_rows(seen) for panel in row]
-    return draw_landscapes(seen, panels, small_print, columns=3, epochs=True)
-
-
-def _rule_normalization(seen: Evidence) -> list[Ruling]:
-    rows = _budget_rows(seen)
-    raw, own = ([panel for panel in row if panel is not None] for row in rows[:2])
-    longer, alike = (
-        "Longer budgets want a smaller λ",
-        "The best λ_norm is alike over budgets",
-    )
-    elsewhere = "The best λ_norm is alike over data sets, and for SGDW and AdamW"
-    if len(raw) < 2 or len(own) < 2:
-        missing = "Not all landscapes are there."
-        return [rulings.unseen(claim, missing) for claim in (longer, alike, elsewhere)]
-    falls, root = (budget_exponents(row)["epochs"] for row in (raw, own))
-    what = "e in λ* ∝ epochs^−e"
-    found = [
-        rulings.between(longer, falls, what, above=0, below=math.inf),
-        rulings.between(alike, root, what, above=0.25, below=0.75),
-    ]
-    middle = [row[len(row) // 2] for row in rows[1:]]
-    if len(middle) < 3 or any(panel is None for panel in middle):
-        return [*found, rulings.unseen(elsewhere, "The second task's landscapes are not there.")]
-    here, there, sgdw = (panel for panel in middle if panel is not None)
-    what = "doublings between the best λ_norm"
-    parts = [
-        rulings.between(name, normalized_apart(*pair), what, above=-1, below=1)
-        for name, pair in (
-            (f"{here.config.task} and {there.config.task}", (here, there)),
-            ("AdamW and SGDW", (there, sgdw)),
-        )
-    ]
-    return [*found, rulings.all_of(elsewhere, parts)]
-
-
-SUPPLEMENT_3 = Study(
-    "supplement-3",
-    "Landscapes over three budgets: raw and normalized decay, and on a second data set",
-    _normalization,
-    _draw_normalization,
-    _rule_normalization,
+SUPPLEMENT_4 = replace(
+    FIGURE_3, name="supplement-4", title="Figure 3 on a second data set", place=second_scale
 )
-
-
-def _settings_elsewhere(at: Scale) -> list[RunConfig]:
-    return settings_cells(second_scale(at))
-
-
-def _elsewhere(seen: Evidence) -> Evidence:
-    return Evidence(second_scale(seen.scale), seen.runs)
-
-
-SUPPLEMENT_4 = Study(
-    "supplement-4",
-    "Figure 3 on a second data set",
-    _settings_elsewhere,
-    lambda seen, small_print: draw_settings(_elsewhere(seen), small_print),
-    lambda seen: rule_settings(_elsewhere(seen)),
-    curves=True,
+SUPPLEMENT_5 = replace(
+    FIGURE_4,
+    name="supplement-5",
+    title="Figure 4 with training loss",
+    draw=partial(draw_contest, loss=True),
 )
-SUPPLEMENT_5 = Study(
-    "supplement-5",
-    "Figure 4 with training loss",
-    restart_cells,
-    lambda seen, small_print: draw_restarts(seen, small_print, loss=True),
-    rule_restarts,
-    curves=True,
-)
-
-
-def _restarts_elsewhere(at: Scale) -> list[RunConfig]:
-    return restart_cells(second_scale(at))
-
-
-SUPPLEMENT_6 = Study(
-    "supplement-6",
-    "Figure 4 with training loss, on a second data set",
-    _restarts_elsewhere,
-    lambda seen, small_print: draw_restarts(_elsewhere(seen), small_print, loss=True),
-    lambda seen: rule_restarts(_elsewhere(seen)),
-    curves=True,
+SUPPLEMENT_6 = replace(
+    SUPPLEMENT_5,
+    name="supplement-6",
+    title="Figure 4 with training loss, on a second data set",
+    place=second_scale,
 )

@@ -1,0 +1,186 @@
+"""How the best decay moves with the budget: the supplement's Figure 3, and the budget exponents."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weightdecay.look import NAMES
+from weightdecay.results import Landscape, budget_exponents
+from weightdecay.results.exponent import unknown
+from weightdecay.site import Ruling
+from weightdecay.studies import rulings
+from weightdecay.studies.differences import normalized_apart
+from weightdecay.studies.panel import Panel
+from weightdecay.studies.scales import Axis, Scale
+from weightdecay.studies.study import (
+    Claim,
+    Evidence,
+    Judge,
+    NotAtThisScaleError,
+    NotMeasuredError,
+    Study,
+    heatmaps_of,
+    second_scale,
+)
+
+
+@dataclass(frozen=True)
+class Grids:
+    """Learning rates by method, and normalized decays, of landscapes that vary the budget."""
+
+    sgdw: Axis
+    adamw: Axis
+    normalized: Axis
+
+
+_OF_IMAGES = Grids("2^-8..2^-1", "0.01*2^-8..2^-1", [0, "2^-8..2^0"])
+GRIDS = {
+    "mnist1d": Grids("2^-8..2^-3", "2^-11..2^-6", [0, "2^-5..2^0"]),
+    "text": Grids("2^-3..2^0", "2^-7..2^-4", [0, "2^-6..2^0"]),
+    "cifar10": _OF_IMAGES,
+    "imagenet32": _OF_IMAGES,
+}
+#: Epochs, where they are not a quarter of a landscape's, as many, and four times as many.
+_EPOCHS = {"text": (24, 48, 96), "imagenet32": (1, 4, 16)}
+
+
+def _epochs(at: Scale) -> tuple[int, ...]:
+    usual = (-(-at.epochs // 4), at.epochs, 4 * at.epochs)
+    return at.among(_EPOCHS) or tuple(dict.fromkeys(usual))
+
+
+def _grids(at: Scale) -> Grids:
+    return at.among(GRIDS) or Grids(at.lrs["sgd"], at.lrs["adam"], [0, "2^-6..2^0"])
+
+
+def _axes(at: Scale, algorithm: str, way: str) -> dict[str, Any]:
+    grids = _grids(at)
+    decays = grids.normalized if way == "normalized_decay" else at.decays["adam"]
+    own = {"task": at.task, "seed": at.seeds, "epochs": at.epochs, "algorithm": algorithm}
+    return {**at.common, **own, "lr": getattr(grids, algorithm), way: decays}
+
+
+def _row(at: Scale, algorithm: str, way: str, *, task: bool) -> list[Panel]:
+    """Return one landscape per budget; the title names the task where there are several."""
+    axes = _axes(at, algorithm, way)
+    told = f", {at.task}" if task else ""
+    return [
+        Panel(
+            f"{algorithm}, {way}, {at.task}, {epochs} epochs",
+            f"{NAMES[algorithm]}, {epochs} epochs{told}",
+            {**axes, "epochs": epochs},
+            at.error,
+        )
+        for epochs in _epochs(at)
+    ]
+
+
+def _rows(at: Scale) -> list[list[Panel]]:
+    """Return rows of landscapes: raw and normalized decay, and normalized on the second task."""
+    several = at.second is not None
+    rows = [
+        _row(at, "adamw", "weight_decay", task=several),
+        _row(at, "adamw", "normalized_decay", task=several),
+    ]
+    if several:
+        other = second_scale(at)
+        rows += [_row(other, name, "normalized_decay", task=True) for name in ("adamw", "sgdw")]
+    return rows
+
+
+def _measured(panels: Sequence[Panel], seen: Evidence) -> list[Landscape]:
+    """Return the landscapes that there are, two at least."""
+    found = [seen.landscape(panel.name) for panel in panels if panel.name in seen.panels]
+    if len(found) < 2:
+        raise NotMeasuredError("Not all landscapes are there.")
+    return found
+
+
+def _normalization_claims(at: Scale) -> list[Claim]:
+    raw, own, *others = _rows(at)
+
+    def exponent_of(row: Sequence[Panel], above: float, below: float) -> Judge:
+        def judge(claim: str, seen: Evidence) -> Ruling:
+            found = budget_exponents(_measured(row, seen))["epochs"]
+            return rulings.between(claim, found, "e in λ* ∝ epochs^−e", above=above, below=below)
+
+        return judge
+
+    def elsewhere(claim: str, seen: Evidence) -> Ruling:
+        if not others:
+            raise NotMeasuredError(f"The scale of {at.folder} has no second task.")
+        middle = [seen.landscape(row[len(row) // 2].name) for row in (own, *others)]
+        here, there, sgdw = middle
+        what = "doublings between the best λ_norm"
+        parts = [
+            rulings.between(name, normalized_apart(*pair), what, above=-1, below=1)
+            for name, pair in (
+                (f"{here.config.task} and {there.config.task}", (here, there)),
+                ("AdamW and SGDW", (there, sgdw)),
+            )
+        ]
+        return rulings.all_of(claim, parts)
+
+    return [
+        Claim("Longer budgets want a smaller λ", exponent_of(raw, 0, math.inf)),
+        Claim("The best λ_norm is alike over budgets", exponent_of(own, 0.25, 0.75)),
+        Claim("The best λ_norm is alike over data sets, and for SGDW and AdamW", elsewhere),
+    ]
+
+
+SUPPLEMENT_3 = Study(
+    "supplement-3",
+    "Landscapes over three budgets: raw and normalized decay, and on a second data set",
+    panels=lambda at: [panel for row in _rows(at) for panel in row],
+    draw=heatmaps_of(columns=3),
+    claims=_normalization_claims,
+)
+
+
+def _varied(at: Scale) -> list[Panel]:
+    """Return AdamW's landscapes over epochs, data and batch, each varied alone."""
+    whole, batch = at.common.get("data"), at.common["batch"]
+    if whole is None:
+        raise NotAtThisScaleError(
+            f"`scale` must say how many examples are trained on, and that of {at.folder} does not. "
+            "Choose a task whose scale does, such as mnist1d or text."
+        )
+    axes = _axes(at, "adamw", "normalized_decay")
+    panels = _row(at, "adamw", "normalized_decay", task=False)
+    for name, words, amounts in (
+        ("data", "{} examples", (whole // 4, whole // 2)),
+        ("batch", "batch {}", (batch // 2, batch * 2)),
+    ):
+        for amount in amounts:
+            told = f"{at.epochs} epochs, {words.format(amount)}"
+            own: Mapping[str, Any] = {**axes, name: amount}
+            panels.append(Panel(f"adamw, {told}", f"AdamW, {told}", own, at.error))
+    return panels
+
+
+def _root_of(factor: str, panels: Sequence[Panel]) -> Judge:
+    def judge(claim: str, seen: Evidence) -> Ruling:
+        exponents = budget_exponents(_measured(panels, seen))
+        found = exponents.get(factor, unknown("Not all landscapes are there."))
+        return rulings.between(claim, found, "e", above=0.25, below=0.75)
+
+    return judge
+
+
+def _exponent_claims(at: Scale) -> list[Claim]:
+    panels = _varied(at)
+    laws = {"epochs": "λ* ∝ epochs^−e", "data": "λ* ∝ data^−e", "batch": "λ* ∝ batch^e"}
+    return [
+        Claim(f"The paper's square root: {law}, e = ½", _root_of(factor, panels))
+        for factor, law in laws.items()
+    ]
+
+
+EXPONENTS = Study(
+    "exponents",
+    "How the best decay moves with epochs, data and batch",
+    panels=_varied,
+    draw=heatmaps_of(columns=3),
+    claims=_exponent_claims,
+)

@@ -1,0 +1,50 @@
+"""The methods that landscapes are drawn of, with L2 regularization and with decoupled decay."""
+
+from dataclasses import dataclass
+
+from weightdecay.look import NAMES
+from weightdecay.studies.panel import Panel
+from weightdecay.studies.scales import Scale
+
+
+@dataclass(frozen=True)
+class Method:
+    """An algorithm with its way of stating the decay; methods of a family share their rates."""
+
+    algorithm: str
+    family: str
+    way: str
+
+
+METHODS = {
+    "sgd": Method("sgd", "sgd", "l2"),
+    "sgdw": Method("sgdw", "sgd", "weight_decay"),
+    "adam": Method("adam", "adam", "l2"),
+    "adamw": Method("adamw", "adam", "weight_decay"),
+    "amsgrad": Method("adam,amsgrad=true", "amsgrad", "l2"),
+    "amsgradw": Method("adamw,amsgrad=true", "amsgrad", "weight_decay"),
+    "adagrad": Method("torch.optim:Adagrad", "adagrad", "l2"),
+    "adagradw": Method("torch.optim:Adagrad", "adagrad", "weight_decay"),
+}
+
+
+def landscape_of(
+    at: Scale, name: str, *, schedule: str = "cosine", told: tuple[str, str] | None = None
+) -> Panel:
+    """Return a method's landscape under a schedule; `told` is added to its name and its title."""
+    method = METHODS[name]
+    decays = at.l2 if method.way == "l2" else at.decays
+    axes = {
+        **at.common,
+        "task": at.task,
+        "epochs": at.epochs,
+        "seed": at.seeds,
+        "algorithm": method.algorithm,
+        "schedule": schedule,
+        "lr": at.lrs[method.family],
+        method.way: decays[method.family],
+    }
+    called = (name, NAMES[name])
+    if told is not None:
+        called = (f"{name}, {told[0]}", f"{NAMES[name]}, {told[1]}")
+    return Panel(*called, axes, at.error)

@@ -1,0 +1,60 @@
+"""What a landscape comes to, as numbers: the rows of every table."""
+
+from dataclasses import dataclass
+
+from weightdecay.results import (
+    Cell,
+    Estimate,
+    Exponent,
+    Landscape,
+    Regret,
+    coupling,
+    interaction_share,
+    regret,
+    sensitivity,
+)
+from weightdecay.studies.panel import Measurement, restated
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A landscape's numbers; `panel` is its panel's name and `label` what a table calls it.
+
+    `in_torch` is the exponent of the same runs with λ stated as torch does, which must be greater
+    by 1; L2 regularization is the same number in both, and has none.
+    """
+
+    panel: str
+    label: str
+    exponent: Exponent
+    in_torch: Exponent | None
+    best: Cell
+    regret: Regret
+    sensitivity: Estimate
+    interaction: Estimate
+    tied: int
+    settings: int
+
+
+def numbers_of(measured: Measurement, *, task: str) -> Numbers:
+    """Measure a landscape; its label names its task where that is not `task`."""
+    scape = measured.landscape
+    decoupled = scape.way != "l2"
+    return Numbers(
+        panel=measured.panel.name,
+        label=restated(scape, task),
+        exponent=measured.coupling.exponent,
+        in_torch=coupling(scape, convention="torch").exponent if decoupled else None,
+        best=scape.best,
+        regret=regret(scape),
+        sensitivity=sensitivity(scape),
+        interaction=interaction_share(scape),
+        tied=len(scape.tied),
+        settings=len(scape.cells),
+    )
+
+
+def is_grid(scape: Landscape) -> bool:
+    """Whether a landscape has enough rates and decays, crossed, to have such numbers."""
+    size = len(scape.lrs) * len(scape.decays)
+    return min(len(scape.lrs), len(scape.decays)) > 2 and 2 * len(scape.cells) > size

@@ -1,0 +1,123 @@
+"""A panel: one landscape, declared once.
+
+What is declared gives the cells to train. Given runs, a panel picks those of its own cells, and
+they give its landscape, its numbers and its picture.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from weightdecay.look import AXES, NAMES, SCHEDULES, word
+from weightdecay.records import COUPLED, DECAYS, Run, RunConfig, Spec
+from weightdecay.results import Coupling, Landscape, chosen_by_others, coupling, landscapes
+from weightdecay.sweeps import grid
+from weightdecay.sweeps.grids import Axis
+
+_VARIED = ("lr", "seed", *DECAYS)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The cells of one landscape, by the axes that `sweeps.grid` takes.
+
+    Only the learning rate, the decay and the seed may have several values. `name` tells a study's
+    panels apart and `title` stands over the picture. `error` is the error of a record to show.
+    """
+
+    name: str
+    title: str
+    axes: Mapping[str, Axis]
+    error: str = "error"
+
+    def __post_init__(self) -> None:
+        several = [
+            name
+            for name, axis in self.axes.items()
+            if name not in _VARIED and isinstance(axis, (list, tuple, range)) and len(axis) > 1
+        ]
+        stated = [way for way in DECAYS if way in self.axes]
+        if several or len(stated) != 1:
+            raise ValueError(
+                f"A panel must be one landscape, which states one decay and varies {_VARIED[0]}, "
+                f"that decay and {_VARIED[1]} alone; got the decays {stated} and several values of "
+                f"{several} in {self.name!r}. Make a panel for each."
+            )
+
+    @cached_property
+    def cells(self) -> tuple[RunConfig, ...]:
+        """Return the configurations to train."""
+        return tuple(grid(**self.axes))
+
+    def measured(self, runs: Mapping[str, Run]) -> "Measurement | None":
+        """Pick the runs of its own cells out of runs by identity; None where there are none."""
+        own = tuple(runs[cell.identity] for cell in self.cells if cell.identity in runs)
+        own = tuple(run for run in own if run.records)
+        return Measurement(self, own) if own else None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A panel and those runs of its cells that there are; at least one."""
+
+    panel: Panel
+    runs: tuple[Run, ...]
+
+    @cached_property
+    def landscape(self) -> Landscape:
+        """Return the landscape of these runs."""
+        [landscape] = landscapes(self.runs, of=self.panel.error)
+        return landscape
+
+    @cached_property
+    def coupling(self) -> Coupling:
+        """Return how the best decay moves with the learning rate."""
+        return coupling(self.landscape)
+
+    @property
+    def picture(self) -> tuple[str, Landscape, Coupling]:
+        """Return what `figures.heatmaps` draws."""
+        return self.panel.title, self.landscape, self.coupling
+
+    def runs_at(self, lr: float, decay: float) -> list[Run]:
+        """Return the runs of one setting, one per seed."""
+        way = self.landscape.way
+        return [
+            run for run in self.runs if (run.config.lr, getattr(run.config, way)) == (lr, decay)
+        ]
+
+    @cached_property
+    def fresh(self) -> dict[int, Run]:
+        """Return, for each seed, its run of the setting that the other seeds choose."""
+        return {
+            seed: run
+            for seed, setting in chosen_by_others(self.landscape).items()
+            for run in self.runs_at(*setting)
+            if run.config.seed == seed
+        }
+
+
+def titled(landscape: Landscape) -> str:
+    """Return the name of a landscape's algorithm as the paper spells it."""
+    config = landscape.config
+    key = word(config.algorithm, config.schedule)
+    if landscape.way == "l2" and Spec.parse("algorithm", config.algorithm).name not in COUPLED:
+        key = key.removesuffix("w")
+    return NAMES.get(key, key)
+
+
+def restated(landscape: Landscape, task: str) -> str:
+    """Return a landscape's name for a table, with its task where that is another than `task`."""
+    config = landscape.config
+    parts = [
+        titled(landscape),
+        SCHEDULES[Spec.parse("schedule", config.schedule).name],
+        f"{config.epochs} epochs",
+        AXES[landscape.way][1],
+        f"batch {config.batch}",
+    ]
+    if config.data is not None:
+        parts.append(f"{config.data} examples")
+    if config.task != task:
+        parts.append(config.task)
+    return ", ".join(parts)
