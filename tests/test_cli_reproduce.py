@@ -21,6 +21,7 @@ from weightdecay.studies import (
     estimate,
     families,
     findings,
+    own_scale,
     scale,
     scales,
     supplement,
@@ -52,6 +53,7 @@ pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.cpu("reports are equal to the byte on a CPU")
 HERE = ["--task", TASK, "--on", "here", "--device", "cpu"]
 OUT = Path("reproduction") / TINY.folder
+OWN = ["--task", "tests.toys:hasty"]
 Output = pytest.CaptureFixture[str]
 
 
@@ -267,8 +269,15 @@ def test_the_help_comes_without_torch_and_matplotlib() -> None:
             ["figure2"],
             f"A figure must be one of {', '.join(STUDIES)}, or all, got 'figure2'. Did you ",
         ),
-        (["figure-2", "--task", "mnist"], "--task must be one of 'mnist1d', 'text', 'cifar10', "),
+        (["figure-2", "--task", "mnist"], "A task must be one of mnist1d, cifar10, "),
         (["figure-2", "--task", "text", "--scale", "huge"], "--scale must be small or medium for "),
+        (["figure-2", "--task", "text", "--epochs", "3"], "--epochs must be left out for text, "),
+        (["figure-2", "--task", "tests.toys:no"], "'tests.toys:no' must name something in "),
+        (["figure-2", *OWN, "--scale", "paper"], "--scale must be left out for tests.toys:hasty, "),
+        (["figure-2", *OWN, "--model", "no"], "--model must be one of mlp, dropping, "),
+        (["figure-2", *OWN, "--batch", "271"], "`data` must be at least 271, got 270."),
+        (["figure-2", *OWN, "--seeds", "0"], "--seeds must be at least 1, got 0."),
+        (["supplement-6", *OWN], "--scale must name a second task, and that of "),
         (["supplement-4", "--task", TASK], "--scale must name a second task, and that of "),
         (["exponents", "--task", "cifar10"], "--scale must say how many examples are trained on"),
     ],
@@ -279,6 +288,68 @@ def test_what_is_unknown_is_an_error_that_names_the_known(
     assert main(["reproduce", *words]) == 2
     assert capsys.readouterr().err.startswith(f"weightdecay: {said}")
     assert not Path("reproduction").exists()
+
+
+OWN_TASK = """
+from dataclasses import replace
+
+from tests.toys import toy
+
+
+def mine():
+    whole = toy()
+    return replace(whole, name="mine", models={"linear": whole.models["linear"]})
+"""
+
+
+def test_a_figure_of_a_task_of_ones_own_is_trained_drawn_and_judged(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is said but the task: its first model, and usual grids."""
+    Path("minetask.py").write_text(OWN_TASK)
+    monkeypatch.setattr(findings, "draw", partial(findings.draw, formats=("svg",)))
+    words = ["figure-2", "--task", "minetask:mine", "--on", "here", "--device", "cpu"]
+    assert main(["reproduce", *words, "--epochs", "2", "--seeds", "2"]) == 0
+    said = capsys.readouterr().out
+    out = Path("reproduction") / "minetask.mine-own"
+    at = own_scale("minetask:mine", epochs=2, seeds=2)
+    cells = STUDIES["figure-2"].cells(at)
+    assert {run.config for run in Store(out).runs()} == set(cells)
+    assert {cell.model for cell in cells} == {"linear"}
+    rows = json.loads((out / "figure-2" / "rulings.json").read_text("utf-8"))
+    assert len(rows) == 8
+    assert all(f"{row['outcome'].upper():12} {row['claim']}" in said for row in rows)
+    page = (out / "figure-2" / "report.html").read_text("utf-8")
+    again = "--task minetask:mine --model linear --epochs 2 --batch 32 --seeds 2"
+    assert f"Made by <code>weightdecay reproduce figure-2 {again}</code>." in page
+    assert own_scale("minetask:mine", model="linear", epochs=2, batch=32, seeds=2) == at
+
+
+@pytest.mark.parametrize("name", sorted(STUDIES.keys() - {"supplement-4", "supplement-6"}))
+def test_every_study_without_a_second_task_is_declared_for_a_task_of_ones_own(name: str) -> None:
+    for options in ({}, {"epochs": 1}, {"model": "mlp", "batch": 30, "seeds": 1}):
+        at = own_scale("tests.toys:hasty", **options)
+        cells = STUDIES[name].cells(at)
+        assert len(set(cells)) == len(cells)
+        assert {(cell.task, cell.model) for cell in cells} <= {("tests.toys:hasty", "mlp")}
+
+
+def test_the_grid_of_a_task_of_ones_own_is_around_the_decays_that_its_updates_ask_for() -> None:
+    """λ_norm = λ·√N: sixteen times the updates quarter the decays."""
+    short, long = (own_scale("tests.toys:hasty", epochs=epochs) for epochs in (16, 256))
+    updates = 16 * (short.common["data"] // short.common["batch"])
+    decays = [scales.values(at.decays["adam"]) for at in (short, long)]
+    assert decays[0][0] == 0
+    assert decays[0][1] * updates**0.5 == pytest.approx(2**-6, rel=0.5)
+    assert decays[0][-1] * updates**0.5 == pytest.approx(2, rel=0.5)
+    assert decays[1] == [decay / 4 for decay in decays[0]]
+
+
+def test_one_seed_of_a_task_of_ones_own_decides_little_and_that_is_said() -> None:
+    at = own_scale("tests.toys:hasty", seeds=1)
+    said = findings.undecided(STUDIES["figure-2"], at)
+    assert said.startswith("`--seeds 1` has one seed, ")
+    assert said.endswith("choose two at least.")
 
 
 def trial(monkeypatch: pytest.MonkeyPatch, event: Callable[[RunConfig, int], Event]) -> list[int]:

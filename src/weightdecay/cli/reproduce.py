@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weightdecay import checks
-from weightdecay.cli.reading import Commands
+from weightdecay.cli.reading import Commands, whole
 from weightdecay.cli.saying import say
 from weightdecay.cli.sweep import add_engine
 
@@ -59,12 +59,15 @@ def add(commands: Commands) -> None:
     parser.add_argument("figures", nargs="+", metavar="FIGURE", help="its name, or all")
     parser.add_argument("-h", "--help", action=_Help, help="show this help message and exit")
     parser.add_argument(
-        "--task", default="mnist1d", help="mnist1d, text, cifar10 or imagenet32 (default mnist1d)"
+        "--task",
+        default="mnist1d",
+        help="mnist1d, text, cifar10 or imagenet32, which have scales; any other, or "
+        "MODULE:FUNCTION, for a task of your own (default mnist1d)",
     )
     parser.add_argument(
         "--scale",
-        default="small",
-        help="small, medium or paper, which has one seed and decides little (default small)",
+        help="of a task that has scales: small, medium or paper, which has one seed and decides "
+        "little (default small)",
     )
     parser.add_argument(
         "--out",
@@ -73,6 +76,16 @@ def add(commands: Commands) -> None:
         metavar="FOLDER",
         help="where it is kept (default reproduction)",
     )
+    own = parser.add_argument_group("for a task without scales")
+    own.add_argument("--model", help="its name (default the task's first)")
+    own.add_argument("--epochs", type=whole, metavar="N", help="of a landscape's runs (default 16)")
+    own.add_argument(
+        "--batch",
+        type=whole,
+        metavar="N",
+        help="the batch size (default 64, or less where there are few examples)",
+    )
+    own.add_argument("--seeds", type=whole, metavar="N", help="runs per setting (default 3)")
     add_engine(parser)
     parser.set_defaults(command=_reproduce)
 
@@ -91,11 +104,10 @@ def add(commands: Commands) -> None:
 def _reproduce(options: argparse.Namespace) -> int:
     import weightdecay.figures  # noqa: F401 - where nothing can be drawn, that is said at once
     from weightdecay.cli.sweeping import follow
-    from weightdecay.studies import scale
     from weightdecay.studies.findings import undecided
     from weightdecay.sweeps import Store
 
-    at = scale(options.task, options.scale)
+    at = _scale(options)
     studies = _asked(options.figures, at)
     cells = list({cell.identity: cell for study in studies for cell in study.cells(at)}.values())
     options.folder = options.out / at.folder
@@ -112,6 +124,30 @@ def _reproduce(options: argparse.Namespace) -> int:
     for study in studies:
         _tell(study, at, runs, repeats, options.folder / study.name)
     return status
+
+
+def _scale(options: argparse.Namespace) -> "Scale":
+    """Return the scale of a task that has scales, or one around the sizes of any other task."""
+    from weightdecay.studies import own_scale, scale, scales
+
+    chosen = {
+        name: value
+        for name in ("model", "epochs", "batch", "seeds")
+        if (value := getattr(options, name)) is not None
+    }
+    if options.task not in scales.tasks():
+        if options.scale is not None:
+            raise ValueError(
+                f"`scale` must be left out for {options.task}, which has none, got "
+                f"{options.scale!r}. `epochs`, `batch` and `seeds` say how large the figure is."
+            )
+        return own_scale(options.task, **chosen)
+    if chosen:
+        raise ValueError(
+            f"`{next(iter(chosen))}` must be left out for {options.task}, whose scales have their "
+            "own. `weightdecay sweep` trains any other grid."
+        )
+    return scale(options.task, options.scale or "small")
 
 
 def _asked(names: Sequence[str], at: "Scale") -> "list[Study]":

@@ -3,6 +3,7 @@
 from weightdecay.studies.budget_figures import EXPONENTS, SUPPLEMENT_3
 from weightdecay.studies.curve_figures import FIGURE_3, FIGURE_4
 from weightdecay.studies.landscape_figures import CONJECTURE, FIGURE_1, FIGURE_2
+from weightdecay.studies.own import own_scale
 from weightdecay.studies.panel import Measurement, Panel
 from weightdecay.studies.scales import Scale, scale
 from weightdecay.studies.study import Claim, Evidence, NotAtThisScaleError, Study
@@ -47,6 +48,7 @@ __all__ = [
     "Panel",
     "Scale",
     "Study",
+    "own_scale",
     "scale",
     "studies_at",
 ]

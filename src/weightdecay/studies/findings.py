@@ -13,6 +13,7 @@ from weightdecay.site import Picture, Ruling, Sheet, report
 from weightdecay.site import doubts as said
 from weightdecay.studies.formats import table_of
 from weightdecay.studies.numbers import Numbers, is_grid, numbers_of
+from weightdecay.studies.own import OWN, options_of
 from weightdecay.studies.scales import Scale, scale, values
 from weightdecay.studies.study import Evidence, Study
 
@@ -35,7 +36,7 @@ class Findings:
 
 def command(study: Study, at: Scale) -> str:
     """Return what a person types to have a study."""
-    return f"weightdecay reproduce {study.name} --task {at.task} --scale {at.name}"
+    return f"weightdecay reproduce {study.name} {options_of(at)}"
 
 
 def find(
@@ -89,13 +90,15 @@ def undecided(study: Study, at: Scale) -> str:
     """Say that one seed decides little, and which scale has more; of more seeds, say nothing."""
     if len({cell.seed for cell in study.cells(at)}) != 1:
         return ""
-    cure = f"no scale of {at.task} has more."
+    stated, cure = f"--scale {at.name}", f"no scale of {at.task} has more."
     with suppress(ValueError):
         seeds = len(values(scale(at.task, "medium").seeds))
         cure = f"`--scale medium` has {seeds} seeds."
+    if at.name == OWN:
+        stated, cure = "--seeds 1", "choose two at least."
     return (
-        f"`--scale {at.name}` has one seed, and one seed has no interval: every claim that is "
-        f"judged by one stays not decided; {cure}"
+        f"`{stated}` has one seed, and one seed has no interval: every claim that is judged by one "
+        f"stays not decided; {cure}"
     )
 
 
@@ -165,8 +168,9 @@ def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
         caption = _OF_CURVES if found.study.curves else _OF_LANDSCAPES
         pictures.append(Picture(name, svg, caption))
     notes = [undecided(found.study, found.scale), "" if drawn else undrawn(found)]
-    lead = f"{name} of Decoupled Weight Decay Regularization, on {found.scale.task}, at "
-    lead += f"{found.scale.name} scale."
+    lead = f"{name} of Decoupled Weight Decay Regularization, on {found.scale.task}, "
+    at = found.scale.name
+    lead += "over the usual grids." if at == OWN else f"at {at} scale."
     sheets: list[tuple[str, Sequence[Sequence[str]]]] = [
         ("Landscapes", table_of(found.numbers)),
         ("Cells that stand out from their neighbours", said.rows(found.doubts)),

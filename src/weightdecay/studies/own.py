@@ -1,0 +1,97 @@
+"""A scale for a task that has none: the usual grids in powers of two, around the task's own sizes.
+
+    learning rates   SGD 2^-7..2^-1, Adam and AMSGrad 2^-12..2^-4, AdaGrad 2^-8..2^-1
+    decays           0, and λ_norm = λ·√N about 2^-6..2^1 for the N updates that a run has
+    factors of L2    0, and for SGD as decays, one more; for the others 2^-14..2^-4
+
+A tenth of the training data is held out to choose on, and each run is evaluated at its end.
+"""
+
+import math
+import shlex
+from typing import Any
+
+from weightdecay import checks
+from weightdecay.records import RunConfig
+from weightdecay.studies.scales import FAMILIES, Scale, values
+
+#: What the scale of a task that has none of ours is called.
+OWN = "own"
+EPOCHS, BATCH, SEEDS = 16, 64, 3
+_ADAPTIVE = "2^-14..2^-4"
+
+
+def own_scale(
+    task: str,
+    *,
+    model: str | None = None,
+    epochs: int = EPOCHS,
+    batch: int | None = None,
+    seeds: int = SEEDS,
+) -> Scale:
+    """Return a scale for any task that `weightdecay.tasks.load` knows or can import.
+
+    The model is the task's first where none is named. The batch is 64 where none is given, or
+    smaller where an epoch would have fewer than eight updates.
+    """
+    from weightdecay.runs.build import check
+    from weightdecay.tasks import load, split
+
+    checks.whole("epochs", epochs, at_least=1)
+    checks.whole("seeds", seeds, at_least=1)
+    loaded = load(task)
+    held = max(1, len(loaded.train) // 10)
+    data = len(loaded.train) - held
+    if data < 1:
+        raise ValueError(
+            f"`task` must have at least two training examples, got {len(loaded.train)} in {task}: "
+            "one is held out to choose on."
+        )
+    if batch is None:
+        batch = min(BATCH, 2 ** max(0, int(math.log2(data / 8))))
+    common: dict[str, Any] = {
+        "model": model or next(iter(loaded.models)),
+        "batch": checks.whole("batch", batch, at_least=1),
+        "data": data,
+        "validation": held,
+        "evaluate_every": 0,
+    }
+    example = RunConfig(
+        task=task, algorithm="adamw", lr=0.001, weight_decay=0, epochs=epochs, **common
+    )
+    # A model that does not fit the data is told here, before anything is planned.
+    check([example], split(loaded, validation=held, data=data))
+    highest = min(-1, 1 - round(math.log2(epochs * (data // batch)) / 2))
+    lowest = highest - 7
+    return Scale(
+        task=task,
+        name=OWN,
+        common=common,
+        seeds=f"0..{seeds - 1}",
+        epochs=epochs,
+        lrs={
+            "sgd": "2^-7..2^-1",
+            "adam": "2^-12..2^-4",
+            "amsgrad": "2^-12..2^-4",
+            "adagrad": "2^-8..2^-1",
+        },
+        l2={
+            **{family: [0, _ADAPTIVE] for family in FAMILIES},
+            "sgd": [0, f"2^{lowest}..2^{highest + 1}"],
+        },
+        decays={family: [0, f"2^{lowest}..2^{highest}"] for family in FAMILIES},
+    )
+
+
+def options_of(at: Scale) -> str:
+    """Return the options of `weightdecay reproduce` that stand for a scale."""
+    if at.name != OWN:
+        return f"--task {at.task} --scale {at.name}"
+    chosen = {
+        "task": at.task,
+        "model": at.common["model"],
+        "epochs": at.epochs,
+        "batch": at.common["batch"],
+        "seeds": len(values(at.seeds)),
+    }
+    return " ".join(f"--{name} {shlex.quote(str(value))}" for name, value in chosen.items())
