@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from tests.test_sweeps import Scripted, finished
 from tests.toys import config
 from weightdecay.cli import main, progress, sweeping
-from weightdecay.cli.best import typed
 from weightdecay.cli.run import command_of
+from weightdecay.look import typed
 from weightdecay.notation import number
 from weightdecay.records import Notice, Progress, Run, or_infinite
 from weightdecay.records.codec import Failure

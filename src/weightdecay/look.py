@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from weightdecay import checks
+from weightdecay import checks, notation
 from weightdecay.records import DECAYS, Spec
+from weightdecay.table import shown
 
 #: The colour map of errors: bright is good. Its lightness falls evenly, in grey too.
 COLOURS_OF_ERRORS = "viridis_r"
@@ -201,6 +202,15 @@ def shared_base(values: Iterable[float]) -> float | None:
         if all(_exponent(value, candidate) is not None for value in values):
             return candidate
     return None
+
+
+def typed(value: float) -> str:
+    """Return a number as a study has it: 2^-6, 0.05, and 0.001*2^-9 where digits would be many."""
+    digits, base = shown(value), shared_base([value])
+    if base is None or not 0 < value < 1 or (base != 1 and float(digits) == value):
+        return digits
+    written = f"{base:g}*2^{round(math.log2(value / base))}".removeprefix("1*")
+    return written if notation.number(written) == value else digits
 
 
 def interval(exponent: Measured, *, symbol: str = "s", reason: bool = True) -> str:

@@ -4,11 +4,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
-from weightdecay.look import metric_words, shared_base
-from weightdecay.notation import number
+from weightdecay.look import metric_words, typed
 from weightdecay.records import DECAYS, Run, RunConfig
 from weightdecay.results import Landscape, landscapes
-from weightdecay.table import error, shown, table
+from weightdecay.table import error, table
 
 # What tells landscapes apart; rate, decay and seed are inside of one.
 _NAMES = [field.name for field in fields(RunConfig) if field.name not in ("lr", "seed", *DECAYS)]
@@ -48,15 +47,6 @@ def _numbers(landscape: Landscape) -> tuple[str, ...]:
         "diverged" if best.diverged else tested,
         str(len(best.seeds)),
     )
-
-
-def typed(value: float) -> str:
-    """Return a number as a study has it: 2^-6, 0.05, and 0.001*2^-9 where digits would be many."""
-    digits, base = shown(value), shared_base([value])
-    if base is None or not 0 < value < 1 or (base != 1 and float(digits) == value):
-        return digits
-    power = f"{base:g}*2^{round(math.log2(value / base))}".removeprefix("1*")
-    return power if number(power) == value else digits
 
 
 def _edges(landscape: Landscape) -> list[str]:
