@@ -15,6 +15,11 @@ from weightdecay.site.inline import inline
 from weightdecay.site.style import STYLE
 
 _PAPER = "https://arxiv.org/abs/1711.05101"
+_FOOTER = f"""<footer>
+<p>The claims are those of I. Loshchilov and F. Hutter, <cite>Decoupled Weight Decay
+Regularization</cite>, ICLR 2019, <a href="{_PAPER}">arXiv:1711.05101</a>.</p>
+</footer>
+"""
 # A browser is told to fetch nothing and run nothing, whatever a picture may hold.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _NUMBER = re.compile(r"[+−-]?\d[\d,]*(\.\d+)?(e[+−-]?\d+)?\s?%?|[+−-]?∞|–")
@@ -95,11 +100,7 @@ def report(
 </header>
 <main>
 {"".join(_section(heading, body) for heading, body in shown.items())}</main>
-<footer>
-<p>The claims are those of I. Loshchilov and F. Hutter, <cite>Decoupled Weight Decay
-Regularization</cite>, ICLR 2019, <a href="{_PAPER}">arXiv:1711.05101</a>.</p>
-</footer>
-</body>
+{_FOOTER if rulings else ""}</body>
 </html>
 """
 
