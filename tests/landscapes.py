@@ -56,17 +56,22 @@ class Truth:
 
     def errors(self) -> Array:
         """Return the true error of each learning rate × decay."""
+        return self.at(self.lrs[:, None], self.lambdas[None, :])
+
+    def at(self, lr: Array | float, decay: Array | float) -> Array:
+        """Return the true error of a learning rate and a decay, on the grid or off it."""
         step = np.log2(self.factor)
-        x = np.log2(self.lrs)[:, None] + 7 - self.centre[0] * step
+        x = np.log2(lr) + 7 - self.centre[0] * step
         with np.errstate(divide="ignore"):
-            z = np.log2(self.lambdas)[None, :] + 11 - self.centre[1] * step
+            z = np.log2(decay) + 11 - self.centre[1] * step
         off = z + self.s * x
         base = self.lowest + _flattened(self.level * x**2, (self.chance - self.lowest) / 2)
-        return base + np.where(
+        error: Array = base + np.where(
             off < 0,
             _flattened(self.curvature * off**2, self.plateau),
             _flattened(self.curvature * off**2, self.chance - base),
         )
+        return error
 
 
 def _powers(middle: float, factor: float, count: int) -> Array:

@@ -13,8 +13,17 @@ from weightdecay.results.coupling import Coupling, Exponent, Line, Point, coupli
 from weightdecay.results.curves import Curve, against_training_loss, anytime, curve
 from weightdecay.results.estimate import Estimate
 from weightdecay.results.judging import Judgement, judged, transfer_regret
+from weightdecay.results.knobs import Knobs
 from weightdecay.results.landscape import Cell, Landscape, landscapes
 from weightdecay.results.outliers import Outlier, outliers
+from weightdecay.results.recommendation import (
+    Decays,
+    Extension,
+    Range,
+    Recommendation,
+    Repeat,
+    recommend,
+)
 from weightdecay.results.separability import Regret, interaction_share, regret, sensitivity
 
 __all__ = [
@@ -22,16 +31,22 @@ __all__ = [
     "Cell",
     "Coupling",
     "Curve",
+    "Decays",
     "Doubts",
     "Estimate",
     "Exponent",
+    "Extension",
     "Judgement",
+    "Knobs",
     "Landscape",
     "Line",
     "Outlier",
     "Pair",
     "Point",
+    "Range",
+    "Recommendation",
     "Regret",
+    "Repeat",
     "against_training_loss",
     "agreement",
     "anytime",
@@ -47,6 +62,7 @@ __all__ = [
     "judged",
     "landscapes",
     "outliers",
+    "recommend",
     "regret",
     "sensitivity",
     "transfer_regret",

@@ -148,22 +148,29 @@ def stencils(places: tuple[Place, ...], bounded: tuple[bool, ...]) -> Stencils:
 def in_steps(cells: Sequence[Place]) -> tuple[Place, ...]:
     """Return the places of learning rates and decays, in steps of their grid.
 
-    A step is what neighbours in a column, or in a row, are usually apart. λ = 0 is a step below
-    the lowest decay that is not.
+    λ = 0 is a step below the lowest decay that is not.
     """
     lowest = min((decay for _, decay in cells if decay > 0), default=1.0)
-    logs = [(math.log2(lr), math.log2(decay or lowest)) for lr, decay in cells]
+    across, along = usual_steps(cells)
+    return tuple(
+        (math.log2(lr) / across, math.log2(decay or lowest) / along - (decay == 0))
+        for lr, decay in cells
+    )
+
+
+def usual_steps(cells: Iterable[Place]) -> tuple[float, float]:
+    """Return how many doublings apart neighbours in a column, and in a row, usually are.
+
+    1 where no two cells share a rate, or a decay.
+    """
     columns: dict[float, list[float]] = {}
     rows: dict[float, list[float]] = {}
-    for (lr, decay), (x, z) in zip(cells, logs, strict=True):
-        columns.setdefault(decay, []).append(x)
+    for lr, decay in cells:
+        columns.setdefault(decay, []).append(math.log2(lr))
         if decay > 0:
-            rows.setdefault(lr, []).append(z)
+            rows.setdefault(lr, []).append(math.log2(decay))
     across, along = (_usual(gathered.values()) for gathered in (columns, rows))
-    return tuple(
-        (x / across, z / along - (decay == 0))
-        for (_, decay), (x, z) in zip(cells, logs, strict=True)
-    )
+    return across, along
 
 
 def _usual(lines: Iterable[list[float]]) -> float:

@@ -1,0 +1,172 @@
+"""Which learning rate and decay to use, and what the runs do not know yet.
+
+The setting is the lowest point of the surface through the cells near the best (`fit`), not the
+cell with the lowest error: on a noisy task that one is mostly luck.
+"""
+
+import math
+from dataclasses import dataclass
+
+from weightdecay.results.coupling import Coupling, coupling
+from weightdecay.results.estimate import Estimate
+from weightdecay.results.fit import Fit, fit
+from weightdecay.results.knobs import Knobs, knobs
+from weightdecay.results.landscape import Cell, Landscape
+from weightdecay.results.stencils import usual_steps
+
+#: How many steps a grid is to be extended across an edge.
+STEPS = 2
+#: How many seeds to add where noise leaves a rule open.
+MORE = 2
+_NEAR = 0.25  # a best value less than so many steps from the last of the grid is at its edge
+
+
+@dataclass(frozen=True)
+class Range:
+    """A value to use, and the values about it at which the fitted error is as good.
+
+    It is as good up to 2 % above its lowest, the other knob being at its own value.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def times(self, factor: float) -> "Range":
+        """Return the range in another unit."""
+        return Range(self.value * factor, self.low * factor, self.high * factor)
+
+
+@dataclass(frozen=True)
+class Decays:
+    """A recommended decay in every convention that applies; None in the others.
+
+    `weight_decay` is the paper's λ, `normalized` λ·√N, `torch` the `weight_decay` of
+    `torch.optim.AdamW` at the recommended learning rate, and `l2` the factor of L2 regularization.
+    """
+
+    weight_decay: Range | None = None
+    normalized: Range | None = None
+    torch: Range | None = None
+    l2: Range | None = None
+
+
+@dataclass(frozen=True)
+class Extension:
+    """Values to add to a grid: of "lr" or "decay", beyond its "lowest" or "highest"."""
+
+    knob: str
+    end: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Settings to train again, with seeds that no run has had yet."""
+
+    lrs: tuple[float, ...]
+    decays: tuple[float, ...]
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The setting to use, what is known about it, and what to train next.
+
+    `decay` is stated as the landscape states it. `error` is the fitted test error at the setting;
+    its interval is NaN where there is one seed. `without_decay` is the cell at λ = 0 whose learning
+    rate is nearest; None where there is none. `tied` is the number of cells that cannot be told
+    from the best one; None where there is one seed. `add` are the values to add where the setting
+    is at an edge of the grid, or where a knob has fewer than three. `repeat` are settings that need
+    more seeds before a rule for the knobs can be told; None where more seeds are not what is
+    missing.
+    """
+
+    landscape: Landscape
+    lr: Range
+    decay: Range
+    decays: Decays
+    error: Estimate
+    without_decay: Cell | None
+    tied: int | None
+    coupling: Coupling
+    knobs: Knobs
+    add: tuple[Extension, ...]
+    repeat: Repeat | None
+
+
+def recommend(landscape: Landscape) -> Recommendation:
+    """Recommend a setting of a landscape's learning rate and decay."""
+    found = fit(landscape)
+    measured = coupling(landscape)
+    if found is None:
+        raise ValueError(
+            "A recommendation needs a run with a decay above 0 that did not diverge, got none in "
+            f"{len(landscape.cells)} settings. Train smaller learning rates, or other decays."
+        )
+    lr, decay = (_range(found, axis) for axis in (0, 1))
+    several = any(len(cell.seeds) > 1 for cell in landscape.cells.values())
+    advice, add = knobs(landscape, found, measured.exponent), _extensions(landscape, found)
+    return Recommendation(
+        landscape=landscape,
+        lr=lr,
+        decay=decay,
+        decays=_decays(landscape, lr.value, decay),
+        error=found.tested,
+        without_decay=_without_decay(landscape, found),
+        tied=len(landscape.tied) if several else None,
+        coupling=measured,
+        knobs=advice,
+        add=add,
+        repeat=None if add or advice.rule is not None else _repeat(landscape, found),
+    )
+
+
+def _range(found: Fit, axis: int) -> Range:
+    low, high = found.interval(axis)
+    return Range(2.0 ** found.best[axis], 2.0**low, 2.0**high)
+
+
+def _decays(landscape: Landscape, lr: float, decay: Range) -> Decays:
+    if landscape.way == "l2":
+        return Decays(l2=decay)
+    root = None if landscape.updates is None else math.sqrt(landscape.updates)
+    if landscape.way == "normalized_decay":
+        raw = None if root is None else decay.times(1 / root)
+        return Decays(raw, decay, None if raw is None else raw.times(1 / lr))
+    return Decays(decay, None if root is None else decay.times(root), decay.times(1 / lr))
+
+
+def _without_decay(landscape: Landscape, found: Fit) -> Cell | None:
+    cells = [cell for cell in landscape.cells.values() if cell.decay == 0 and not cell.diverged]
+    return min(cells, key=lambda cell: abs(math.log2(cell.lr) - found.best[0]), default=None)
+
+
+def _repeat(landscape: Landscape, found: Fit) -> Repeat:
+    """Return two more seeds of what was fitted."""
+    last = max(seed for cell in landscape.cells.values() for seed in cell.seeds)
+    lrs = sorted({cell.lr for cell in found.cells})
+    decays = sorted({cell.decay for cell in found.cells})
+    return Repeat(tuple(lrs), tuple(decays), tuple(range(last + 1, last + 1 + MORE)))
+
+
+def _extensions(landscape: Landscape, found: Fit) -> tuple[Extension, ...]:
+    """Return the values to add where the best is at an end of what was trained near it.
+
+    A knob with fewer than three values there has two ends.
+    """
+    cells = [(cell.lr, cell.decay) for cell in landscape.cells.values() if cell.decay > 0]
+    x, z = found.best
+    across, along = usual_steps(cells)
+    column = [decay for lr, decay in cells if abs(math.log2(lr) - x) <= across / 2 + 1e-6]
+    row = [lr for lr, decay in cells if abs(math.log2(decay) - z) <= along / 2 + 1e-6]
+    added = []
+    for knob, best, values, step in (("lr", x, row, across), ("decay", z, column, along)):
+        for end, edge, way in (("lowest", min(values), -1), ("highest", max(values), 1)):
+            beyond = len(set(values)) < 3 or way * (best - math.log2(edge)) > -_NEAR * step
+            new = [edge * 2.0 ** (way * step * n) for n in range(1, STEPS + 1)]
+            if knob == "decay" and landscape.way == "weight_decay":
+                new = [value for value in new if value < 1]
+            if beyond and new:
+                added.append(Extension(knob, end, tuple(new)))
+    return tuple(added)

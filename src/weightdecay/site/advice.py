@@ -1,0 +1,178 @@
+"""What is said of a recommendation: the setting, how sure it is, and what to do with two knobs."""
+
+import math
+from collections.abc import Sequence
+
+from weightdecay.look import AXES, NAMES, SCHEDULES, interval, name, number, percent, typed, word
+from weightdecay.records import COUPLED, Spec
+from weightdecay.results import Exponent, Extension, Knobs, Landscape, Range, Recommendation, Repeat
+from weightdecay.results.knobs import RULES
+from weightdecay.table import shown
+
+#: What each rule λ ∝ α^(−s) is called, and what it does to λ when α changes by 4.
+_NAMED = {
+    -1.0: ("keeping λ/α", "change λ by 4 the same way, which keeps λ/α"),
+    -0.5: ("changing λ by 2 the same way", "change λ by 2 the same way"),
+    0.0: ("leaving λ", "leave λ"),
+    0.5: ("changing λ by 2 the other way", "change λ by 2 the other way"),
+    1.0: ("keeping λ·α", "change λ by 4 the other way, which keeps λ·α"),
+    2.0: ("keeping λ·α²", "change λ by 16 the other way, which keeps λ·α²"),
+}
+assert tuple(_NAMED) == RULES
+# The rules that people use, of which it is said that they are excluded and what they cost.
+_USUAL = (-1.0, 0.0, 1.0)
+_TORCH = {
+    -1.0: "torch's weight_decay stays as it is.",
+    0.0: "torch's weight_decay changes by 4 the other way.",
+}
+
+
+#: What the numbers in parentheses and in brackets are.
+LEGEND = (
+    "In parentheses: values at which the fitted error is at most 2 % above its lowest. In "
+    "brackets: 95 % intervals. α is the learning rate, λ the decay, and λ ∝ α^(−s) at the best."
+)
+
+
+def title(landscape: Landscape, varied: Sequence[str] = ()) -> str:
+    """Return what a landscape is of; `varied` are the settings that tell it from others."""
+    config = landscape.config
+    known = word(config.algorithm, config.schedule)
+    if landscape.way == "l2" and Spec.parse("algorithm", config.algorithm).name not in COUPLED:
+        known = known.removesuffix("w")
+    schedule = SCHEDULES[Spec.parse("schedule", config.schedule).name]
+    parts = [NAMES.get(known, name(known)), schedule]
+    if landscape.way == "normalized_decay":
+        parts.insert(1, "normalized decay")
+    told = {"algorithm", "schedule"}
+    return ", ".join(
+        [*parts, *(f"{one} {getattr(config, one)}" for one in varied if one not in told)]
+    )
+
+
+def block(advice: Recommendation) -> list[tuple[str, str]]:
+    """Return all there is to say of a landscape: what each line is about, and the line."""
+    told = [("use", _setting(advice)), *_conventions(advice), ("error", _error(advice))]
+    if advice.tied is not None:
+        count = len(advice.landscape.cells)
+        tied = "this one is" if advice.tied == 1 else f"{advice.tied} are"
+        told.append(("ties", f"of {count} settings, {tied} as good as the best, up to noise"))
+    told += [("s", exponent(advice.knobs)), ("knobs", sentence(advice))]
+    return [*told, *(("add", line) for line in additions(advice))]
+
+
+def _setting(advice: Recommendation) -> str:
+    symbol = AXES[advice.landscape.way][1]
+    factor = "L2 factor " * (advice.landscape.way == "l2")
+    return f"α = {_range(advice.lr)}, {factor}{symbol} = {_range(advice.decay)}"
+
+
+def _conventions(advice: Recommendation) -> list[tuple[str, str]]:
+    """Return the same decay in the conventions that the landscape does not use."""
+    decays, way = advice.decays, advice.landscape.way
+    if way == "l2":
+        return [("", "L2 regularization: the same number in torch's SGD and Adam, not in AdamW")]
+    other = {
+        "λ": None if way == "weight_decay" else decays.weight_decay,
+        "λ_norm": None if way == "normalized_decay" else decays.normalized,
+        "torch's weight_decay λ/α": decays.torch,
+    }
+    said = [f"{what} = {shown(one.value, 3)}" for what, one in other.items() if one is not None]
+    return [("", f"the same decay: {', '.join(said)}")] if said else []
+
+
+def _range(one: Range) -> str:
+    return f"{shown(one.value, 3)} ({shown(one.low, 3)} to {shown(one.high, 3)})"
+
+
+def _error(advice: Recommendation) -> str:
+    found, landscape = advice.error, advice.landscape
+    top = " top-5" if landscape.of == "error_top5" else ""
+    said = f"{percent(found.value)}{top} on the test set"
+    if math.isfinite(found.low):
+        said += f" [{number(100 * found.low)}, {number(100 * found.high)}]"
+    said += f", chosen on {landscape.chosen_on}"
+    none = advice.without_decay
+    if none is not None:
+        no_worse = "no worse " * (none.mean <= found.value)
+        said += f"; {no_worse}without decay: {percent(none.mean)} at α = {typed(none.lr)}"
+    return said
+
+
+def exponent(knobs: Knobs) -> str:
+    """Return s with its interval, and where it was read off."""
+    said = interval(knobs.exponent, reason=knobs.exponent.value is not None)
+    read_off = knobs.fitted and knobs.exponent.value is not None
+    return f"{said}, read off the fitted surface" if read_off else said
+
+
+def sentence(advice: Recommendation) -> str:
+    """Say what to do with the decay when the learning rate changes."""
+    knobs = advice.knobs
+    if knobs.rule is None:
+        return _undecided(advice)
+    said = [f"Change α by 4: {_NAMED[knobs.rule][1]}."]
+    if advice.landscape.way != "l2" and knobs.rule in _TORCH:
+        said.append(_TORCH[knobs.rule])
+    if not knobs.possible:
+        said.append(_nearest(knobs.exponent))
+    excluded = [_NAMED[one][0] for one in _USUAL if one in knobs.excluded and one != knobs.rule]
+    if excluded:
+        said.append(f"The interval of s excludes {_and(excluded)}.")
+    costs = [
+        f"{_NAMED[one][0]} {number(100 * knobs.costs[one].value, digits=1)} points"
+        for one in _USUAL
+        if one != knobs.rule and one in knobs.costs and knobs.costs[one].low > 0
+    ]
+    if costs:
+        said.append(f"In these runs, it would have cost: {', '.join(costs)}.")
+    return " ".join(said)
+
+
+def _nearest(measured: Exponent) -> str:
+    """Say what the interval has to say where it holds none of the rules."""
+    ends = sorted((4.0**measured.low, 4.0**measured.high))
+    way = ""
+    if ends[1] < 1:
+        ends, way = sorted(1 / end for end in ends), " the same way"
+    low, high = (number(end, digits=1) for end in ends)
+    return (
+        f"That is the nearest simple rule; the interval says to change λ by {low} to {high}{way}."
+    )
+
+
+def _undecided(advice: Recommendation) -> str:
+    knobs = advice.knobs
+    if knobs.exponent.value is None:
+        why = knobs.exponent.why.strip() or "There is no fit."
+        said = f"These runs do not decide what to do with λ when α changes. {why}"
+    else:
+        possible = [_NAMED[one][0] for one in knobs.possible] or ["rules beyond these"]
+        said = f"These runs do not decide between {_and(possible)}."
+        excluded = [_NAMED[one][0] for one in _USUAL if one in knobs.excluded]
+        said += f" They exclude {_and(excluded)}." if excluded else ""
+    return said
+
+
+def additions(advice: Recommendation) -> list[str]:
+    """Return which cells to train next, a line each."""
+    way = advice.landscape.way
+    told = [_extension(one, way) for one in advice.add]
+    return [*told, _repeat(advice.repeat, way)] if advice.repeat is not None else told
+
+
+def _extension(one: Extension, way: str) -> str:
+    knob = "lr" if one.knob == "lr" else way
+    added = ", ".join(map(typed, one.values))
+    beyond = "below the lowest" if one.end == "lowest" else "above the highest"
+    return f"{knob} = {added}: {beyond} of the grid, where the best may be"
+
+
+def _repeat(one: Repeat, way: str) -> str:
+    seeds = " and ".join(map(str, one.seeds))
+    lrs, decays = (f"{typed(min(knob))} to {typed(max(knob))}" for knob in (one.lrs, one.decays))
+    return f"seeds {seeds} for lr from {lrs} and {way} from {decays}"
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

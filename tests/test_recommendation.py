@@ -1,0 +1,316 @@
+"""What is recommended is better than the luckiest cell, and says what the runs do not know."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.landscapes import QUADRATIC, Truth, exact, landscape_of, measured, noisy, reseen
+from weightdecay.results import Exponent, Landscape, landscapes, recommend
+from weightdecay.results.exponent import unknown
+from weightdecay.results.fit import fit
+from weightdecay.results.knobs import RULES, knobs
+from weightdecay.site import advice
+from weightdecay.sweeps import Store
+
+pytestmark = pytest.mark.cpu("numbers of finished runs do not depend on the device")
+COMMITTED = Path(__file__).parents[1] / "results" / "cifar10-small"
+NOISY: dict[str, Any] = {"spread": 0.02, "examples": 500}
+CLEAN: dict[str, Any] = {"spread": 1e-6, "examples": 10**8}
+
+
+def simulated(
+    truth: Truth, *, simulations: int, seeds: int = 1, **noise: Any
+) -> Iterator[tuple[Truth, Landscape]]:
+    """Yield landscapes of one grid, the optimum somewhere about its middle."""
+    random = np.random.default_rng(0)
+    kept = landscape_of(truth, exact(truth.errors(), seeds))
+    for _ in range(simulations):
+        x, z = random.uniform(-0.5, 0.5, 2)
+        moved = replace(truth, centre=(truth.centre[0] + float(x), truth.centre[1] + float(z)))
+        yield moved, reseen(kept, measured(moved.errors(), seeds, random, **noise))
+
+
+def costs(truth: Truth, **options: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the fitted setting and the lowest cell truly cost, in points above the best."""
+    found, lowest = [], []
+    for moved, landscape in simulated(truth, **options):
+        fitted = fit(landscape)
+        assert fitted is not None
+        x, z = fitted.best
+        found.append(100 * float(moved.at(2.0**x, 2.0**z) - moved.lowest))
+        best = landscape.best
+        lowest.append(100 * float(moved.at(best.lr, best.decay) - moved.lowest))
+    return np.array(found), np.array(lowest)
+
+
+@pytest.mark.parametrize("s", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_on_noisy_landscapes_the_fitted_setting_is_better_than_the_lowest_cell(
+    s: float, seeds: int
+) -> None:
+    truth = Truth(s=s, decays=7 if s < 2 else 11)
+    found, lowest = costs(truth, simulations=60, seeds=seeds, **NOISY)
+    assert found.mean() < 0.75 * lowest.mean()
+
+
+@pytest.mark.parametrize("s", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("factor", [2.0, 4.0])
+def test_on_clean_landscapes_it_is_never_much_worse(s: float, factor: float) -> None:
+    truth = Truth(s=s, decays=11, factor=factor)
+    found, lowest = costs(truth, simulations=30, **CLEAN)
+    assert (found - lowest).max() < 0.2
+    assert found.mean() < lowest.mean()
+
+
+def test_cliffs_and_runs_that_diverged_count_as_far_and_not_as_farther() -> None:
+    """However badly the worst cells end, the setting stays where it was."""
+    truth = Truth(s=0.0, chance=0.6)
+    landscape = landscape_of(truth, exact(truth.errors()))
+    worse = {
+        place: replace(cell, diverged=cell.seeds, chosen=(0.9,) * 3, tested=(0.9,) * 3)
+        if place[1] == max(landscape.decays)
+        else cell
+        for place, cell in landscape.cells.items()
+    }
+    before, after = recommend(landscape), recommend(replace(landscape, cells=worse))
+    assert after.decay.value == pytest.approx(before.decay.value, rel=0.1)
+    assert after.decay.high < max(landscape.decays)
+
+
+@pytest.mark.parametrize("s", [0.0, 1.0])
+def test_half_steps_and_holes_are_fitted_as_they_come(s: float) -> None:
+    truth = replace(QUADRATIC, s=s, factor=2**0.5, rates=9, decays=17)
+    whole = landscape_of(truth, exact(truth.errors()))
+    random = np.random.default_rng(0)
+    kept = {place: cell for place, cell in whole.cells.items() if random.random() < 0.5}
+    found = recommend(replace(whole, cells=kept))
+    assert found.lr.value == pytest.approx(2**-7, rel=0.1)
+    assert found.decay.value == pytest.approx(2**-11, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("truth", "noise"),
+    [
+        (Truth(s=0.0), {}),
+        (Truth(s=1.0), {}),
+        (Truth(s=2.0, decays=11), {}),
+        (Truth(s=0.5, rates=9, decays=9), {"spread": 0.03, "examples": 300}),
+    ],
+)
+def test_the_surfaces_interval_of_s_covers_the_truth_with_one_seed(
+    truth: Truth, noise: dict[str, Any]
+) -> None:
+    covered = []
+    for _, landscape in simulated(truth, simulations=120, **noise):
+        fitted = fit(landscape)
+        assert fitted is not None
+        seen = fitted.exponent()
+        if seen.value is not None:
+            covered.append(seen.low <= truth.s <= seen.high)
+    # Three standard deviations below the 95 % that an interval promises.
+    assert np.mean(covered) > 0.95 - 3 * math.sqrt(0.95 * 0.05 / len(covered))
+
+
+def test_the_interval_of_the_error_covers_it() -> None:
+    covered = []
+    for moved, landscape in simulated(Truth(s=0.5), simulations=100, seeds=3):
+        found = recommend(landscape)
+        true = float(moved.at(found.lr.value, found.decay.value))
+        covered.append(found.error.low <= true <= found.error.high)
+    assert np.mean(covered) > 0.88
+
+
+def test_within_its_ranges_the_error_stays_near_the_lowest() -> None:
+    truth = Truth(s=0.5)
+    found = recommend(landscape_of(truth, exact(truth.errors())))
+    lowest = float(truth.at(found.lr.value, found.decay.value))
+    for lr in (found.lr.low, found.lr.high):
+        assert 1.005 * lowest < float(truth.at(lr, found.decay.value)) < 1.04 * lowest
+    for decay in (found.decay.low, found.decay.high):
+        assert 1.005 * lowest < float(truth.at(found.lr.value, decay)) < 1.04 * lowest
+
+
+def test_one_seed_has_a_recommendation_and_no_interval_of_the_error() -> None:
+    truth = Truth(s=0.0)
+    found = recommend(noisy(truth, 1, np.random.default_rng(0)))
+    assert float(truth.at(found.lr.value, found.decay.value)) < truth.lowest + 0.01
+    assert found.error.value == pytest.approx(0.3, abs=0.02)
+    assert math.isnan(found.error.low)
+    assert found.tied is None
+    assert found.knobs.costs == {}
+    assert found.knobs.fitted
+
+
+def test_a_decoupled_decay_is_stated_in_every_convention() -> None:
+    truth = Truth(s=0.0)
+    found = recommend(landscape_of(truth, exact(truth.errors())))
+    decays, lr = found.decays, found.lr.value
+    assert decays.weight_decay == found.decay
+    assert decays.normalized is not None
+    assert decays.torch is not None
+    assert decays.l2 is None
+    assert decays.normalized.value == pytest.approx(found.decay.value * math.sqrt(400))
+    assert decays.torch.value == pytest.approx(found.decay.value / lr)
+    assert decays.torch.high == pytest.approx(found.decay.high / lr)
+
+
+def test_a_normalized_decay_is_divided_by_the_root_of_the_updates() -> None:
+    truth = Truth(s=0.0)
+    found = recommend(landscape_of(truth, exact(truth.errors()), way="normalized_decay"))
+    assert found.decays.normalized == found.decay
+    assert found.decays.weight_decay is not None
+    assert found.decays.weight_decay.value == pytest.approx(found.decay.value / 20)
+
+
+def test_l2_has_no_other_convention_and_is_called_so() -> None:
+    truth = Truth(s=1.0)
+    found = recommend(landscape_of(truth, exact(truth.errors()), way="l2"))
+    assert found.decays.l2 == found.decay
+    assert (found.decays.weight_decay, found.decays.torch) == (None, None)
+    said = dict(advice.block(found))
+    assert "L2 factor" in said["use"]
+    assert "torch" not in said["knobs"]
+
+
+@pytest.mark.parametrize(
+    ("centre", "knob", "end", "values"),
+    [
+        ((-3.4, 0.0), "lr", "lowest", (2**-11, 2**-12)),
+        ((3.4, 0.0), "lr", "highest", (2**-3, 2**-2)),
+        ((0.0, -3.4), "decay", "lowest", (2**-15, 2**-16)),
+        ((0.0, 3.4), "decay", "highest", (2**-7, 2**-6)),
+    ],
+)
+def test_at_an_edge_two_more_steps_are_to_be_added(
+    centre: tuple[float, float], knob: str, end: str, values: tuple[float, ...]
+) -> None:
+    truth = Truth(s=0.0, centre=centre)
+    found = recommend(landscape_of(truth, exact(truth.errors())))
+    [one] = found.add
+    assert (one.knob, one.end) == (knob, end)
+    assert one.values == pytest.approx(values)
+    named = "lr" if knob == "lr" else "weight_decay"
+    assert dict(advice.block(found))["add"].startswith(f"{named} = 2^-")
+
+
+def test_inside_the_grid_nothing_is_to_be_added() -> None:
+    truth = Truth(s=0.5)
+    found = recommend(landscape_of(truth, exact(truth.errors())))
+    assert (found.add, found.repeat) == ((), None)
+    assert "add" not in dict(advice.block(found))
+
+
+def test_two_learning_rates_are_too_few_and_more_are_named() -> None:
+    truth = Truth(s=0.0, rates=2)
+    found = recommend(landscape_of(truth, exact(truth.errors())))
+    assert {(one.knob, one.end) for one in found.add} == {("lr", "lowest"), ("lr", "highest")}
+    assert found.knobs.rule is None
+    assert advice.sentence(found).startswith("These runs do not decide")
+
+
+def test_where_noise_leaves_the_rule_open_two_more_seeds_are_to_be_added() -> None:
+    truth = Truth(s=0.25)
+    landscape = noisy(truth, 2, np.random.default_rng(0), spread=0.03)
+    found = recommend(landscape)
+    assert found.knobs.rule is None
+    assert found.repeat is not None
+    assert found.repeat.seeds == (2, 3)
+    assert set(found.repeat.lrs) <= set(landscape.lrs)
+    assert "seeds 2 and 3 for lr from 2^-" in dict(advice.block(found))["add"]
+
+
+def test_without_a_run_that_ended_there_is_no_recommendation() -> None:
+    truth = Truth()
+    landscape = landscape_of(truth, exact(truth.errors()))
+    lost = {at: replace(cell, diverged=cell.seeds) for at, cell in landscape.cells.items()}
+    with pytest.raises(ValueError, match="needs a run with a decay above 0 that did not diverge"):
+        recommend(replace(landscape, cells=lost))
+
+
+@pytest.mark.parametrize(
+    ("exponent", "rule", "possible"),
+    [
+        (Exponent(0.03, -0.1, 0.2), 0.0, (0.0,)),
+        (Exponent(-0.9, -1.2, -0.6), -1.0, (-1.0,)),
+        (Exponent(1.25, 1.04, 1.36), 1.0, ()),
+        (Exponent(0.2, -0.2, 0.7), None, (0.0, 0.5)),
+        (Exponent(0.7, 0.7, math.inf, "at least"), None, (1.0, 2.0)),
+    ],
+)
+def test_the_rule_is_the_only_one_that_the_interval_holds_or_else_the_nearest(
+    exponent: Exponent, rule: float | None, possible: tuple[float, ...]
+) -> None:
+    truth = Truth(s=0.0)
+    landscape = landscape_of(truth, exact(truth.errors()))
+    fitted = fit(landscape)
+    assert fitted is not None
+    found = knobs(landscape, fitted, exponent)
+    assert (found.rule, found.possible) == (rule, possible)
+    assert {*found.possible, *found.excluded} == set(RULES)
+
+
+def test_carrying_a_decay_by_the_true_rule_costs_nothing_and_by_another_what_it_costs() -> None:
+    truth = Truth(s=1.0, decays=13)
+    landscape = landscape_of(truth, exact(truth.errors()))
+    found = recommend(landscape).knobs
+    assert found.costs[1.0].value == pytest.approx(0, abs=0.001)
+    # Two doublings of α leave λ two doublings from its best.
+    away = [truth.at(2.0**x, 2.0 ** (-11 - x - 7 + off)) for x in (-8, -6) for off in (-2, 2)]
+    at_best = [truth.at(2.0**x, 2.0 ** (-11 - x - 7)) for x in (-8, -6) for _ in (-2, 2)]
+    expected = float(np.mean(np.array(away) - np.array(at_best)))
+    assert found.costs[0.0].value == pytest.approx(expected, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "way", "words"),
+    [
+        (Exponent(-1.0, -1.1, -0.9), "weight_decay", "which keeps λ/α. torch's weight_decay stays"),
+        (Exponent(-0.5, -0.6, -0.4), "weight_decay", "Change α by 4: change λ by 2 the same way."),
+        (Exponent(0.0, -0.1, 0.1), "weight_decay", "Change α by 4: leave λ. torch's weight_decay"),
+        (Exponent(0.5, 0.4, 0.6), "weight_decay", "Change α by 4: change λ by 2 the other way."),
+        (Exponent(1.0, 0.9, 1.1), "l2", "change λ by 4 the other way, which keeps λ·α. The"),
+        (Exponent(2.0, 1.9, 2.1), "l2", "change λ by 16 the other way, which keeps λ·α². The"),
+        (Exponent(1.25, 1.04, 1.36), "l2", "nearest simple rule; the interval says to change λ"),
+        (Exponent(1.0, 0.9, 1.1), "l2", "excludes keeping λ/α and leaving λ."),
+        (Exponent(0.2, -0.2, 0.7), "l2", "do not decide between leaving λ and changing λ by 2"),
+        (Exponent(0.2, -0.2, 0.7), "l2", "They exclude keeping λ/α and keeping λ·α."),
+        (unknown("All is flat."), "l2", "These runs do not decide what to do with λ when α chan"),
+    ],
+)
+def test_the_sentence_says_what_to_do_with_the_decay(
+    exponent: Exponent, way: str, words: str
+) -> None:
+    truth = Truth(s=0.0)
+    found = recommend(landscape_of(truth, exact(truth.errors()), way=way))
+    rule = None
+    possible = tuple(one for one in RULES if exponent.low <= one <= exponent.high)
+    if exponent.value is not None and len(possible) < 2:
+        rule = min(RULES, key=lambda one: abs(one - (exponent.value or 0)))
+    told = replace(found.knobs, exponent=exponent, rule=rule, possible=possible)
+    assert words in advice.sentence(replace(found, knobs=told))
+
+
+@pytest.mark.skipif(not COMMITTED.is_dir(), reason="a source distribution has no results")
+def test_cifar_10s_four_methods_are_told_what_fresh_seeds_have_found() -> None:
+    """AdamW's and SGDW's λ stays, SGD's λ·α does, and Adam's λ·α²: its judged.md says so."""
+    found = {
+        scape.config.algorithm: recommend(scape)
+        for scape in landscapes(Store(COMMITTED / "store").runs())
+    }
+    assert {name: one.knobs.rule for name, one in found.items()} == {
+        "adamw": 0.0,
+        "sgdw": 0.0,
+        "sgd": 1.0,
+        "adam": 2.0,
+    }
+    judged = {"adamw": 0.1182, "adam": 0.1286, "sgdw": 0.1239, "sgd": 0.1241}
+    for name, error in judged.items():
+        assert found[name].error.low < error < found[name].error.high
+    assert advice.sentence(found["adamw"]).startswith("Change α by 4: leave λ.")
+    assert "keeping λ/α 2.4 points" in advice.sentence(found["adamw"])
+    assert found["adamw"].knobs.excluded == (-1.0, -0.5, 0.5, 1.0, 2.0)
