@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from weightdecay import __version__
-from weightdecay.cli import convert, data, reproduce, run, sweep
+from weightdecay.cli import convert, data, landscape, reproduce, run, sweep
 from weightdecay.cli.reading import Parser, as_options
 from weightdecay.cli.saying import say
 from weightdecay.cli.spelling import spell_out
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"weightdecay {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for command in (convert, data, run, sweep, reproduce):
+    for command in (convert, data, run, sweep, landscape, reproduce):
         command.add(commands)
     options = argparse.Namespace()
     try:

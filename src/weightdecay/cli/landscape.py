@@ -1,0 +1,142 @@
+"""`weightdecay landscape`: which learning rate and decay to use, from runs that there are."""
+
+import argparse
+import json
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from weightdecay.cli.reading import Commands
+from weightdecay.cli.saying import say
+
+if TYPE_CHECKING:
+    from weightdecay.cli.sources import Source
+    from weightdecay.results import Doubts, Landscape, Recommendation
+
+_DESCRIPTION = """\
+Recommend a learning rate and a weight decay from runs that there are, and say
+what to do with one when the other changes. The recommendation is the lowest
+point of a surface fitted to all runs near the best, not the luckiest run."""
+_WIDTH, _LABEL = 96, 7
+
+
+@dataclass(frozen=True)
+class Advised:
+    """A landscape, what it is called, and what is recommended; None where every run diverged."""
+
+    title: str
+    landscape: "Landscape"
+    advice: "Recommendation | None"
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "landscape",
+        help="recommend a learning rate and a decay from finished runs",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "source",
+        type=Path,
+        metavar="SOURCE",
+        help="a sweep's folder, finished or running, or a table that `weightdecay export` wrote",
+    )
+    parser.add_argument(
+        "--of",
+        choices=("error", "error_top5"),
+        default="error",
+        help="the error that is chosen on and reported (default error)",
+    )
+    parser.add_argument(
+        "--choose-on",
+        choices=("validation", "test"),
+        default="validation",
+        help="the split that settings are chosen on; the paper's was test (default validation)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="also write figure.png, .svg and .pdf, report.html and cells.csv here",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.set_defaults(command=_landscape)
+
+
+def _landscape(options: argparse.Namespace) -> int:
+    from weightdecay.cli import sources
+    from weightdecay.results import doubts, landscapes
+
+    source = sources.read(options.source)
+    scapes = landscapes(source.runs, choose_on=options.choose_on, of=options.of)
+    doubtful = doubts(source.runs, source.repeats, of=options.of)
+    found = advised(scapes, doubtful)
+    if options.out is not None:
+        from weightdecay.cli.landscape_files import write
+
+        written = write(found, source, doubtful, options.source, options.out)
+    if options.json:
+        from weightdecay.cli.landscape_json import as_json
+
+        told = as_json(options.source, source, found, doubtful)
+        say(json.dumps(told, indent=1, allow_nan=False))
+    else:
+        say("\n\n".join(_blocks(found, source, doubtful)))
+        if options.out is not None:
+            say(f"\nWritten to {options.out}: {', '.join(path.name for path in written)}.")
+    return 0 if source.complete else 1
+
+
+def advised(scapes: "Sequence[Landscape]", doubtful: "Doubts") -> list[Advised]:
+    """Recommend a setting of each landscape; they are named by what tells them apart."""
+    from weightdecay.results import recommend
+    from weightdecay.site.advice import title
+
+    found = []
+    for scape in scapes:
+        lost = all(cell.diverged or cell.decay == 0 for cell in scape.cells.values())
+        advice = None if lost else recommend(scape)
+        found.append(Advised(title(scape, doubtful.varied), scape, advice))
+    return sorted(found, key=lambda one: one.title)
+
+
+def _blocks(found: Sequence[Advised], source: "Source", doubtful: "Doubts") -> list[str]:
+    from weightdecay.site import doubts as said
+    from weightdecay.site.advice import LEGEND
+
+    told = ["\n".join([_heading(one), *_lines(one)]) for one in found]
+    notes = [*source.notes, *said.lines(doubtful)]
+    return [*told, *(["\n".join(notes)] if notes else []), textwrap.fill(LEGEND, _WIDTH)]
+
+
+def _heading(one: Advised) -> str:
+    cells = one.landscape.cells.values()
+    runs = sum(len(cell.seeds) for cell in cells)
+    seeds = len({seed for cell in cells for seed in cell.seeds})
+    settings = f"{len(cells)} setting{'s' * (len(cells) != 1)}"
+    sown = "one seed" if seeds == 1 else f"{seeds} seeds"
+    return f"{one.title}: {settings}, {runs} run{'s' * (runs != 1)}, {sown}"
+
+
+def _lines(one: Advised) -> list[str]:
+    from weightdecay.site.advice import block
+
+    if one.advice is None:
+        decayed = any(cell.decay for cell in one.landscape.cells.values())
+        cure = "All runs with a decay diverged: train smaller values of it, or of lr."
+        return [f"  {cure if decayed else 'No run had a decay above 0: train some that have.'}"]
+    return [
+        textwrap.fill(
+            text,
+            width=_WIDTH,
+            initial_indent=f"  {label:<{_LABEL}}",
+            subsequent_indent=" " * (2 + _LABEL),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for label, text in block(one.advice)
+    ]

@@ -1,0 +1,128 @@
+"""What `weightdecay landscape --out` writes: picture, page, and a table of all cells."""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from weightdecay import decay, files
+from weightdecay.figures import heatmaps, save
+from weightdecay.look import interval, percent
+from weightdecay.results import Cell, Coupling, Doubts, Landscape, Line, Recommendation
+from weightdecay.site import Picture, Sheet, advice, report
+from weightdecay.site import doubts as said
+
+if TYPE_CHECKING:
+    from weightdecay.cli.landscape import Advised
+    from weightdecay.cli.sources import Source
+
+_CAPTION = (
+    "Each cell is the mean test error over its seeds. s says how the best decay moves with the "
+    "learning rate, λ* ∝ α⁻ˢ: 0 means that the two are separate knobs."
+)
+_FITTED = (
+    "The recommended setting is the lowest point of a surface fitted to all cells near the best."
+)
+_COLUMNS = ("title", "task", "model", "algorithm", "schedule", "epochs", "batch", "decay_is")
+_NUMBERS = (
+    *("lr", "decay", "weight_decay", "normalized_decay", "torch_weight_decay", "seeds"),
+    *("diverged", "score", "test_error", "standard_error", "tied"),
+)
+
+
+def write(
+    found: "Sequence[Advised]", source: "Source", doubtful: Doubts, path: Path, folder: Path
+) -> list[Path]:
+    """Write everything into a folder, and return the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    doubts = said.lines(doubtful)
+    panels = [(one.title, one.landscape, _coupling(one.advice)) for one in found]
+    columns = 2 if len(panels) in (2, 4) else min(3, len(panels))
+    figure = heatmaps(panels, columns=columns, small_print="\n".join(source.notes))
+    drawn = save(figure, folder / "figure")
+    svg = (folder / "figure.svg").read_text("utf-8")
+    made = f"Made by `weightdecay landscape {path}`."
+    page = report(
+        f"Learning rate and weight decay: {path.name}",
+        lead=" ".join(_lead(one) for one in found if one.advice is not None),
+        pictures=[Picture("Landscapes", svg, _CAPTION)],
+        rulings=[],
+        sheets=[Sheet("Recommendations", [_HEAD, *map(_row, found)])],
+        small_print=[*source.notes, *doubts, _FITTED, advice.LEGEND, made],
+    )
+    for name, text in (("report.html", page), ("cells.csv", _table(found))):
+        with files.written(folder / name) as file:
+            file.write(text.encode())
+        drawn.append(folder / name)
+    return drawn
+
+
+def _coupling(found: Recommendation | None) -> Coupling | None:
+    """Return what a panel shows of s: where it was read off the surface, the surface's ridge."""
+    if found is None:
+        return None
+    exponent = found.knobs.exponent
+    if not found.knobs.fitted or exponent.value is None:
+        return found.coupling
+    through = math.log2(found.decay.value) + exponent.value * math.log2(found.lr.value)
+    line = Line(-exponent.value, through, found.lr.low, found.lr.high)
+    return replace(found.coupling, exponent=exponent, line=line)
+
+
+def _lead(one: "Advised") -> str:
+    assert one.advice is not None
+    return f"{one.title}: {dict(advice.block(one.advice))['use']}."
+
+
+_HEAD = ("landscape", "use", "test error", "s", "knobs", "to add")
+
+
+def _row(one: "Advised") -> tuple[str, ...]:
+    if one.advice is None:
+        return (one.title, "every run diverged", *["–"] * (len(_HEAD) - 2))
+    found = one.advice
+    return (
+        one.title,
+        dict(advice.block(found))["use"],
+        percent(found.error.value),
+        interval(found.knobs.exponent, reason=False),
+        advice.sentence(found),
+        "; ".join(advice.additions(found)) or "–",
+    )
+
+
+def _table(found: "Sequence[Advised]") -> str:
+    """Return all cells as CSV, numbers as Python reads them back, and nothing where unknown."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*_COLUMNS, *_NUMBERS])
+    for one in found:
+        tied = {(cell.lr, cell.decay) for cell in one.landscape.tied}
+        config = one.landscape.config
+        named = [one.title, *(getattr(config, name) for name in _COLUMNS[1:-1]), one.landscape.way]
+        for cell in one.landscape.cells.values():
+            numbers = _numbers(one.landscape, cell)
+            writer.writerow([*named, *numbers, str((cell.lr, cell.decay) in tied).lower()])
+    return text.getvalue()
+
+
+def _numbers(scape: Landscape, cell: Cell) -> list[float | int | None]:
+    ways = _ways(scape, cell)
+    errors = (cell.score, cell.mean, cell.standard_error)
+    known = [value if math.isfinite(value) else None for value in errors]
+    return [cell.lr, cell.decay, *ways, len(cell.seeds), len(cell.diverged), *known]
+
+
+def _ways(scape: Landscape, cell: Cell) -> list[float | None]:
+    """Return a cell's λ, λ_norm and torch's weight_decay; of L2 regularization there is none."""
+    if scape.way == "l2" or (scape.way == "normalized_decay" and scape.updates is None):
+        return [None, cell.decay if scape.way == "normalized_decay" else None, None]
+    raw = cell.decay
+    if scape.way == "normalized_decay":
+        assert scape.updates is not None
+        raw /= math.sqrt(scape.updates)
+    stated = decay.Decay(raw, decay.Run(lr=cell.lr, updates=scape.updates))
+    return [stated.weight_decay, stated.normalized, stated.torch]

@@ -1,0 +1,108 @@
+"""What `weightdecay landscape --json` prints: docs/landscape.md names every key."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weightdecay.results import Cell, Doubts, Estimate, Exponent, Range, Recommendation
+from weightdecay.site import doubts as said
+from weightdecay.site.advice import sentence
+
+if TYPE_CHECKING:
+    from weightdecay.cli.landscape import Advised
+    from weightdecay.cli.sources import Source
+
+_CONFIG = ("task", "model", "algorithm", "schedule", "epochs", "batch", "data")
+
+
+def as_json(
+    path: Path, source: "Source", found: "Sequence[Advised]", doubtful: Doubts
+) -> dict[str, Any]:
+    """Return everything as plain values; what is not known, or not finite, is None."""
+    return {
+        "source": str(path),
+        "complete": source.complete,
+        "notes": source.notes,
+        "doubts": said.lines(doubtful),
+        "landscapes": [_landscape(one) for one in found],
+    }
+
+
+def _landscape(one: "Advised") -> dict[str, Any]:
+    scape = one.landscape
+    cells = scape.cells.values()
+    return {
+        "title": one.title,
+        **{name: getattr(scape.config, name) for name in _CONFIG},
+        "decay_is": scape.way,
+        "updates": scape.updates,
+        "of": scape.of,
+        "chosen_on": scape.chosen_on,
+        "settings": len(cells),
+        "runs": sum(len(cell.seeds) for cell in cells),
+        "seeds": sorted({seed for cell in cells for seed in cell.seeds}),
+        "lowest_cell": _cell(scape.best),
+        "recommendation": None if one.advice is None else _advice(one.advice),
+    }
+
+
+def _advice(advice: Recommendation) -> dict[str, Any]:
+    decays, knobs = advice.decays, advice.knobs
+    return {
+        "lr": _range(advice.lr),
+        "weight_decay": _range(decays.weight_decay),
+        "normalized_decay": _range(decays.normalized),
+        "torch_weight_decay": _range(decays.torch),
+        "l2": _range(decays.l2),
+        "test_error": _estimate(advice.error),
+        "without_decay": None if advice.without_decay is None else _cell(advice.without_decay),
+        "tied": advice.tied,
+        "s": _exponent(knobs.exponent),
+        "s_from": "surface" if knobs.fitted else "coupling",
+        "rule": knobs.rule,
+        "possible_rules": list(knobs.possible),
+        "costs": {f"{rule:g}": _estimate(cost) for rule, cost in knobs.costs.items()},
+        "sentence": sentence(advice),
+        "add": [
+            {"knob": one.knob, "beyond": one.end, "values": list(one.values)} for one in advice.add
+        ],
+        "repeat": None
+        if advice.repeat is None
+        else {
+            "lr": list(advice.repeat.lrs),
+            "decay": list(advice.repeat.decays),
+            "seeds": list(advice.repeat.seeds),
+        },
+    }
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "lr": cell.lr,
+        "decay": cell.decay,
+        "score": _known(cell.score),
+        "test_error": _known(cell.mean),
+        "standard_error": _known(cell.standard_error),
+        "seeds": len(cell.seeds),
+    }
+
+
+def _range(one: Range | None) -> dict[str, float | None] | None:
+    return None if one is None else _three(one.value, one.low, one.high)
+
+
+def _estimate(one: Estimate) -> dict[str, float | None]:
+    return _three(one.value, one.low, one.high)
+
+
+def _exponent(one: Exponent) -> dict[str, Any]:
+    return {**_three(one.value, one.low, one.high), "bound": one.bound, "why": one.why or None}
+
+
+def _three(value: float | None, low: float, high: float) -> dict[str, float | None]:
+    return {"value": _known(value), "low": _known(low), "high": _known(high)}
+
+
+def _known(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

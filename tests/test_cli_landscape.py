@@ -1,0 +1,219 @@
+"""`weightdecay landscape` recommends a setting from runs, and says what is wrong with others."""
+
+import csv
+import json
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.landscapes import Truth, exact, measured, runs_of
+from tests.test_cli_encoding import PLAIN, said
+from weightdecay.cli import main
+from weightdecay.records import Run
+from weightdecay.sweeps import Store
+from weightdecay.sweeps.export import export
+from weightdecay.sweeps.lines import Cost
+
+pytestmark = pytest.mark.cpu("what is printed of finished runs does not depend on the device")
+TRUTH = Truth(s=0.0, zero=True)
+COUPLED = Truth(s=1.0, decays=11)
+
+
+def some_runs(seeds: int = 3, **config: Any) -> list[Run]:
+    """Return the runs of an AdamW whose knobs are separate, with a little noise."""
+    splits = measured(TRUTH.errors(), seeds, np.random.default_rng(0), examples=10_000)
+    return runs_of(TRUTH, splits, **config)
+
+
+def stored(runs: list[Run], folder: Path = Path("sweep"), *, done: int | None = None) -> Path:
+    """Make a sweep's folder, of which so many planned cells are done."""
+    store = Store(folder)
+    store.ask_for({run.config.identity: run.config for run in runs})
+    with store.writing(workers=1) as writer:
+        writer.results((run, Cost(run.config.identity, 1.0, 1, 1)) for run in runs[:done])
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONIOENCODING", raising=False)
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
+    assert main(["landscape", *words]) == status
+    return capsys.readouterr().out
+
+
+def test_a_sweep_says_what_to_use_and_what_to_do_with_the_knobs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stored(some_runs())
+    out = told(capsys, "sweep")
+    assert out.startswith("AdamW, cosine annealing: 56 settings, 168 runs, 3 seeds\n  use    α = 0")
+    joined = " ".join(out.split())
+    assert "Change α by 4: leave λ. torch's weight_decay changes by 4 the other way." in joined
+    assert "the same decay: λ_norm = " in joined
+    assert "chosen on validation; without decay: " in joined
+    assert "In brackets: 95 % intervals." in joined
+    assert max(map(len, out.splitlines())) <= 96
+
+
+def test_a_table_says_the_same_as_the_sweep_it_was_exported_from(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    runs = some_runs()
+    stored(runs)
+    export(Store("sweep").runs(), Path("runs.csv"))
+    assert told(capsys, "runs.csv") == told(capsys, "sweep")
+
+
+def test_landscapes_are_told_apart_by_what_differs(capsys: pytest.CaptureFixture[str]) -> None:
+    coupled = runs_of(COUPLED, exact(COUPLED.errors()), way="l2", epochs=5)
+    stored([*some_runs(), *coupled, *some_runs(epochs=5)])
+    out = told(capsys, "sweep")
+    assert "\nAdamW, cosine annealing, epochs 10: " in f"\n{out}"
+    assert "\nAdamW, cosine annealing, epochs 5: " in out
+    assert "change λ by 4 the other way, which keeps λ·α." in " ".join(out.split())
+    assert out.index("Adam, cosine") < out.index("AdamW, cosine")
+
+
+def test_json_has_every_number_and_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
+    stored(some_runs(seeds=1))
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    found = json.loads(told(capsys, "sweep", "--json"), parse_constant=refuse)
+    assert set(found) == {"source", "complete", "notes", "doubts", "landscapes"}
+    [one] = found["landscapes"]
+    advice = one["recommendation"]
+    assert one["settings"] == one["runs"] == 56
+    assert advice["lr"]["low"] < advice["lr"]["value"] < advice["lr"]["high"]
+    assert advice["torch_weight_decay"]["value"] == pytest.approx(
+        advice["weight_decay"]["value"] / advice["lr"]["value"]
+    )
+    assert advice["normalized_decay"]["value"] == pytest.approx(
+        advice["weight_decay"]["value"] * 20
+    )
+    assert advice["test_error"]["low"] is None
+    assert (advice["tied"], advice["l2"], advice["rule"]) == (None, None, 0.0)
+    assert advice["sentence"].startswith("Change α by 4: leave λ.")
+
+
+def test_every_key_of_the_json_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
+    stored(some_runs())
+    page = (Path(__file__).parents[1] / "docs" / "landscape.md").read_text("utf-8")
+    found = json.loads(told(capsys, "sweep", "--json"))
+    [one] = found["landscapes"]
+    for key in (*found, *one, *one["recommendation"], *one["lowest_cell"]):
+        assert f"`{key}`" in page, key
+
+
+def test_out_has_a_picture_a_page_and_a_table_of_all_cells(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("matplotlib")
+    stored(some_runs())
+    out = told(capsys, "sweep", "--out", "a/b")
+    names = {"figure.png", "figure.svg", "figure.pdf", "report.html", "cells.csv"}
+    assert {path.name for path in Path("a/b").iterdir()} == names
+    assert "Written to a/b: figure.png" in out
+    page = Path("a/b/report.html").read_text("utf-8")
+    assert "Change α by 4: leave λ." in page
+    assert "The claims are those of" not in page
+    with Path("a/b/cells.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 56
+    for row in rows:
+        assert float(row["torch_weight_decay"]) == float(row["decay"]) / float(row["lr"])
+        assert float(row["normalized_decay"]) == pytest.approx(20 * float(row["decay"]))
+    lowest = min(rows, key=lambda row: float(row["score"]))
+    assert lowest["tied"] == "true"
+    assert math.isclose(float(lowest["test_error"]), 0.3, abs_tol=0.02)
+
+
+def test_a_sweep_that_is_half_done_says_so_and_recommends_by_what_there_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    runs = some_runs()
+    stored(runs, done=len(runs) // 2)
+    out = told(capsys, "sweep")
+    assert "Done so far: 84 of 168 planned cells." in out
+    assert "  use    α = " in out
+
+
+def test_what_was_left_out_is_said_and_makes_the_status_1(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = stored(some_runs())
+    [log] = (folder / "log").glob("*.jsonl")
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([*lines[:1], lines[1].replace(b"test", b"text", 1), *lines[2:]]))
+    out = told(capsys, "sweep", status=1)
+    assert "Line 2 of 000001.jsonl is left out" in out
+
+
+def test_a_landscape_without_a_decay_or_without_a_survivor_says_what_to_train(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stored([run for run in some_runs() if run.config.weight_decay == 0])
+    assert "No run had a decay above 0: train some that have." in told(capsys, "sweep")
+    shutil.rmtree("sweep")
+    diverged = [
+        Run(run.config, tuple(_diverged(record) for record in run.records)) for run in some_runs()
+    ]
+    stored(diverged)
+    assert "All runs with a decay diverged: train smaller values" in told(capsys, "sweep")
+
+
+def _diverged(record: Any) -> Any:
+    return replace(record, diverged=True)
+
+
+def _empty() -> None:
+    stored(some_runs(), done=0)
+
+
+def _no_sweep() -> None:
+    Path("sweep").mkdir()
+
+
+def _around() -> None:
+    stored(some_runs(), Path("sweep/inner"))
+
+
+def _another_table() -> None:
+    Path("sweep").write_text("lr,weight_decay\n")
+    Path("sweep").rename("table.csv")
+
+
+@pytest.mark.parametrize(
+    ("make", "source", "words"),
+    [
+        (_empty, "sweep", "must have a finished run, and has none yet. `weightdecay status sweep`"),
+        (_no_sweep, "sweep", "must be the folder of a sweep, and has no log. `weightdecay sweep"),
+        (_around, "sweep", "Name a sweep that is in it: sweep/inner."),
+        (_no_sweep, "nothing", "nothing does not exist. Name a sweep's folder, or a table that"),
+        (_another_table, "table.csv", "or a table that `weightdecay export` wrote. table.csv, li"),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_told_with_a_cure(
+    make: Any, source: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make()
+    assert main(["landscape", source]) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("locale", ["cp1252", "ascii"])
+def test_it_is_told_in_any_encoding(locale: str) -> None:
+    stored(some_runs())
+    assert "  use    alpha = " in said(locale, *PLAIN, "landscape", "sweep")
+    found = json.loads(said(locale, *PLAIN, "landscape", "sweep", "--json"))
+    assert "leave λ" in found["landscapes"][0]["recommendation"]["sentence"]
