@@ -18,7 +18,6 @@ from weightdecay.studies import (
     STUDIES,
     Scale,
     curve_figures,
-    estimate,
     families,
     findings,
     own_scale,
@@ -29,7 +28,7 @@ from weightdecay.studies import (
 from weightdecay.studies.budget_figures import GRIDS, Grids
 from weightdecay.studies.long_runs import LONG, Long
 from weightdecay.studies.scales import FAMILIES
-from weightdecay.sweeps import Store
+from weightdecay.sweeps import Store, estimate
 
 TASK = "tests.toys:toy"
 TINY = Scale(

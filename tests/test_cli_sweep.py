@@ -25,7 +25,7 @@ from weightdecay.records import Notice, Progress, Run, or_infinite
 from weightdecay.records.codec import Failure
 from weightdecay.records.tables import imported
 from weightdecay.runs import pack
-from weightdecay.sweeps import Store, SweepEvent, Working, read_study
+from weightdecay.sweeps import Store, SweepEvent, Working, estimate, forecast, read_study
 from weightdecay.sweeps.engine import Ended, Failed, Job, Message
 
 pytestmark = pytest.mark.cpu("sweeps are equal to the byte on a CPU")
@@ -296,6 +296,96 @@ def test_what_is_asked_of_a_folder_needs_no_torch() -> None:
     subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
 
 
+def long_study(**changes: str) -> list[str]:
+    """Return a command whose sweep is long enough for an estimate."""
+    text = Path("half.toml").read_text().replace("epochs = 2", "epochs = 200")
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    Path("long.toml").write_text(text)
+    return ["sweep", "long.toml", "--out", "s", *HERE]
+
+
+def test_a_dry_run_says_what_there_is_to_train_and_makes_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    def seconds(cells: Any, *, workers: int | None, device: str | None) -> float:
+        return 10.0 * len(cells)
+
+    monkeypatch.setattr(forecast, "seconds_apart", seconds)
+    command = ["sweep", "half.toml", "--out", "s", "--workers", "5", "--device", "cpu", "--dry-run"]
+    assert main(command) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "12 planned · 0 done · 0 failed · 12 to train",
+        "5 packs of up to 3 cells on 5 workers, estimated time 2:00",
+    ]
+    assert not Path("s").exists()
+
+
+def test_a_dry_run_counts_what_is_done_failed_and_saved(capsys: Output) -> None:
+    Path("rain").touch()
+    main(["sweep", "moody.toml", "--out", "s", *HERE])
+    more = Path("moody.toml").read_text().replace("0..1", "0..2")
+    Path("more.toml").write_text(more)
+    new = [one for one in read_study("more.toml") if one not in read_study("moody.toml")]
+    for folder, count in ((Path("s/checkpoints") / one.identity, n) for n, one in enumerate(new)):
+        folder.mkdir(parents=True)
+        for update in range(min(2, count)):
+            (folder / f"checkpoint-{update:012d}.pt").touch()
+    before = sorted(Path().rglob("*"))
+    capsys.readouterr()
+    assert main(["sweep", "more.toml", "--out", "s", *HERE, "--dry-run"]) == 0
+    counted, work = capsys.readouterr().out.splitlines()
+    assert counted == "36 planned · 12 done · 12 failed · 12 to train (11 partly trained, saved)"
+    assert work.startswith("2 packs of up to 6 cells on 1 worker, estimated time 0:")
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_a_long_sweep_is_estimated_before_it_starts_and_a_short_one_is_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    def seconds(cells: Any, *, workers: int | None, device: str | None) -> float:
+        assert (len(cells), workers, device) == (12, 2, None)
+        assert not Path("s").exists()
+        return 61.0
+
+    monkeypatch.setattr(forecast, "seconds_apart", seconds)
+    monkeypatch.setattr(sweeping, "engine_of", lambda options: Scripted(workers=2, lanes=3))
+    assert main(["sweep", "half.toml", "--out", "short"]) == 0
+    assert "Estimated" not in capsys.readouterr().err
+    assert main(long_study()[:4]) == 0
+    told = capsys.readouterr().err.splitlines()[0]
+    work, _, time = told.partition(". ")
+    assert work == "12 of 12 cells to train in 4 packs of up to 3 cells on 2 workers"
+    assert time == "Estimated time: 1:01"
+
+
+def test_a_misspelt_model_of_ones_own_is_refused_before_a_long_sweep_starts(
+    capsys: Output,
+) -> None:
+    """The task is loaded in a process of its own, which may print, and is not trained by it."""
+    Path("moody.py").write_text(MOODY + "\nprint('hello')\n")
+    assert main(long_study(**{"tests.toys:toy": "moody:task", '"linear"': '"mooody"'})) == 2
+    said = capsys.readouterr()
+    assert "got 'mooody'. Did you mean `moody`?" in said.err
+    assert said.out == ""
+    assert not Path("s").exists()
+
+
+@pytest.mark.parametrize("program", ["while True: pass", "import os; os._exit(3)"])
+def test_a_trial_that_hangs_or_dies_only_leaves_the_time_unknown(
+    program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("moody.py").write_text(f"def task():\n    {program}\n")
+    monkeypatch.setattr(estimate, "_GIVEN_UP", 1.0 if "while" in program else 60.0)
+    assert estimate.seconds_apart([config(task="moody:task")]) is None
+
+
+def test_a_trial_in_a_process_of_its_own_says_how_long_it_takes() -> None:
+    seconds = estimate.seconds_apart([config(epochs=1000)], workers=1, device="cpu")
+    assert seconds is not None
+    assert 0.01 < seconds < 1000
+
+
 WRONG = {
     "no study": (["sweep", "none.toml", "--out", "s"], "none.toml is not there."),
     "no TOML": (["sweep", "moody.py", "--out", "s"], "moody.py must be TOML, and is not: "),
@@ -479,7 +569,7 @@ def on_a_terminal(
     engine: Any, monkeypatch: pytest.MonkeyPatch, capsys: Output, *, columns: int, rows: int
 ) -> Screen:
     pretend_a_terminal(monkeypatch, columns=columns, rows=rows)
-    monkeypatch.setattr(sweeping, "_engine", lambda options: engine)
+    monkeypatch.setattr(sweeping, "engine_of", lambda options: engine)
     main(["sweep", "toy.toml", "--out", "s"])
     return Screen(capsys.readouterr().err)
 
@@ -670,7 +760,7 @@ def test_a_second_interrupt_is_heard_wherever_it_comes(monkeypatch: pytest.Monke
             raise KeyboardInterrupt
 
     engine = Asked(lambda job: [])
-    monkeypatch.setattr(sweeping, "_engine", lambda options: engine)
+    monkeypatch.setattr(sweeping, "engine_of", lambda options: engine)
     monkeypatch.setattr(sweeping._Screen, "show", show)
     assert main(["sweep", "half.toml", "--out", "s"]) == 130
     assert engine.closed

@@ -478,7 +478,7 @@ def test_cells_that_another_sweep_has_are_waited_for_aloud_in_a_log_too(
         'task = "tests.toys:toy"\nmodel = "mlp"\nalgorithm = "adamw"\nlr = 0.02\nepochs = 3\n'
         "batch = 30\nnormalized_decay = 0.1\nseed = [1, 2]\n"
     )
-    monkeypatch.setattr(sweeping, "_engine", lambda options: Scripted())
+    monkeypatch.setattr(sweeping, "engine_of", lambda options: Scripted())
     with Store(folder).claiming() as claims:
         for one in read_study(study):
             assert claims.take(one.identity)

@@ -164,8 +164,8 @@ def _asked(names: Sequence[str], at: "Scale") -> "list[Study]":
 def _estimate(cells: "Sequence[RunConfig]", options: argparse.Namespace) -> None:
     """Say how long it will take, before it starts, from a short trial."""
     from weightdecay.cli.progress import duration
-    from weightdecay.studies.estimate import seconds
     from weightdecay.sweeps import Store
+    from weightdecay.sweeps.estimate import seconds
 
     done = Store(options.folder).refresh().diverged
     left = [config for config in cells if config.identity not in done]

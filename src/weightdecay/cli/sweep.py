@@ -32,6 +32,11 @@ def add(commands: Commands) -> None:
     sweep.add_argument(
         "--out", dest="folder", type=Path, required=True, metavar="FOLDER", help="where it is kept"
     )
+    sweep.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="say what there is to train and how long it may take, and train nothing",
+    )
     add_engine(sweep)
     sweep.set_defaults(command=_sweep)
 
@@ -84,10 +89,15 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def _sweep(options: argparse.Namespace) -> int:
-    from weightdecay.cli.sweeping import follow
+    from weightdecay.cli.forecast import dry_run
+    from weightdecay.cli.sweeping import check_folder, engine_of, follow
     from weightdecay.sweeps.grids import read_study
 
-    return follow(read_study(options.study), options, retry=False)
+    configs = read_study(options.study)
+    if not options.dry_run:
+        return follow(configs, options, retry=False)
+    check_folder(options.folder)
+    return dry_run(configs, options, None if options.on == "ray" else engine_of(options))
 
 
 def _retry(options: argparse.Namespace) -> int:

@@ -5,8 +5,9 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 
-from weightdecay.cli import report, standing
+from weightdecay.cli import forecast, report, standing
 from weightdecay.cli.best import best_settings
 from weightdecay.cli.progress import Bars, duration
 from weightdecay.cli.run import command_of
@@ -15,6 +16,7 @@ from weightdecay.cli.stopping import stopped_gently
 from weightdecay.records import Notice, RunConfig
 from weightdecay.sweeps import CellFailed, Idle, Standing, Store, SweepEvent, Working, sweep_events
 from weightdecay.sweeps.engine import Engine
+from weightdecay.sweeps.names import check_names
 from weightdecay.sweeps.standing import without_paths
 
 # Cells that fail for one reason, after which the rest of them are only counted; and seconds after
@@ -31,9 +33,11 @@ def follow(
     tell_best: bool = True,
 ) -> int:
     """Sweep, show how it goes, and return the exit status."""
-    if options.folder.exists() and not options.folder.is_dir():
-        raise ValueError(f"A sweep must be kept in a folder, and {options.folder} is a file.")
-    engine, timeout = _engine(options), options.timeout
+    check_folder(options.folder)
+    check_names(configs)
+    engine, timeout = engine_of(options), options.timeout
+    if tell_best and (before := forecast.estimate(configs, options, engine, retry=retry)):
+        say(before, file=sys.stderr, flush=True)
     events = sweep_events(
         configs, folder=options.folder, engine=engine, retry=retry, timeout=timeout
     )
@@ -54,6 +58,12 @@ def follow(
     return 0
 
 
+def check_folder(folder: Path) -> None:
+    """Raise if a sweep cannot be kept there."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"A sweep must be kept in a folder, and {folder} is a file.")
+
+
 def _to_the_end(events: Iterator[SweepEvent], screen: "_Screen") -> bool:
     """Show all events, and return whether these were all: stopping may be asked for, twice."""
     try:
@@ -71,7 +81,8 @@ def _to_the_end(events: Iterator[SweepEvent], screen: "_Screen") -> bool:
     return True
 
 
-def _engine(options: argparse.Namespace) -> Engine:
+def engine_of(options: argparse.Namespace) -> Engine:
+    """Return the engine that the options describe."""
     if options.address is not None and options.on != "ray":
         raise ValueError("`address` must be a Ray cluster's: say --on ray with it.")
     if options.on == "ray":

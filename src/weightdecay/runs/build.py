@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from weightdecay.optim.rates import TORCHS
 from weightdecay.optim.scheduled import ScheduledOptimizer
 from weightdecay.records import DECAYS, RunConfig, Spec
 from weightdecay.schedules import Constant, Cosine, Schedule, StepDrop, WarmRestarts, Warmup
-from weightdecay.tasks import Measured, Task
+from weightdecay.tasks import Builder, Measured, Task
 from weightdecay.words import word
 
 _ALGORITHMS: dict[str, Any] = {"sgd": SGD, "sgdw": SGDW, "adam": Adam, "adamw": AdamW}
@@ -84,22 +84,29 @@ def schedule_of(config: RunConfig, per_epoch: int) -> Schedule:
 
 def model_of(config: RunConfig, task: Task) -> nn.Module:
     """Return the model with its first weights, on the CPU, where they are the same for all."""
+    spec, builder = check_model(config, task)
+    generator = torch.Generator("cpu").manual_seed(word(config.seed, WEIGHTS))
+    # A builder that does not use the generator draws from torch's own: of the same seed, then.
+    with torch.device("cpu"), torch.random.fork_rng([]):
+        torch.default_generator.manual_seed(word(config.seed, WEIGHTS))
+        model = builder(**spec.options, generator=generator)
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"`model` must be a torch.nn.Module, and {spec.name} returns {model!r}.")
+    return model
+
+
+def check_model(config: RunConfig, task: Task) -> tuple[Spec, Builder]:
+    """Return the name and options of a model and its builder, if the task has them."""
     spec = Spec.parse("model", config.model)
     if spec.name not in task.models:
         raise ValueError(
             f"`model` must be one of {', '.join(task.models)}, which {task.name} has, "
             f"got {spec.name!r}. {checks.did_you_mean(spec.name, task.models)}".rstrip()
         )
-    generator = torch.Generator("cpu").manual_seed(word(config.seed, WEIGHTS))
-    own = {"generator": generator}
     _check_builder(spec.name, task)
-    # A builder that does not use the generator draws from torch's own: of the same seed, then.
-    with torch.device("cpu"), torch.random.fork_rng([]):
-        torch.default_generator.manual_seed(word(config.seed, WEIGHTS))
-        model = _call("model", spec.name, task.models[spec.name], spec.options, own)
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"`model` must be a torch.nn.Module, and {spec.name} returns {model!r}.")
-    return model
+    builder = task.models[spec.name]
+    _check_options("model", spec.name, builder, spec.options, ["generator"])
+    return spec, builder
 
 
 def _check_builder(name: str, task: Task) -> None:
@@ -139,14 +146,15 @@ def optimizer_of(
     Lanes of a class that is not ours may be coupled or decoupled, each as its decay is stated.
     """
     spec = Spec.parse("algorithm", algorithm)
-    cls = _ALGORITHMS.get(spec.name) or decouple(_imported(spec.name))
+    cls: Any = _ALGORITHMS.get(spec.name) or decouple(_imported(spec.name))
     groups = [{"params": list(params), **_rates(config, s)} for config, params, s in lanes]
     common = _rates(*lanes[0][::2])
     del common["schedule"]
     own = {"params": groups, **common}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", TORCHS)  # a landscape has large decays on purpose
-        optimizer: ScheduledOptimizer = _call("algorithm", spec.name, cls, spec.options, own)
+        _check_options("algorithm", spec.name, cls, spec.options, own)
+        optimizer: ScheduledOptimizer = cls(**spec.options, **own)
     return optimizer
 
 
@@ -240,18 +248,6 @@ def _imported(name: str) -> type[torch.optim.Optimizer]:
     return found
 
 
-def _call(
-    field: str,
-    name: str,
-    function: Callable[..., Any],
-    options: Mapping[str, Any],
-    own: Mapping[str, Any],
-) -> Any:
-    """Call with options that a person typed and our own; say so where the former do not fit."""
-    _check_options(field, name, function, options, own)
-    return function(**options, **own)
-
-
 def _check_options(
     field: str,
     name: str,
@@ -259,6 +255,7 @@ def _check_options(
     options: Iterable[str],
     own: Iterable[str],
 ) -> None:
+    """Raise unless a function takes the options that a person typed, and our own."""
     ours = {*own, "schedule", *DECAYS}
     if taken := [option for option in options if option in ours]:
         raise ValueError(

@@ -32,7 +32,7 @@ class Local:
     """An engine of worker processes. One that dies is replaced when there is something to do."""
 
     def __init__(self, workers: int | None = None, device: str | None = None) -> None:
-        gpus = 0 if device not in (None, "cuda") else _gpus()
+        gpus = 0 if device not in (None, "cuda") else gpu_count()
         places = [f"cuda:{n}" for n in range(gpus)] or [device or "cpu"]
         if workers is not None:
             checks.whole("workers", workers, at_least=1)
@@ -181,7 +181,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _gpus() -> int:
+def gpu_count() -> int:
     """Return the number of GPUs; torch, which takes seconds to come, is asked where a driver is."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
         return 0

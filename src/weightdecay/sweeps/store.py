@@ -95,6 +95,17 @@ class Store(StoreReader):
         """Return those cells that somebody is training now."""
         return sorted(taken(self.folder / "claims", cells))
 
+    def saved(self, runs: Container[str]) -> dict[str, int]:
+        """Return the cells that have a checkpoint, and the update of the newest."""
+        found = {}
+        saved = self.folder / "checkpoints"
+        for folder in saved.iterdir() if saved.is_dir() else ():
+            if folder.name in runs:
+                names = [path.stem.rpartition("-")[2] for path in folder.glob("checkpoint-*.pt")]
+                if names:
+                    found[folder.name] = max(map(int, names))
+        return found
+
     def forget_checkpoints(self, runs: Iterable[str], *, of: Path | None = None) -> None:
         """Remove the checkpoints of cells that are recorded, here or in another folder."""
         for run in runs:
