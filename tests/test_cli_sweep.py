@@ -202,11 +202,11 @@ def test_a_reason_that_many_share_does_not_flood_the_screen(capsys: Output) -> N
     said = capsys.readouterr().err
     assert len(failures(said)) == 3
     assert said.endswith("`weightdecay status s --failures` names them all.\n")
-    assert main(["status", "s"]) == 0
+    assert main(["status", "s"]) == 1
     said = capsys.readouterr().out
     assert [reason for reason, _ in failures(said)] == ["ArithmeticError: it rains"]
     assert "Failed, 12 cells: " in said
-    assert main(["status", "s", "--failures"]) == 0
+    assert main(["status", "s", "--failures"]) == 1
     assert capsys.readouterr().out.count("--model moody") == 12
 
 
@@ -242,7 +242,63 @@ def test_watch_ends_when_the_sweep_is_through(
     assert main(["watch", "s", "--every", "0.5"]) == 0
     assert looks == [0.5]
     assert said == ["0 of 12 done · 0 running · time left unknown\n"]  # at once, to a log too
-    assert capsys.readouterr().out == "12 planned · 0 running · 12 done · 0 failed · 0 waiting\n"
+    told = capsys.readouterr().out
+    assert told.startswith("12 planned · 0 running · 12 done · 0 failed · 0 waiting\nalgorithm ")
+
+
+def test_status_has_the_best_settings_so_far_as_the_end_of_a_sweep_does(capsys: Output) -> None:
+    assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
+    _, *best = capsys.readouterr().out.splitlines()
+    Store("s").ask_for({one.identity: one for one in read_study("toy.toml")})
+    assert main(["status", "s"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("24 planned · 0 running · 12 done")
+    assert said[-len(best) :] == best
+
+
+def test_watch_shows_the_best_settings_as_they_come(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
+    _, *best = capsys.readouterr().out.splitlines()
+    Store("s").ask_for({one.identity: one for one in read_study("toy.toml")})
+    looks = iter([None, None])
+
+    def sleep(seconds: float) -> None:
+        if next(looks, "over") == "over":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("weightdecay.cli.sweep.time.sleep", sleep)
+    pretend_a_terminal(monkeypatch, columns=100, rows=24)
+    assert main(["watch", "s"]) == 130
+    frames = Screen(capsys.readouterr().err).seen
+    assert any(frame[-len(best) :] == tuple(best) for frame in frames)
+
+
+@pytest.mark.parametrize(
+    ("updates", "said"),
+    [
+        ([[7]], "1 partly trained, saved at update 7"),
+        ([[7], [300, 1200], []], "2 partly trained, saved at updates 7 to 1,200"),
+        ([[]], None),
+    ],
+)
+def test_status_says_how_far_the_checkpoints_are(
+    updates: list[list[int]], said: str | None, capsys: Output
+) -> None:
+    assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
+    cells = {one.identity: one for one in read_study("toy.toml")}
+    Store("s").ask_for(cells)
+    waiting = [run for run in cells if run not in Store("s").refresh().diverged]
+    for run, saved in zip(["foreign", *waiting], [[9], *updates], strict=False):
+        folder = Path("s/checkpoints") / run
+        folder.mkdir(parents=True)
+        for update in saved:
+            (folder / f"checkpoint-{update:012d}.pt").touch()
+    capsys.readouterr()
+    assert main(["status", "s"]) == 0
+    told = [line for line in capsys.readouterr().out.splitlines() if "partly" in line]
+    assert told == [said] * (said is not None)
 
 
 def test_status_says_that_nothing_runs_and_what_goes_on(capsys: Output) -> None:

@@ -176,7 +176,7 @@ def test_reasons_that_differ_by_a_path_are_one(tmp_path: Path, capsys: Output) -
         return [Failed(reason, "", memory=False)]
 
     swept(CELLS, tmp_path, Scripted(script, lanes=1))
-    assert main(["status", str(tmp_path)]) == 0
+    assert main(["status", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert said.count("Failed, ") == 1
     assert f"/{CELLS[0].identity}/x' (the others name other paths)\n" in said

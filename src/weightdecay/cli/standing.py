@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from weightdecay.cli.best import best_settings
 from weightdecay.cli.progress import duration
 from weightdecay.cli.run import command_of
+from weightdecay.records import Run
 from weightdecay.sweeps.standing import Standing, of_store, without_paths
 from weightdecay.sweeps.store import Store
 
@@ -46,7 +48,7 @@ def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[
     """Return how a folder's sweep stands, all there is to say of it, and if nothing is missing."""
     store = Store(folder)
     counted, failures, left_out = of_store(store)
-    told = [line(counted), *left_out]
+    told = [line(counted), *_saved(store), *left_out]
     if store.ledger.unchecked:
         told.append(
             f"{store.ledger.unchecked} lines were written before lines had checksums: a change in "
@@ -72,6 +74,37 @@ def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[
     if failures:
         told.append(f"`weightdecay retry {folder}` tries again.")
     return counted, told, store.is_complete()
+
+
+def _saved(store: Store) -> list[str]:
+    """Return how far cells are that are being trained, or were: as their checkpoints say."""
+    done = store.ledger.diverged
+    saved = store.saved([run for run in store.plan() if run not in done])
+    if not saved:
+        return []
+    first, last = min(saved.values()), max(saved.values())
+    at = f"update {last:,}" if first == last else f"updates {first:,} to {last:,}"
+    return [f"{len(saved)} partly trained, saved at {at}"]
+
+
+class Best:
+    """The best settings so far, of the cells that are planned; each result is read once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._runs: dict[str, Run] = {}
+
+    def lines(self, standing: Standing, *, every_result: bool = False) -> list[str]:
+        """Return a table; nothing before there is a result, or where there are very many."""
+        if standing.done > _CHECKED and not every_result:
+            return []
+        store = Store(self._folder)
+        planned = store.plan()
+        found = store.refresh().results
+        new = {run: found[run] for run in planned if run in found and run not in self._runs}
+        self._runs |= {run.config.identity: run for run in store.read(new)}
+        runs = [self._runs[run] for run in sorted(planned) if run in self._runs]
+        return best_settings(runs).splitlines() if runs else []
 
 
 def doubts(folder: Path, standing: Standing, *, every_result: bool = False) -> list[str]:

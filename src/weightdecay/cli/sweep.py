@@ -42,10 +42,17 @@ def add(commands: Commands) -> None:
 
     retry = _of_folder(commands, "retry", "train what failed again, and what is left", _retry)
     add_engine(retry)
-    status = _of_folder(commands, "status", "say how a sweep stands", _status)
+    status = _of_folder(
+        commands,
+        "status",
+        "say how a sweep stands, and what is best so far",
+        _status,
+        "The exit status is 1 where cells have failed, or where a result is damaged and its cell "
+        "has no other.",
+    )
     status.add_argument("--failures", action="store_true", help="name every cell that failed")
     status.add_argument(
-        "--check", action="store_true", help="compare results however many there are"
+        "--check", action="store_true", help="read and compare results however many there are"
     )
     watch = _of_folder(commands, "watch", "keep a sweep's standing on the screen", _watch)
     watch.add_argument(
@@ -58,9 +65,10 @@ def add(commands: Commands) -> None:
 
 
 def _of_folder(
-    commands: Commands, name: str, does: str, command: object
+    commands: Commands, name: str, does: str, command: object, more: str = ""
 ) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
+    told = f"{does[0].upper()}{does[1:]}. {more}".rstrip()
+    parser = commands.add_parser(name, help=does, description=told)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="the sweep's folder")
     parser.set_defaults(command=command)
     return parser
@@ -118,9 +126,10 @@ def _status(options: argparse.Namespace) -> int:
     from weightdecay.cli import standing
 
     now, told, complete = standing.lines(options.folder, every_failure=options.failures)
+    best = standing.Best(options.folder).lines(now, every_result=options.check)
     doubts = standing.doubts(options.folder, now, every_result=options.check)
-    say("\n".join([*told, *doubts]))
-    return 0 if complete else 1
+    say("\n".join([*told, *best, *doubts]))
+    return 1 if now.failed or not complete else 0
 
 
 def _watch(options: argparse.Namespace) -> int:
@@ -128,6 +137,7 @@ def _watch(options: argparse.Namespace) -> int:
     from weightdecay.cli.progress import Bars
 
     checks.number("every", options.every, above=0)
+    best = standing.Best(options.folder)
     try:
         with Bars() as bars:
             while True:
@@ -135,12 +145,13 @@ def _watch(options: argparse.Namespace) -> int:
                 if not now.left:
                     break
                 whole = standing.share(now), standing.short_line(now)
-                bars.draw_all([whole, *((None, line) for line in told[1:])])
+                others = [*told[1:], *best.lines(now)]
+                bars.draw_all([whole, *((None, line) for line in others)])
                 time.sleep(options.every)
     except KeyboardInterrupt:
         say("No longer watched; what runs goes on.", file=sys.stderr)
         return 130
-    say("\n".join([*told, *standing.doubts(options.folder, now)]))
+    say("\n".join([*told, *best.lines(now), *standing.doubts(options.folder, now)]))
     return 1 if now.failed or not complete else 0
 
 
