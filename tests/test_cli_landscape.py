@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from weightdecay.sweeps.export import export
-from weightdecay.sweeps.lines import Cost
 
 from tests.landscapes import Truth, exact, measured, runs_of
 from tests.test_cli_encoding import PLAIN, said
 from weightdecay.cli import main
 from weightdecay.records import Run
+from weightdecay.records.codec import Cost
+from weightdecay.records.tables import export
 from weightdecay.sweeps import Store
 
 pytestmark = pytest.mark.cpu("what is printed of finished runs does not depend on the device")

@@ -34,11 +34,11 @@ def read(path: Path) -> Source:
 
 
 def _of_folder(folder: Path) -> Source:
-    from weightdecay.sweeps.store import Store, no_sweep
+    from weightdecay.records.reading import StoreReader, no_sweep
 
     if not (folder / "log").is_dir():
         raise no_sweep(folder, lacks="log")
-    store = Store(folder)
+    store = StoreReader(folder)
     runs, repeats = store.runs(), store.repeats()
     planned = {run for run, _ in store.cells()}
     done = len(planned & store.ledger.diverged.keys())
@@ -49,7 +49,7 @@ def _of_folder(folder: Path) -> Source:
 
 
 def _of_table(file: Path) -> Source:
-    from weightdecay.sweeps.export import imported
+    from weightdecay.records.tables import imported
 
     if not file.exists():
         raise FileNotFoundError(
