@@ -34,7 +34,7 @@ from weightdecay.figures.grid import GAP, place
 from weightdecay.figures.heatmaps import scale
 from weightdecay.look import COLOURS_OF_ERRORS, luminance
 from weightdecay.records import RunConfig
-from weightdecay.results import Cell, Coupling, Curve, Exponent, Landscape, Line, Point
+from weightdecay.results import Cell, Coupling, Curve, Exponent, Landscape, Line, RidgePoint
 from weightdecay.schedules import Constant, WarmRestarts
 
 LRS = tuple(2.0**power for power in range(-7, 0))
@@ -73,7 +73,7 @@ def landscape(
 def coupling(s: float = 0.5, **said: Any) -> Coupling:
     exponent = Exponent(**{"value": s, "low": s - 0.125, "high": s + 0.125, **said})
     intercept = math.log2(0.001) - 4 * s  # through the bowl's centre, α = 2⁻⁴ and λ = 0.001
-    ridge = tuple(Point(lr, 2 ** (intercept - s * math.log2(lr)), 0.25) for lr in LRS[1:-1])
+    ridge = tuple(RidgePoint(lr, 2 ** (intercept - s * math.log2(lr)), 0.25) for lr in LRS[1:-1])
     return Coupling(exponent, exponent, ridge, Line(-s, intercept, LRS[1], LRS[-2]))
 
 

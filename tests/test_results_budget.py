@@ -84,7 +84,7 @@ def test_sets_that_differ_otherwise_share_the_slope_and_have_levels_of_their_own
 def test_all_the_data_are_as_many_as_an_epoch_shows() -> None:
     rule = BudgetExponents(epochs=0, data=0.8, batch=0)
     some, everything = landscape(rule, data=2000), landscape(rule, data=8000)
-    everything = replace(everything, config=replace(everything.config, data=None))
+    everything = replace(everything, run_config=replace(everything.config, data=None))
     assert budget_exponents([some, everything])["data"].value == pytest.approx(0.8, abs=1e-5)
 
 

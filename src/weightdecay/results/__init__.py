@@ -9,13 +9,16 @@ from weightdecay.results.comparison import (
     equal_loss,
     with_and_without,
 )
-from weightdecay.results.coupling import Coupling, Exponent, Line, Point, coupling
+from weightdecay.results.coupling import Coupling, Exponent, Line, RidgePoint, coupling
 from weightdecay.results.curves import Curve, against_training_loss, anytime, curve
 from weightdecay.results.estimate import Estimate
+from weightdecay.results.gathering import landscapes
 from weightdecay.results.judging import Judgement, judged, transfer_regret
 from weightdecay.results.knobs import Knobs
-from weightdecay.results.landscape import Cell, Landscape, landscapes
+from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.outliers import Outlier, outliers
+from weightdecay.results.points import Point, Points, Remark
+from weightdecay.results.reading import read_points
 from weightdecay.results.recommendation import (
     Decays,
     Extension,
@@ -43,10 +46,13 @@ __all__ = [
     "Outlier",
     "Pair",
     "Point",
+    "Points",
     "Range",
     "Recommendation",
     "Regret",
+    "Remark",
     "Repeat",
+    "RidgePoint",
     "against_training_loss",
     "agreement",
     "anytime",
@@ -62,6 +68,7 @@ __all__ = [
     "judged",
     "landscapes",
     "outliers",
+    "read_points",
     "recommend",
     "regret",
     "sensitivity",

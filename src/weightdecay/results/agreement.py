@@ -21,7 +21,8 @@ from weightdecay.records import (
     Spec,
     or_infinite,
 )
-from weightdecay.results.landscape import Landscape, apart, landscapes, way_of
+from weightdecay.results.gathering import apart, landscapes, way_of
+from weightdecay.results.landscape import Landscape
 from weightdecay.results.outliers import Outlier, allowances, least_error, outliers
 
 _COUPLED = dict(zip(DECOUPLED, COUPLED, strict=True))

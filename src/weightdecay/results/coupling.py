@@ -17,28 +17,27 @@ import numpy as np
 from weightdecay import checks
 from weightdecay.results import ridge, surface
 from weightdecay.results.estimate import Array, student
-from weightdecay.results.exponent import Exponent, Fit, bend, bounded, line, spread_out, unknown
+from weightdecay.results.exponent import (
+    Exponent,
+    Fit,
+    Line,
+    bend,
+    bounded,
+    line,
+    spread_out,
+    unknown,
+)
 from weightdecay.results.grid import Grid, grid
 from weightdecay.results.landscape import Landscape
 
-__all__ = ["CONVENTIONS", "Coupling", "Exponent", "Line", "Point", "coupling"]
+__all__ = ["CONVENTIONS", "Coupling", "Exponent", "Line", "RidgePoint", "coupling"]
 
 CONVENTIONS = ("paper", "torch")
 _DRAWS = 400
 
 
 @dataclass(frozen=True)
-class Line:
-    """What to draw: log2 λ* = intercept + slope · log2 α, between two learning rates."""
-
-    slope: float
-    intercept: float
-    lowest: float
-    highest: float
-
-
-@dataclass(frozen=True)
-class Point:
+class RidgePoint:
     """A learning rate, its best decay, and that decay's standard error in powers of two."""
 
     lr: float
@@ -56,7 +55,7 @@ class Coupling:
 
     exponent: Exponent
     check: Exponent
-    ridge: tuple[Point, ...]
+    ridge: tuple[RidgePoint, ...]
     line: Line | None
     convention: str = "paper"
 
@@ -78,10 +77,10 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
     columns = ridge.columns(measured, log_decays) if len(measured.seeds) > 1 else None
     found = None if columns is None else ridge.vertices(columns, columns.sums)
     if columns is None or found is None or not found.certainty >= ridge.CERTAIN:
-        points: tuple[Point, ...] = ()
+        points: tuple[RidgePoint, ...] = ()
     else:
         points = tuple(
-            Point(float(lr), float(2**best), math.sqrt(variance))
+            RidgePoint(float(lr), float(2**best), math.sqrt(variance))
             for lr, best, variance in zip(columns.lrs, found.best, found.variance, strict=True)
         )
     edge, why = ridge.best_at_edge(measured)
@@ -96,7 +95,7 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
 
 
 def _profile(
-    grid: Grid, columns: ridge.Columns | None, points: tuple[Point, ...]
+    grid: Grid, columns: ridge.Columns | None, points: tuple[RidgePoint, ...]
 ) -> tuple[Exponent, Fit | None]:
     if len(grid.seeds) < 2:
         return unknown("One seed chooses and none is left to estimate: run at least two."), None
@@ -142,7 +141,7 @@ def _bound(
     grid: Grid,
     log_decays: Array,
     columns: ridge.Columns | None,
-    points: tuple[Point, ...],
+    points: tuple[RidgePoint, ...],
     why: str,
 ) -> Exponent:
     """Bound s by the line through what is known and, where that is an edge, the edge."""

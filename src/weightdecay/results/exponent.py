@@ -25,6 +25,16 @@ class Exponent:
     why: str = ""
 
 
+@dataclass(frozen=True)
+class Line:
+    """What to draw: log2 λ* = intercept + slope · log2 α, between two learning rates."""
+
+    slope: float
+    intercept: float
+    lowest: float
+    highest: float
+
+
 def unknown(why: str) -> Exponent:
     """Return an exponent of which nothing can be said."""
     return Exponent(None, -math.inf, math.inf, why=why)

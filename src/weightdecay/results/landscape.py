@@ -1,27 +1,22 @@
-"""A grid of learning rates and decays into a landscape of errors, with what is certain in it.
-
-Choices are made on the validation split, errors reported on the test set, both at the last epoch.
-The paper chose on the test set: `choose_on="test"` does, and the landscape says so. Of ImageNet32
-it reports top-5 errors: `of="error_top5"` chooses on these and reports them.
-"""
+"""Learning rates and decays with the errors that they led to, and what is certain in them."""
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
 
-from weightdecay import checks
-from weightdecay.records import DECAYS, Environment, Run, RunConfig, Spec
+from weightdecay.records import Environment, RunConfig
+from weightdecay.results.frames import frame
+from weightdecay.results.html import ranking, shaded
 from weightdecay.results.noise import tied
-from weightdecay.results.sources import runs_of
+from weightdecay.results.points import CONVENTIONS, Label
 
-#: The errors of a record that a landscape can be of.
-ERRORS = ("error", "error_top5")
+# A grid has most cells' neighbours: with fewer pairs per cell than this, points are scattered.
+_PAIRED = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -61,17 +56,18 @@ class Cell:
 class Landscape:
     """Cells over learning rates × decays: one algorithm, schedule, task, model and budget.
 
-    `config` is one of its configurations; all differ from it in rate, decay and seed alone.
+    `run_config` is one of its configurations; all differ from it in rate, decay and seed alone. It
+    is None for points that were made elsewhere. `labels` are what all points have in common.
     `way` is how the decay is stated: l2, weight_decay or normalized_decay. A decay of 0 comes
     first, where there is one. `chosen_on` is "validation", or "test": the paper's way. `updates`
     are those of the last cycle, N, and `examples` those that an epoch trains on; None where no run
-    has come to its end. `of` is the error chosen on and reported: "error", or "error_top5".
-    `metric` names what errors are where the task has a metric of its own: they are no fractions
-    then. `environments` are those that its runs were trained in, with the number of runs of each;
+    has come to its end. `of` is what is chosen on and reported: "error", "error_top5" or "loss".
+    `metric` names what errors are where they are no fractions: a loss, or a metric of the task's
+    own. `environments` are those that its runs were trained in, with the number of runs of each;
     None is that of runs from before environments were recorded.
     """
 
-    config: RunConfig
+    run_config: RunConfig | None
     way: str
     lrs: tuple[float, ...]
     decays: tuple[float, ...]
@@ -82,6 +78,51 @@ class Landscape:
     of: str = "error"
     metric: str | None = None
     environments: Mapping[Environment | None, int] = field(default_factory=dict)
+    labels: Mapping[str, Label] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={value!r}" for name, value in self.labels.items())
+        runs = sum(len(cell.seeds) for cell in self.cells.values())
+        over = "scattered" if self.scattered else f"{len(self.lrs)} lr × {len(self.decays)} decays"
+        best = f", best {self.of} {self.best.mean:.4g}" if self.cells else ""
+        return f"<Landscape {said or 'unlabelled'}: {over}, {self.way}, {runs} runs{best}>"
+
+    def _repr_html_(self) -> str:
+        if self.scattered:
+            head = ("α", self.way, f"tested {self.of}", "runs")
+            rows = [(one.lr, one.decay, one.mean, len(one.seeds)) for one in self.ten_best]
+            return ranking(head, rows, title=repr(self))
+        values = {place: cell.mean for place, cell in self.cells.items()}
+        best = (self.best.lr, self.best.decay) if self.cells else None
+        return shaded(
+            values, self.lrs, self.decays, title=repr(self), axes=("α", self.way), best=best
+        )
+
+    @property
+    def config(self) -> RunConfig:
+        """Return one of its configurations; an error where its points were made elsewhere."""
+        if self.run_config is None:
+            raise ValueError(
+                "A landscape must be of runs of this package to have a `config`, got one of points "
+                "from elsewhere. What these have in common is in its `labels`."
+            )
+        return self.run_config
+
+    @property
+    def convention(self) -> str:
+        """Return the convention that its decays are in: "paper", "normalized" or "l2"."""
+        return next(name for name, (way, _) in CONVENTIONS.items() if way == self.way)
+
+    @property
+    def scattered(self) -> bool:
+        """Whether its settings are scattered, as a random search leaves them, and not a grid."""
+        decays = [decay for decay in self.decays if decay > 0]
+        settings = [place for place in self.cells if place[1] > 0]
+        if len(decays) < 2 or len(self.lrs) < 2:
+            return False
+        after = dict(pairwise(decays))
+        paired = sum((lr, after.get(decay)) in self.cells for lr, decay in settings)
+        return paired < _PAIRED * len(settings)
 
     @property
     def ranked(self) -> tuple[Cell, ...]:
@@ -134,97 +175,35 @@ class Landscape:
             if value == edge and len(values) > 1
         )
 
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return a row per run, as columns: `alpha`, the decay by its way, seed and results.
 
-def landscapes(
-    runs: Iterable[Run] | Path | str, *, choose_on: str = "validation", of: str = "error"
-) -> list[Landscape]:
-    """Gather runs that differ in rate, decay and seed alone, in the order in which they come.
+        Choices are made on `chosen_…`; `tested_…` is reported. Labels are columns too.
+        """
+        rows = [
+            {
+                "alpha": cell.lr,
+                self.way: cell.decay,
+                "seed": seed,
+                f"chosen_{self.of}": cell.chosen[at],
+                f"tested_{self.of}": cell.tested[at],
+                "train_loss": cell.losses[at] if cell.losses else math.nan,
+                "diverged": seed in cell.diverged,
+            }
+            for cell in self.cells.values()
+            for at, seed in enumerate(cell.seeds)
+        ]
+        taken = rows[0].keys() if rows else ()
+        labels = {
+            name if name not in taken else f"label_{name}": value
+            for name, value in self.labels.items()
+        }
+        names = [*taken, *labels]
+        return {name: [(row | labels)[name] for row in rows] for name in names}
 
-    A path is that of a sweep's folder, or of a Parquet or CSV file with runs of ours.
-    Of a configuration that comes twice the first counts. A run without a record is left out. `of`
-    is the error to choose on and to report: "error", or "error_top5".
-    """
-    checks.one_of("choose_on", choose_on, ("validation", "test"))
-    checks.one_of("of", of, ERRORS)
-    groups: dict[tuple[RunConfig, str], dict[RunConfig, Run]] = {}
-    for run in runs_of(runs):
-        if run.records:
-            group = groups.setdefault(apart(run.config), {})
-            group.setdefault(run.config, run)
-    return [
-        _landscape(way, list(group.values()), choose_on, of) for (_, way), group in groups.items()
-    ]
-
-
-def way_of(config: RunConfig) -> str:
-    """Return how a configuration states its decay."""
-    [way] = [way for way in DECAYS if getattr(config, way) is not None]
-    return way
-
-
-def apart(config: RunConfig) -> tuple[RunConfig, str]:
-    """Return what the configurations of one landscape have in common."""
-    way = way_of(config)
-    stated: dict[str, Any] = {way: 0}
-    return replace(config, lr=1, seed=0, **stated), way
-
-
-def _landscape(way: str, runs: list[Run], choose_on: str, of: str) -> Landscape:
-    config = min(
-        (run.config for run in runs), key=lambda one: (one.lr, getattr(one, way), one.seed)
-    )
-    chosen_on = "test" if config.validation == "test" else choose_on
-    metric = runs[0].last.metric
-    if metric is not None and of != "error":
-        raise ValueError(f'`of` must be "error" for {config.task}: its {metric} has no {of}.')
-    whole = [run for run in runs if not run.diverged and run.last.epoch == config.epochs]
-    cells: dict[tuple[float, float], list[Run]] = {}
-    for run in runs:
-        cells.setdefault((run.config.lr, getattr(run.config, way)), []).append(run)
-    return Landscape(
-        config=config,
-        way=way,
-        lrs=tuple(sorted({lr for lr, _ in cells})),
-        decays=tuple(sorted({decay for _, decay in cells})),
-        cells={place: _cell(place, cells[place], chosen_on, of) for place in sorted(cells)},
-        chosen_on=chosen_on,
-        updates=_cycle(whole[0]) if whole else None,
-        examples=whole[0].last.updates // whole[0].last.epoch * config.batch if whole else None,
-        of=of,
-        metric=metric,
-        environments=Counter(run.environment for run in runs),
-    )
-
-
-def _cell(place: tuple[float, float], runs: list[Run], chosen_on: str, of: str) -> Cell:
-    runs = sorted(runs, key=lambda run: run.config.seed)
-
-    def last(name: str) -> tuple[float, ...]:
-        found = (getattr(run.last, name) for run in runs)
-        return tuple(math.nan if value is None else value for value in found)
-
-    return Cell(
-        *place,
-        seeds=tuple(run.config.seed for run in runs),
-        chosen=last(f"{chosen_on}_{of}"),
-        tested=last(f"test_{of}"),
-        diverged=tuple(run.config.seed for run in runs if run.diverged),
-        losses=last("train_loss"),
-    )
-
-
-def _cycle(run: Run) -> int:
-    """Return the updates of a run's last cycle."""
-    *before, last = run.records
-    if last.cycle_updates is not None:
-        return last.cycle_updates
-    ends = [record.updates for record in before if record.cycle_ended]
-    if ends:
-        return last.updates - ends[-1]
-    # Warm-up comes before the first cycle and is no part of it.
-    warmup = Spec.parse("schedule", run.config.schedule).options.get("warmup", 0)
-    assert isinstance(warmup, (int, float))
-    return last.updates - round(warmup * last.updates / last.epoch)
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return `to_columns` as a frame of "pandas" or "polars", whichever is installed."""
+        return frame(self.to_columns(), library)
 
 
 def _standard_error(values: tuple[float, ...]) -> float:

@@ -53,9 +53,10 @@ def outliers(landscape: Landscape) -> tuple[Outlier, ...]:
     """Return what stands out of a landscape, by learning rate, decay and seed.
 
     A cell of several seeds is judged by their mean, and each seed by its own landscape and by the
-    others in the cell. Where a seed stands out, its cell is not named beside it.
+    others in the cell. Where a seed stands out, its cell is not named beside it. Scattered settings
+    have no neighbours to stand out from.
     """
-    if not landscape.cells:
+    if not landscape.cells or landscape.scattered:
         return ()
     errors = _Errors(landscape)
     found = [

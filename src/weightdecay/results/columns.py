@@ -1,0 +1,191 @@
+"""Which column of somebody's table is what, told by its name.
+
+Settings are looked for under the names that people give them, alone or at the end of a longer one
+(`optimizer.lr`, `config/optim/weight_decay`, Optuna's `params_lr`, W&B's `lr.value`). A metric is
+told by the words in its name: what it measures (`acc`, `loss`), and on which split (`val`, `test`).
+Where two columns fit equally and differ, nothing is guessed.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+#: What a column can be, and the names it is known by; what it is called here comes first.
+SETTINGS: dict[str, tuple[str, ...]] = {
+    "lr": (
+        *("lr", "learning_rate", "learningrate", "alpha", "base_lr", "init_lr", "initial_lr"),
+        *("max_lr", "peak_lr", "lr0"),
+    ),
+    "decay": (
+        *("decay", "weight_decay", "weightdecay", "wd", "lambda", "l2", "l2_reg"),
+        "normalized_decay",
+    ),
+    "seed": ("seed", "random_seed", "manual_seed", "random_state"),
+    "state": ("state", "status"),
+    "diverged": ("diverged", "has_diverged"),
+    "updates": ("updates", "num_updates", "total_updates", "total_steps", "max_steps"),
+}
+LABELS: dict[str, tuple[str, ...]] = {
+    "algorithm": ("algorithm", "optimizer", "optim", "opt", "optimizer_name"),
+    "schedule": ("schedule", "scheduler", "lr_schedule", "lr_scheduler", "lr_scheduler_type"),
+    "model": ("model", "arch", "architecture", "model_name", "network"),
+    "task": ("task", "dataset", "dataset_name"),
+    "epochs": ("epochs", "num_epochs", "n_epochs", "max_epochs", "num_train_epochs"),
+    "batch": ("batch", "batch_size", "train_batch_size", "per_device_train_batch_size"),
+    "precision": ("precision",),
+}
+#: The metrics, which are looked for by words.
+METRICS = ("error", "validation_error", "train_loss")
+ROLES = (*SETTINGS, *LABELS, *METRICS)
+
+_KINDS = {
+    "error": {"error", "err", "errors"},
+    "accuracy": {"accuracy", "acc", "acc1", "top1"},
+    "loss": {"loss", "nll", "perplexity", "ppl", "mse", "rmse", "mae"},
+}
+_TEST, _TRAIN = {"test", "testing"}, {"train", "training"}
+_VALIDATION = {"val", "valid", "validation", "eval", "dev"}
+_NEVER = {"top5", "acc5", "std", "stderr", "sem"}
+# A column that says nothing of what it measures; Optuna's objective is one.
+_NAMELESS = ("value", "objective", "metric", "score", "target", "result")
+# What is logged while training is an epoch's rate, not the run's.
+_LOGGED = _TRAIN | _VALIDATION | _TEST | {"summary"}
+_PREFIXES = ("params_", "user_attrs_")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric's column, what it measures (an error, accuracy or loss; or None), on which split."""
+
+    column: str
+    kind: str | None
+    split: str
+
+
+def find(table: Mapping[str, Sequence[Any]], role: str) -> str | None:
+    """Return the column of a setting or label; None if there is none."""
+    names = (SETTINGS | LABELS)[role]
+    whole = [column for column in table if _plain(column) in names]
+    ends = [
+        column
+        for column in table
+        if _parts(column)[-1] in names and not _LOGGED & set(_parts(column)[:-1])
+    ]
+    return _only(table, whole, role) or _only(table, ends, role)
+
+
+def metrics(table: Mapping[str, Sequence[Any]], kind: str | None) -> dict[str, Metric]:
+    """Return the columns of the metrics that are there, by role.
+
+    Of several kinds an error comes before an accuracy, and that before a loss, unless `kind` says.
+    """
+    known = [metric for column in table if (metric := _metric(column)) is not None]
+    found: dict[str, Metric] = {}
+    losses = [one.column for one in known if one.split == "training" and one.kind == "loss"]
+    if len(losses) == 1:
+        found["train_loss"] = Metric(losses[0], "loss", "training")
+    known = [one for one in known if one.split != "training"]
+    for wanted in _KINDS if kind is None else (kind,):
+        tested, chosen, bare = (
+            [one for one in known if one.kind == wanted and one.split == split]
+            for split in ("test", "validation", "")
+        )
+        if bare and chosen and not tested and wanted != "error":
+            # Keras calls the training's so; others the test's.
+            raise ValueError(
+                f"The {wanted} to report must be told from training's, got {bare[0].column!r} "
+                f"beside {chosen[0].column!r}. Name it: columns={{'error': {chosen[0].column!r}}}."
+            )
+        tested = tested or bare
+        if tested or chosen:
+            for role, metrics in (("error", tested), ("validation_error", chosen)):
+                column = _only(table, [one.column for one in metrics], role)
+                if column is not None:
+                    found[role] = next(one for one in metrics if one.column == column)
+            return found
+    nameless = [column for column in table if _plain(column) in _NAMELESS]
+    column = _only(table, nameless, "error")
+    if column is not None:
+        found["error"] = Metric(column, kind, "")
+    return found
+
+
+def named(column: str, role: str, kind: str | None) -> Metric:
+    """Return the metric of a column that somebody named."""
+    split = "validation" if role == "validation_error" else "test"
+    metric = _metric(column)
+    own = None if metric is None else metric.kind
+    if metric is not None and metric.split == "validation":
+        split = "validation"
+    return Metric(column, kind or own, split)
+
+
+def checked(table: Mapping[str, object], columns: Mapping[str, str]) -> None:
+    """Refuse a mapping that names what is not there."""
+    for role, column in columns.items():
+        if role not in ROLES:
+            raise ValueError(
+                f"`columns` must be from {', '.join(ROLES)} to names of columns, got {role!r}."
+                f"{_near(role, ROLES)} Name other columns that set runs apart in `labels`."
+            )
+        present(table, column)
+
+
+def present(table: Mapping[str, object], column: str) -> None:
+    """Refuse a column that is not there."""
+    if column not in table:
+        raise ValueError(
+            f"There must be a column {column!r}, got {', '.join(map(repr, table))}."
+            f"{_near(column, table)}"
+        )
+
+
+def _metric(column: str) -> Metric | None:
+    words = _words(column)
+    kinds = [kind for kind, own in _KINDS.items() if own & words]
+    if len(kinds) != 1 or _NEVER & words:
+        return None
+    splits = [
+        split
+        for split, own in (("training", _TRAIN), ("validation", _VALIDATION), ("test", _TEST))
+        if own & words
+    ]
+    return Metric(column, kinds[0], splits[0] if len(splits) == 1 else "")
+
+
+def _only(table: Mapping[str, Sequence[Any]], columns: Sequence[str], role: str) -> str | None:
+    """Return the one column, or the first of several that are alike in every row."""
+    if len(columns) > 1 and any(
+        list(table[column]) != list(table[columns[0]]) for column in columns[1:]
+    ):
+        listed = ", ".join(map(repr, columns))
+        raise ValueError(
+            f"One column must be the {role}, got {listed}, which differ. "
+            f"Name the right one: columns={{{role!r}: {columns[0]!r}}}."
+        )
+    return columns[0] if columns else None
+
+
+def _plain(column: str) -> str:
+    """Return a name without what Optuna and W&B put before and after it."""
+    plain = column.strip().lower().replace(" ", "_").removesuffix(".value")
+    plain = plain.removeprefix("config.").removeprefix("config/")
+    for prefix in _PREFIXES:
+        plain = plain.removeprefix(prefix)
+    return plain
+
+
+def _parts(column: str) -> list[str]:
+    return re.split(r"[./]", _plain(column))
+
+
+def _words(column: str) -> set[str]:
+    spaced = re.sub(r"([a-z])([A-Z])", r"\1 \2", column)
+    return set(re.split(r"[^a-z0-9]+", spaced.lower()))
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(names), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

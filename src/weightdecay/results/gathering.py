@@ -1,0 +1,196 @@
+"""Runs, wherever they were made, gathered into landscapes.
+
+Choices are made on the validation split, errors reported on the test set, both at the last epoch.
+The paper chose on the test set: `choose_on="test"` does, and the landscape says so. Of ImageNet32
+it reports top-5 errors: `of="error_top5"` chooses on these and reports them. Runs that were made
+elsewhere come as `Point`s, and may have a loss in place of an error.
+"""
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from weightdecay import checks, records
+from weightdecay.records import DECAYS, Run, RunConfig, Spec
+from weightdecay.results.landscape import Cell, Landscape
+from weightdecay.results.points import Point
+
+#: The errors of a record that a landscape can be of.
+ERRORS = ("error", "error_top5")
+# The fields of a configuration that its landscape's cells differ in.
+_VARIED = ("lr", "seed", *DECAYS)
+
+
+def landscapes(
+    measured: Iterable[Run | Point] | Path | str,
+    *,
+    choose_on: str = "validation",
+    of: str = "error",
+) -> list[Landscape]:
+    """Gather runs that differ in rate, decay and seed alone, in the order in which they come.
+
+    A path is that of a sweep's folder, or of a Parquet or CSV file with runs of ours.
+    Points that were made elsewhere are gathered by their labels. Of a configuration that comes
+    twice the first counts. A run without a record is left out. `of` is the error of runs to choose
+    on and to report: "error", or "error_top5"; points have one metric of their own.
+    """
+    checks.one_of("choose_on", choose_on, ("validation", "test"))
+    checks.one_of("of", of, ERRORS)
+    groups: dict[Hashable, dict[Hashable, Run]] = {}
+    foreign: dict[Hashable, dict[Hashable, Point]] = {}
+    order: dict[Hashable, None] = {}
+    for one in _read(measured):
+        if isinstance(one, Point):
+            key: Hashable = (one.way, one.of, tuple(sorted(one.labels.items())))
+            foreign.setdefault(key, {}).setdefault((one.lr, one.decay, one.seed), one)
+        elif not isinstance(one, Run):
+            raise TypeError(
+                f"`measured` must hold runs or points, got {one!r}. Read a table of other runs "
+                "with weightdecay.results.read_points."
+            )
+        elif one.records:
+            key = apart(one.config)
+            groups.setdefault(key, {}).setdefault(one.config, one)
+        else:
+            continue
+        order.setdefault(key)
+    return [
+        _landscape(list(groups[key].values()), choose_on, of)
+        if key in groups
+        else _of_points(list(foreign[key].values()), choose_on)
+        for key in order
+    ]
+
+
+def _read(source: Iterable[Run | Point] | Path | str) -> Iterable[Run | Point]:
+    """Return what is given, or the runs of a path; warn of what there was left out."""
+    if not isinstance(source, Path | str):
+        return source
+    found = records.read(source)
+    for said in found.left_out:
+        warnings.warn(f"{source}: {said}", RuntimeWarning, stacklevel=3)
+    return found.runs
+
+
+def way_of(config: RunConfig) -> str:
+    """Return how a configuration states its decay."""
+    [way] = [way for way in DECAYS if getattr(config, way) is not None]
+    return way
+
+
+def apart(config: RunConfig) -> tuple[RunConfig, str]:
+    """Return what the configurations of one landscape have in common."""
+    way = way_of(config)
+    stated: dict[str, Any] = {way: 0}
+    return replace(config, lr=1, seed=0, **stated), way
+
+
+def _landscape(runs: list[Run], choose_on: str, of: str) -> Landscape:
+    way = way_of(runs[0].config)
+    config = min(
+        (run.config for run in runs), key=lambda one: (one.lr, getattr(one, way), one.seed)
+    )
+    chosen_on = "test" if config.validation == "test" else choose_on
+    metric = runs[0].last.metric
+    if metric is not None and of != "error":
+        raise ValueError(f'`of` must be "error" for {config.task}: its {metric} has no {of}.')
+    whole = [run for run in runs if not run.diverged and run.last.epoch == config.epochs]
+    cells: dict[tuple[float, float], list[Run]] = {}
+    for run in runs:
+        cells.setdefault((run.config.lr, getattr(run.config, way)), []).append(run)
+    return Landscape(
+        run_config=config,
+        way=way,
+        lrs=tuple(sorted({lr for lr, _ in cells})),
+        decays=tuple(sorted({decay for _, decay in cells})),
+        cells={place: _cell(place, cells[place], chosen_on, of) for place in sorted(cells)},
+        chosen_on=chosen_on,
+        updates=_cycle(whole[0]) if whole else None,
+        examples=whole[0].last.updates // whole[0].last.epoch * config.batch if whole else None,
+        of=of,
+        metric=metric,
+        environments=Counter(run.environment for run in runs),
+        labels={
+            name: value
+            for name, value in config.as_dict().items()
+            if name not in _VARIED and value is not None
+        },
+    )
+
+
+def _of_points(points: list[Point], choose_on: str) -> Landscape:
+    first = points[0]
+    split = {point.chosen_on for point in points}
+    chosen_on = "test" if choose_on == "test" or len(split) > 1 else first.chosen_on
+    cells: dict[tuple[float, float], list[Point]] = {}
+    for point in points:
+        cells.setdefault((point.lr, point.decay), []).append(point)
+    # A run that diverged without an error counts as the worst that there is.
+    known = [point.tested for point in points if math.isfinite(point.tested)]
+    worst = max(known, default=1.0)
+    updates = first.labels.get("updates")
+    return Landscape(
+        run_config=None,
+        way=first.way,
+        lrs=tuple(sorted({lr for lr, _ in cells})),
+        decays=tuple(sorted({decay for _, decay in cells})),
+        cells={place: _point_cell(cells[place], choose_on, worst) for place in sorted(cells)},
+        chosen_on=chosen_on,
+        updates=updates if isinstance(updates, int) else None,
+        of=first.of,
+        metric="loss" if first.of == "loss" else None,
+        labels=dict(first.labels),
+    )
+
+
+def _point_cell(points: list[Point], choose_on: str, worst: float) -> Cell:
+    points = sorted(points, key=lambda point: point.seed)
+    tested = [one.tested if math.isfinite(one.tested) else worst for one in points]
+    chosen = [
+        error if choose_on == "test" or one.chosen is None else one.chosen
+        for one, error in zip(points, tested, strict=True)
+    ]
+    return Cell(
+        points[0].lr,
+        points[0].decay,
+        seeds=tuple(one.seed for one in points),
+        chosen=tuple(error if math.isfinite(error) else worst for error in chosen),
+        tested=tuple(tested),
+        diverged=tuple(one.seed for one in points if one.diverged),
+        losses=tuple(math.nan if one.train_loss is None else one.train_loss for one in points),
+    )
+
+
+def _cell(place: tuple[float, float], runs: list[Run], chosen_on: str, of: str) -> Cell:
+    runs = sorted(runs, key=lambda run: run.config.seed)
+
+    def last(name: str) -> tuple[float, ...]:
+        found = (getattr(run.last, name) for run in runs)
+        return tuple(math.nan if value is None else value for value in found)
+
+    return Cell(
+        *place,
+        seeds=tuple(run.config.seed for run in runs),
+        chosen=last(f"{chosen_on}_{of}"),
+        tested=last(f"test_{of}"),
+        diverged=tuple(run.config.seed for run in runs if run.diverged),
+        losses=last("train_loss"),
+    )
+
+
+def _cycle(run: Run) -> int:
+    """Return the updates of a run's last cycle."""
+    *before, last = run.records
+    if last.cycle_updates is not None:
+        return last.cycle_updates
+    ends = [record.updates for record in before if record.cycle_ended]
+    if ends:
+        return last.updates - ends[-1]
+    # Warm-up comes before the first cycle and is no part of it.
+    warmup = Spec.parse("schedule", run.config.schedule).options.get("warmup", 0)
+    assert isinstance(warmup, (int, float))
+    return last.updates - round(warmup * last.updates / last.epoch)

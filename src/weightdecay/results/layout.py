@@ -1,0 +1,183 @@
+"""How a table is laid out: which columns are the settings, labels and metrics, and their scale."""
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from weightdecay.results.columns import (
+    LABELS,
+    SETTINGS,
+    Metric,
+    checked,
+    find,
+    metrics,
+    named,
+    present,
+)
+from weightdecay.results.metrics import Scale, scale_of
+from weightdecay.results.points import CONVENTIONS, Label, Remark
+
+# Products that differ by less than this are one decay: 0.001 * 0.1 and 0.01 * 0.01.
+_ALIKE = 1e-9
+_MADE_ON = ("error", "validation_error")
+
+
+class Layout:
+    """A table, and what each of its columns is."""
+
+    def __init__(
+        self,
+        table: Mapping[str, Sequence[Any]],
+        convention: str,
+        *,
+        columns: Mapping[str, str],
+        metric: str | None,
+        unit: str | None,
+        labels: Sequence[str],
+    ) -> None:
+        checked(table, columns)
+        for label in labels:
+            present(table, label)
+        self.table = table
+        self.convention = convention
+        self.way = CONVENTIONS[convention][0]
+        self.settings = {role: columns.get(role) or find(table, role) for role in SETTINGS}
+        for role in ("lr", "decay"):
+            if self.settings[role] is None:
+                raise ValueError(
+                    f"There must be a column of the {role}, got {', '.join(map(repr, table))}. "
+                    f"Name it: columns={{{role!r}: …}}."
+                )
+        found = {role: columns.get(role) or find(table, role) for role in LABELS}
+        self.labels = {role: column for role, column in found.items() if column is not None}
+        self.labels |= {label: label for label in labels}
+        if self.settings["updates"] is not None:
+            self.labels["updates"] = self.settings["updates"]
+        self.metrics = _metrics(table, columns, metric)
+        kept = [self.metrics[role] for role in _MADE_ON if role in self.metrics]
+        self.scale: Scale = scale_of(
+            {one.column: table[one.column] for one in kept}, kept[0].kind, unit
+        )
+
+    @property
+    def rows(self) -> range:
+        """Return the numbers of its rows."""
+        return range(len(next(iter(self.table.values()))))
+
+    def cell(self, row: int, role: str) -> Any:
+        """Return a setting as the table has it; None where it has none."""
+        column = self.settings[role]
+        return None if column is None else self.table[column][row]
+
+    def number(self, row: int, role: str) -> float | None:
+        """Return a setting that must be a number; None where it is empty."""
+        value = self.cell(row, role)
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return None
+        if not isinstance(value, bool) and isinstance(value, (float, numbers.Real)):
+            return float(value)
+        raise ValueError(
+            f"Row {row + 1} of column {self.settings[role]!r} must be a number, got {value!r}. "
+            f"Correct it, or name another column: columns={{{role!r}: …}}."
+        )
+
+    def labels_of(self, row: int) -> dict[str, Label]:
+        """Return a row's labels, but for empty ones."""
+        cells = ((name, self.table[column][row]) for name, column in self.labels.items())
+        return {name: _label(value) for name, value in cells if value is not None}
+
+    def decays(self) -> list[float | None]:
+        """Return each row's decay, torch's as λ = lr · decay; None where it is not known."""
+        stated = [self.number(row, "decay") for row in self.rows]
+        if self.convention != "torch":
+            return stated
+        rates = [self.number(row, "lr") for row in self.rows]
+        products = [
+            None if lr is None or decay is None else _product(lr, decay)
+            for lr, decay in zip(rates, stated, strict=True)
+        ]
+        as_one: dict[float, float] = {}
+        last = -math.inf
+        for product in sorted({one for one in products if one is not None}):
+            if not product <= last * (1 + _ALIKE):
+                last = product
+            as_one[product] = last
+        return [None if one is None else as_one[one] for one in products]
+
+    def errors(self, row: int) -> tuple[float | None, float | None]:
+        """Return what is reported and what choices are made on; None where it is missing.
+
+        Where there is one metric it is reported, and choices are made on it.
+        """
+        read = {
+            role: self.scale.read(self.table[self.metrics[role].column][row], row)
+            for role in _MADE_ON
+            if role in self.metrics
+        }
+        chosen = read.get("validation_error")
+        if "error" not in read:
+            return chosen, None
+        if "validation_error" in read and chosen is None:
+            return None, None
+        return read["error"], chosen
+
+    def remarks(self) -> list[Remark]:
+        """Return what was taken for the metric, and which other knobs varied."""
+        main = self.metrics.get("error") or self.metrics["validation_error"]
+        chosen = self.metrics.get("validation_error", main)
+        text = f"Column {main.column!r} is the {main.kind}{self.scale.said}"
+        text += f"; choices are made on {chosen.column!r}." if chosen is not main else "."
+        told = [Remark("metric", 0, text)]
+        used = {*self.settings.values(), *self.labels.values()}
+        used |= {one.column for one in self.metrics.values()}
+        knobs = [
+            column
+            for column, values in self.table.items()
+            if column.startswith(("params_", "config.", "config/"))
+            and column not in used
+            and len({repr(value) for value in values}) > 1
+        ]
+        if knobs:
+            text = (
+                f"{', '.join(map(repr, knobs))} varied too, and what that does is in the noise. "
+                "To set runs apart by it, name it in `labels`."
+            )
+            told.append(Remark("unused", len(knobs), text))
+        return told
+
+
+def _metrics(
+    table: Mapping[str, Sequence[Any]], columns: Mapping[str, str], kind: str | None
+) -> dict[str, Metric]:
+    given = {role: named(columns[role], role, kind) for role in _MADE_ON if role in columns}
+    found = given or metrics(table, kind)
+    if "train_loss" in columns:
+        found["train_loss"] = Metric(columns["train_loss"], "loss", "training")
+    main = found.get("error") or found.get("validation_error")
+    if main is None:
+        raise ValueError(
+            "There must be a column of an error, an accuracy or a loss, got "
+            f"{', '.join(map(repr, table))}. Name it: columns={{'error': …}}, with "
+            "metric='error', 'accuracy' or 'loss'."
+        )
+    if main.kind is None:
+        raise ValueError(
+            f"Column {main.column!r} must be known to be an error, an accuracy or a loss, and "
+            "its name does not say. Pass metric='error', metric='accuracy' or metric='loss'."
+        )
+    return found
+
+
+def _product(one: float, other: float) -> float:
+    """Return the product of two decimal numbers as they are written, rounded once."""
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return one * other
+    return float(Fraction(repr(one)) * Fraction(repr(other)))
+
+
+def _label(value: object) -> Label:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, (str, int, float, bool)) else str(value)

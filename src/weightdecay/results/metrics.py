@@ -1,0 +1,100 @@
+"""What a column of numbers measures, and on which scale: an error, an accuracy or a loss.
+
+Errors are fractions here. A column of fractions has no number above 1, one of percent none in
+(0, 1]; where a column has both, only its owner knows.
+"""
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from weightdecay import checks
+
+UNITS = ("fraction", "percent")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How a number becomes an error or a loss: of which kind it is, and in which unit."""
+
+    kind: str
+    unit: str | None
+
+    @property
+    def said(self) -> str:
+        """Return the unit in words, to follow the kind."""
+        return {"fraction": ", in fractions", "percent": ", in percent", None: ""}[self.unit]
+
+    def read(self, cell: object, row: int) -> float | None:
+        """Return a cell as an error or a loss; None where it is empty."""
+        value = _number(cell, row)
+        if value is None or not math.isfinite(value) or self.kind == "loss":
+            return value
+        whole = 100.0 if self.unit == "percent" else 1.0
+        return (whole - value) / whole if self.kind == "accuracy" else value / whole
+
+
+def scale_of(columns: Mapping[str, Sequence[Any]], kind: str | None, unit: str | None) -> Scale:
+    """Return the scale of the metric's columns, which all have the same."""
+    assert kind is not None
+    if kind == "loss":
+        if unit is not None:
+            raise ValueError(f"`unit` must be left out for a loss, got {unit!r}. It has none.")
+        return Scale(kind, None)
+    if unit is not None:
+        checks.one_of("unit", unit, UNITS)
+    signed = any(isinstance(v, str) and v.endswith("%") for vs in columns.values() for v in vs)
+    named = any(_in_percent(column) for column in columns)
+    told = unit or ("percent" if signed or named else None)
+    units = {_unit(name, cells, kind, told) for name, cells in columns.items()} - {None}
+    if len(units) > 1:
+        raise ValueError(
+            f"Columns {' and '.join(map(repr, columns))} must be in one unit, got fractions in one "
+            "and percent in the other. Rewrite one of them."
+        )
+    return Scale(kind, next(iter(units), "fraction"))
+
+
+def _unit(name: str, cells: Sequence[Any], kind: str, told: str | None) -> str | None:
+    read = (_number(cell, row) for row, cell in enumerate(cells))
+    values = [value for value in read if value is not None and math.isfinite(value)]
+    most = {"fraction": 1.0, "percent": 100.0}.get(told or "percent", 100.0)
+    beyond = next((value for value in values if not 0 <= value <= most), None)
+    if beyond is not None:
+        raise ValueError(
+            f"Column {name!r} must be an {kind} between 0 and {most:g}, got {beyond!r}. If it is a "
+            "loss, pass metric='loss'."
+        )
+    if told is not None or not values:
+        return told
+    if max(values) <= 1:
+        return "fraction"
+    small = next((value for value in values if 0 < value <= 1), None)
+    if small is not None:
+        raise ValueError(
+            f"Column {name!r} must be in fractions or in percent, got both {small!r} and "
+            f"{max(values)!r}. Pass unit='percent' if all are in percent; otherwise rewrite some."
+        )
+    return "percent"
+
+
+def _in_percent(column: str) -> bool:
+    name = column.lower()
+    return "%" in name or "percent" in name or "pct" in name
+
+
+def _number(cell: object, row: int) -> float | None:
+    if cell is None:
+        return None
+    if isinstance(cell, str):
+        with suppress(ValueError):
+            return float(cell.removesuffix("%"))
+    elif not isinstance(cell, bool) and isinstance(cell, (float, numbers.Real)):
+        return float(cell)
+    raise ValueError(
+        f"Row {row + 1} of the metric must be a number, got {cell!r}. Correct it, or leave the "
+        "cell empty."
+    )

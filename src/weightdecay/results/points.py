@@ -1,0 +1,124 @@
+"""A point is one run in a landscape: its learning rate, decay and seed, and what came of it.
+
+It is all that a landscape needs to know of a run, so that runs of any origin can be one. `Points`
+is a table of them as it was read, with remarks about what was left out and why.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, overload
+
+from weightdecay import checks
+from weightdecay.records import DECAYS
+
+Label: TypeAlias = str | int | float | bool
+
+#: How a table can state its decay: which of our decays that is, and what it means.
+CONVENTIONS = {
+    "paper": (
+        "weight_decay",
+        "λ: one step removes this fraction of a weight; weightdecay's own weight_decay",
+    ),
+    "torch": (
+        "weight_decay",
+        "torch.optim.AdamW's weight_decay: one step removes lr * decay, which is read as λ",
+    ),
+    "l2": (
+        "l2",
+        "a factor that goes through the gradient; torch.optim.SGD's and Adam's weight_decay",
+    ),
+    "normalized": ("normalized_decay", "λ_norm, which is λ times the root of the updates"),
+}
+#: What a point's numbers can be.
+METRICS = ("error", "loss")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """What one run came to.
+
+    `way` is how the decay is stated: weight_decay (the paper's λ), normalized_decay or l2. `tested`
+    is what is reported: an error as a fraction, or a loss, as `of` says. `chosen` is what choices
+    are made on, or None where that is `tested`; `chosen_on` is its split, "test" or "validation".
+    A run that diverged may have no error: NaN. Points whose `labels` are equal are of one
+    landscape; a label "updates" is the number of updates, N.
+    """
+
+    lr: float
+    decay: float
+    way: str
+    tested: float
+    chosen: float | None = None
+    chosen_on: str = "test"
+    seed: int = 0
+    train_loss: float | None = None
+    diverged: bool = False
+    of: str = "error"
+    labels: Mapping[str, Label] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checks.number("lr", self.lr, above=0)
+        checks.one_of("way", self.way, DECAYS)
+        checks.number("decay", self.decay, at_least=0)
+        if self.way == "weight_decay" and not self.decay < 1:
+            raise ValueError(
+                f"`decay` must be below 1, got {self.decay!r}. λ is the fraction of a weight that "
+                "one step removes; if this is torch's weight_decay, λ is lr times that."
+            )
+        checks.whole("seed", self.seed, at_least=0)
+        checks.one_of("chosen_on", self.chosen_on, ("validation", "test"))
+        checks.one_of("of", self.of, METRICS)
+        for name, value in (("tested", self.tested), ("chosen", self.chosen)):
+            if value is not None and not (self.diverged and not math.isfinite(value)):
+                cure = "A run without a result is no point, unless it diverged: diverged=True."
+                checks.number(name, value, cure=cure)
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something to know about a table as it was read: what kind, of how many rows, in words.
+
+    Kinds are "metric", "diverged", "repeated", "left out", "numbered" and "unused".
+    """
+
+    kind: str
+    count: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Points(Sequence[Point]):
+    """Points as they were read from a table, and what to know about the reading."""
+
+    points: tuple[Point, ...]
+    remarks: tuple[Remark, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    @overload
+    def __getitem__(self, at: int) -> Point: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Point, ...]: ...
+    def __getitem__(self, at: int | slice) -> Point | tuple[Point, ...]:
+        return self.points[at]
+
+    def __repr__(self) -> str:
+        said = "".join(f"\n  {remark.text}" for remark in self.remarks)
+        return f"<{len(self)} points>{said}"
+
+
+def checked_convention(value: object) -> str:
+    """Return the convention, or say what the choices mean: a wrong one would mislead silently."""
+    if isinstance(value, str) and value in CONVENTIONS:
+        return value
+    meant = "".join(f"\n  {name!r}: {meaning}" for name, (_, meaning) in CONVENTIONS.items())
+    got = "nothing" if value is None else repr(value)
+    raise ValueError(
+        f"`convention` must say how the decay is stated, got {got}. There is no default. It is one "
+        f"of{meant}"
+    )

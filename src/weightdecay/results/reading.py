@@ -1,0 +1,178 @@
+"""Somebody's own runs into points: any table that has a learning rate, a decay and a metric.
+
+What a column is, is told by its name or by `columns`. Nothing is dropped silently: what was left
+out, repeated or diverged is counted in the remarks of `Points`.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+
+from weightdecay import checks
+from weightdecay.results.layout import Layout
+from weightdecay.results.points import Point, Points, Remark, checked_convention
+from weightdecay.results.sources import table_of
+
+_FINISHED = {"complete", "completed", "finished", "done", "success", "succeeded", "terminated"}
+_DIVERGED = "diverged"
+_COPY = "is a copy of another row"
+
+
+def read_points(
+    source: str | Path | object,
+    *,
+    convention: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    metric: str | None = None,
+    unit: str | None = None,
+    labels: Sequence[str] = (),
+) -> Points:
+    """Read runs that were made elsewhere from a CSV or Parquet file or a frame, a row per run.
+
+    `convention` says how the decay is stated and has no default: "paper", "torch", "l2" or
+    "normalized". `columns` names columns that go by other names than those known, as in
+    {"lr": "optimizer.base", "error": "final_score"}. `metric` is "error", "accuracy" or "loss"
+    where the column's name does not say, and `unit` "fraction" or "percent" where its numbers do
+    not. `labels` are further columns by which runs are set apart into landscapes.
+    """
+    convention = checked_convention(convention)
+    if metric is not None:
+        checks.one_of("metric", metric, ("error", "accuracy", "loss"))
+    layout = Layout(
+        table_of(source),
+        convention,
+        columns=columns or {},
+        metric=metric,
+        unit=unit,
+        labels=labels,
+    )
+    return _Reading(layout).points()
+
+
+class _Reading:
+    """A table on its way to points, and what was noticed on it."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.seeded = layout.settings["seed"] is not None
+        self.left = Counter[str]()
+        self.repeated = self.differing = self.numbered = 0
+
+    def points(self) -> Points:
+        """Return the points of all rows that have one."""
+        rows: set[str] = set()
+        known: dict[Hashable, list[Point]] = {}
+        for row, decay in zip(self.layout.rows, self.layout.decays(), strict=True):
+            reason = self._left_out(row, decay)
+            if not reason and not self.seeded:
+                # Without seeds, only a row that is another's copy in full is a repeat.
+                content = repr([values[row] for values in self.layout.table.values()])
+                reason = _COPY if content in rows else ""
+                rows.add(content)
+            if reason:
+                self.left[reason] += 1
+                continue
+            assert decay is not None
+            point = self._point(row, decay, seed=None if self.seeded else 0)
+            same = known.setdefault(self._key(point), [])
+            if not same:
+                same.append(point)
+            elif self.seeded:
+                self.repeated += 1
+                self.differing += point != same[0]
+            else:
+                same.append(self._point(row, decay, seed=len(same)))
+                self.numbered += 1
+        found = tuple(point for same in known.values() for point in same)
+        remarks = tuple(self._remarks(sum(point.diverged for point in found)))
+        if not found:
+            raise ValueError(
+                "A table must have a row with a learning rate, a decay and a metric, got none. "
+                + " ".join(remark.text for remark in remarks)
+            )
+        return Points(found, remarks)
+
+    def _left_out(self, row: int, decay: float | None) -> str:
+        """Return why a row is no point; nothing if it is one."""
+        state = self.layout.cell(row, "state")
+        if isinstance(state, str) and state.lower() not in _FINISHED | {_DIVERGED}:
+            return f"has the state {state!r}"
+        lr = self.layout.number(row, "lr")
+        if lr is None or decay is None:
+            return "has no learning rate or no decay"
+        if not 0 < lr < math.inf:
+            return "has a learning rate that is 0, negative or infinite"
+        if not self._diverged(row) and self.layout.errors(row)[0] is None:
+            return "has no metric"
+        return ""
+
+    def _point(self, row: int, decay: float, *, seed: int | None) -> Point:
+        layout = self.layout
+        lr = layout.number(row, "lr")
+        assert lr is not None
+        tested, chosen = layout.errors(row)
+        split = layout.metrics.get("validation_error") or layout.metrics["error"]
+        loss = layout.metrics.get("train_loss")
+        try:
+            return Point(
+                lr=lr,
+                decay=decay + 0.0,  # not -0
+                way=layout.way,
+                tested=math.nan if tested is None else tested,
+                chosen=chosen,
+                chosen_on="validation" if split.split == "validation" else "test",
+                seed=self._seed(row) if seed is None else seed,
+                train_loss=None if loss is None else _finite(layout.table[loss.column][row]),
+                diverged=self._diverged(row),
+                of="loss" if layout.scale.kind == "loss" else "error",
+                labels=layout.labels_of(row),
+            )
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Row {row + 1}: {error}") from None
+
+    def _diverged(self, row: int) -> bool:
+        told = self.layout.cell(row, "diverged")
+        state = self.layout.cell(row, "state")
+        if told is True or told == 1 or (isinstance(state, str) and state.lower() == _DIVERGED):
+            return True
+        errors = self.layout.errors(row)
+        return any(value is not None and not math.isfinite(value) for value in errors)
+
+    def _seed(self, row: int) -> int:
+        seed = self.layout.cell(row, "seed")
+        if isinstance(seed, float) and seed.is_integer():
+            seed = int(seed)
+        return 0 if seed is None else checks.whole("seed", seed, at_least=0)
+
+    def _key(self, point: Point) -> Hashable:
+        seed = point.seed if self.seeded else None
+        return point.lr, point.decay, seed, tuple(sorted(point.labels.items()))
+
+    def _remarks(self, diverged: int) -> list[Remark]:
+        told = self.layout.remarks()
+        if diverged:
+            text = (
+                f"{_rows(diverged)} diverged: the metric is NaN or infinite, or a column says so."
+            )
+            told.append(Remark("diverged", diverged, text))
+        for reason, count in self.left.items():
+            kind = "repeated" if reason == _COPY else "left out"
+            told.append(Remark(kind, count, f"{_rows(count)} left out: each {reason}."))
+        if self.repeated:
+            text = f"{_rows(self.repeated)} left out: each repeats the setting and seed of another"
+            text += f"; {self.differing} of them came to another result." * bool(self.differing)
+            text += "." * (not self.differing)
+            told.append(Remark("repeated", self.repeated, text))
+        if self.numbered:
+            text = f"{_rows(self.numbered)} repeat a setting; without a seed they are numbered."
+            told.append(Remark("numbered", self.numbered, text))
+        return told
+
+
+def _finite(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' * (count != 1)}"

@@ -1,0 +1,553 @@
+"""Anybody's runs become landscapes: tables are read as they come, or refused with the cure."""
+
+import math
+import random
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.landscapes import Truth, exact, runs_of
+from weightdecay.records import Run
+from weightdecay.results import Landscape, Point, Points, coupling, landscapes, read_points
+from weightdecay.results.grid import grid
+
+#: As `study.trials_dataframe().to_csv()` writes it, pandas' index in the first column.
+OPTUNA = """,number,value,datetime_start,datetime_complete,duration,params_dropout,params_lr,\
+params_weight_decay,user_attrs_epochs,system_attrs_grid_id,state
+0,0,0.91,2026-03-10 11:54:47.313529,2026-03-10 12:16:39.660893,0 days 00:21:52.347364,0.1,0.01,\
+0.5,10,0.0,COMPLETE
+1,1,0.87,2026-03-10 12:16:39.660893,2026-03-10 12:38:39.660893,0 days 00:22:00,0.3,0.001,0.05,10,\
+1.0,COMPLETE
+2,2,,2026-03-10 12:38:39.660893,2026-03-10 12:39:39.660893,0 days 00:01:00,0.2,0.1,0.5,10,2.0,FAIL
+3,3,0.55,2026-03-10 12:39:39.660893,2026-03-10 12:40:39.660893,0 days 00:01:00,0.2,0.2,0.5,10,\
+3.0,PRUNED
+"""
+#: As the button "Export CSV" of W&B's table of runs writes it: every cell in quotes.
+WANDB = (
+    '"Name","State","Notes","User","Tags","Created","Runtime","Sweep","optimizer.lr",'
+    '"optimizer.weight_decay","seed","model","epoch","lr-AdamW","train/learning_rate",'
+    '"train/loss","val/acc","test/acc"\n'
+    '"wise-sun-3","finished","-","ada","","2026-10-01T10:00:00.000Z","812","","0.001","0.1","0",'
+    '"resnet","90","0","0","0.31","0.72","0.70"\n'
+    '"calm-sea-2","finished","-","ada","","2026-10-01T09:00:00.000Z","811","","0.01","0.1","0",'
+    '"resnet","90","0","0","0.35","0.66","0.68"\n'
+    '"odd-fog-1","crashed","-","ada","","2026-10-01T08:00:00.000Z","11","","0.1","0.1","0",'
+    '"resnet","2","0.1","0.1","","",""\n'
+    '"red-fire-4","finished","-","ada","","2026-10-01T11:00:00.000Z","812","","1","0.1","0",'
+    '"resnet","90","0","0","NaN","NaN","NaN"\n'
+)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        path = tmp_path / "runs.csv"
+        path.write_bytes(text.encode())
+        return path
+
+    return write
+
+
+def kinds(points: Points) -> dict[str, int]:
+    return {remark.kind: remark.count for remark in points.remarks}
+
+
+HAND_MADE = """lr,decay,error,seed,epochs
+0.01,0.001,0.30,0,5
+0.01,0.001,0.34,1,5
+0.02,0.001,0.20,0,5
+0.02,0.002,0.50,0,5
+0.01,0.001,0.60,0,10
+"""
+
+
+def test_a_plain_table_becomes_its_landscapes(written: Callable[[str], Path]) -> None:
+    short, long = landscapes(read_points(written(HAND_MADE), convention="paper"))
+    assert (short.labels, long.labels) == ({"epochs": 5}, {"epochs": 10})
+    assert (short.lrs, short.decays) == ((0.01, 0.02), (0.001, 0.002))
+    assert short.cells[0.01, 0.001].seeds == (0, 1)
+    assert short.cells[0.01, 0.001].tested == (0.30, 0.34)
+    assert (short.best.lr, short.best.decay, short.best.mean) == (0.02, 0.001, 0.2)
+    assert (short.way, short.convention, short.of) == ("weight_decay", "paper", "error")
+    assert short.chosen_on == "test"
+    assert [cell.mean for cell in long.cells.values()] == [0.6]
+
+
+def test_the_order_of_rows_changes_nothing(written: Callable[[str], Path]) -> None:
+    head, *rows = HAND_MADE.splitlines()
+    ordered = landscapes(read_points(written(HAND_MADE), convention="paper"))
+    random.Random(0).shuffle(rows)
+    shuffled = landscapes(read_points(written("\n".join([head, *rows])), convention="paper"))
+    assert sorted(shuffled, key=repr) == sorted(ordered, key=repr)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text,
+        lambda text: "\ufeff" + text.replace("\n", "\r\n") + "\r\n\r\n",
+        lambda text: text.replace(",", ";"),
+        lambda text: text.replace(",", "\t"),
+        lambda text: text.replace(",", ", "),
+    ],
+    ids=["CRLF", "BOM", "Excel's", "semicolons", "tabs", "spaces"],
+)
+def test_how_a_file_is_written_changes_nothing(
+    written: Callable[[str], Path], changed: Callable[[str], str]
+) -> None:
+    plain = read_points(written(HAND_MADE), convention="paper")
+    assert read_points(written(changed(HAND_MADE)), convention="paper") == plain
+
+
+def test_the_convention_has_no_default_and_the_error_says_what_each_means(
+    written: Callable[[str], Path],
+) -> None:
+    with pytest.raises(ValueError, match=r"got nothing\. There is no default") as error:
+        read_points(written(HAND_MADE))
+    assert all(f"{name!r}: " in str(error.value) for name in ("paper", "torch", "l2", "normalized"))
+    assert "lr * decay" in str(error.value)
+    with pytest.raises(ValueError, match=r"`convention` must say how .* got 'adamw'"):
+        read_points(written(HAND_MADE), convention="adamw")
+
+
+def test_torchs_decay_is_read_as_the_learning_rate_times_it(
+    written: Callable[[str], Path],
+) -> None:
+    text = "lr,weight_decay,error\n0.001,0.1,0.2\n0.01,0.01,0.3\n0.003,0.1,0.4\n0.1,0,0.5\n"
+    points = read_points(written(text), convention="torch")
+    # 0.003 * 0.1 is 0.00030000000000000003 in binary: products are those of the decimals.
+    assert [point.decay for point in points] == [0.0001, 0.0001, 0.0003, 0.0]
+    assert {point.way for point in points} == {"weight_decay"}
+    [landscape] = landscapes(points)
+    assert landscape.decays == (0.0, 0.0001, 0.0003)
+
+
+def test_products_that_only_rounding_sets_apart_are_one_decay() -> None:
+    rates = np.logspace(-4, -1, 7)
+    table = {
+        "lr": [float(lr) for lr in rates for _ in rates],
+        "wd": [float(wd) for _ in rates for wd in rates],
+        "err": [0.5] * 49,
+    }
+    [landscape] = landscapes(read_points(table, convention="torch"))
+    assert len(landscape.decays) == 13
+
+
+@pytest.mark.parametrize(("convention", "way"), [("l2", "l2"), ("normalized", "normalized_decay")])
+def test_other_conventions_are_kept_as_they_are(
+    written: Callable[[str], Path], convention: str, way: str
+) -> None:
+    [one, *_] = landscapes(read_points(written(HAND_MADE), convention=convention))
+    assert (one.way, one.convention, one.decays) == (way, convention, (0.001, 0.002))
+
+
+def test_a_decay_that_removes_more_than_a_weight_is_refused() -> None:
+    table = {"lr": [0.1], "wd": [1.0], "error": [0.5]}
+    with pytest.raises(ValueError, match=r"Row 1: `decay` must be below 1, got 1\.0.*torch's"):
+        read_points(table, convention="paper")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "errors"),
+    [
+        ("error", [0.25, 0.5], [0.25, 0.5]),
+        ("error", [25, 50], [0.25, 0.5]),
+        ("test_err", ["25%", "50%"], [0.25, 0.5]),
+        ("error (%)", [0.25, 50], [0.0025, 0.5]),
+        ("accuracy", [0.75, 0.5], [0.25, 0.5]),
+        ("test/acc", [75, 50], [0.25, 0.5]),
+        ("eval_accuracy_pct", [0.75, 50], [0.9925, 0.5]),
+        ("testAcc", [75, 0], [0.25, 1.0]),
+    ],
+)
+def test_errors_and_accuracies_in_fractions_and_percent_are_the_same_points(
+    name: str, values: list[float], errors: list[float]
+) -> None:
+    points = read_points({"lr": [0.1, 0.2], "wd": [0, 0], name: values}, convention="l2")
+    assert [point.tested for point in points] == pytest.approx(errors, abs=1e-15)
+
+
+def test_a_loss_stays_as_it_is_and_may_be_above_one() -> None:
+    table = {"lr": [0.1, 0.2], "wd": [0.1, 0.1], "val_loss": [3.25, 120.0]}
+    [landscape] = landscapes(read_points(table, convention="l2"))
+    assert (landscape.of, landscape.best.mean, landscape.chosen_on) == ("loss", 3.25, "validation")
+    assert [cell.mean for cell in landscape.ranked] == [3.25, 120.0]
+
+
+def test_choices_are_made_on_validation_where_there_is_one() -> None:
+    table = {"lr": [0.1, 0.2], "wd": [0, 0], "val_error": [0.1, 0.2], "test_error": [0.4, 0.3]}
+    points = read_points(table, convention="l2")
+    [ours], [papers] = landscapes(points), landscapes(points, choose_on="test")
+    assert (ours.chosen_on, ours.best.lr, ours.best.mean) == ("validation", 0.1, 0.4)
+    assert (papers.chosen_on, papers.best.lr, papers.best.mean) == ("test", 0.2, 0.3)
+    assert "choices are made on 'val_error'" in points.remarks[0].text
+
+
+TWO = {"lr": [0.1, 0.2], "wd": [0.1, 0.2]}
+REFUSED: list[tuple[dict[str, list[Any]], dict[str, Any], str]] = [
+    (TWO | {"value": [0.1, 0.2]}, {}, "Column 'value' must be known to be .* Pass metric='error'"),
+    (TWO | {"values_0": [1, 2]}, {}, r"There must be a column of an error.* columns=\{'error'"),
+    (TWO | {"error": [0.5, 30]}, {}, r"got both 0\.5 and 30.* Pass unit='percent'"),
+    (TWO | {"error": [0.5, 130]}, {}, "between 0 and 100, got 130.* pass metric='loss'"),
+    (TWO | {"error": [0.5, -1]}, {}, "between 0 and 100, got -1"),
+    (TWO | {"error": [0.5, 1.5]}, {"unit": "fraction"}, "between 0 and 1, got 1.5"),
+    (TWO | {"loss": [0.5, 1.5]}, {"unit": "percent"}, "`unit` must be left out for a loss"),
+    (TWO | {"loss": [1, 2], "val_loss": [3, 4]}, {}, "told from training's, got 'loss' beside"),
+    (
+        TWO | {"learning_rate": [0.1, 0.4], "error": [0.1, 0.2]},
+        {},
+        "One column must be the lr, got 'lr', 'learning_rate', which differ. Name the right one",
+    ),
+    ({"lr": [0.1], "error": [0.1]}, {}, r"There must be a column of the decay.*columns=\{'decay'"),
+    (TWO | {"error": [0.1, 0.2]}, {"columns": {"rate": "lr"}}, "`columns` must be from lr, decay"),
+    (TWO | {"error": [0.1, 0.2]}, {"columns": {"lr": "lrs"}}, "'lrs', got .* Did you mean 'lr'"),
+    (TWO | {"error": [0.1, 0.2]}, {"labels": ["width"]}, "There must be a column 'width'"),
+    (TWO | {"error": [0.1, "bad"]}, {}, "Row 2 of the metric must be a number, got 'bad'"),
+    (TWO | {"lr": [0.1, "1e"], "error": [1, 0]}, {}, "Row 2 of column 'lr' must be a number"),
+    (TWO | {"error": [0.1, 0.2], "seed": [0, "a"]}, {}, "Row 2: `seed` must be a whole number"),
+    (TWO | {"error": [None, None]}, {}, "must have a row with .* got none. .*2 rows left out"),
+    (TWO | {"error": [0.1, 0.2]}, {"metric": "f1"}, "`metric` must be one of 'error'"),
+]
+
+
+@pytest.mark.parametrize(("table", "options", "told"), REFUSED)
+def test_what_is_ambiguous_is_refused_with_the_cure(
+    table: dict[str, list[Any]], options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises((ValueError, TypeError), match=told):
+        read_points(table, convention="l2", **options)
+
+
+def test_optunas_trials_are_read_as_they_come(written: Callable[[str], Path]) -> None:
+    points = read_points(written(OPTUNA), convention="torch", metric="accuracy")
+    assert [(point.lr, point.decay, round(point.tested, 12)) for point in points] == [
+        (0.01, 0.005, 0.09),
+        (0.001, 0.00005, 0.13),
+    ]
+    assert all(point.labels == {"epochs": 10} for point in points)
+    texts = [remark.text for remark in points.remarks]
+    assert "1 row left out: each has the state 'FAIL'." in texts
+    assert "1 row left out: each has the state 'PRUNED'." in texts
+    assert any(text.startswith("'params_dropout' varied too") for text in texts)
+    apart = read_points(
+        written(OPTUNA), convention="torch", metric="accuracy", labels=["params_dropout"]
+    )
+    assert len(landscapes(apart)) == 2
+
+
+def test_an_objective_that_optuna_has_a_name_for_needs_no_word() -> None:
+    table = {"params_lr": [0.1], "params_wd": [0.1], "value_test_accuracy": [0.9]}
+    [point] = read_points(table, convention="l2")
+    assert point.tested == pytest.approx(0.1)
+
+
+def test_wandbs_table_of_runs_is_read_as_it_comes(written: Callable[[str], Path]) -> None:
+    points = read_points(written(WANDB), convention="torch")
+    assert [(point.lr, point.decay, point.seed, point.diverged) for point in points] == [
+        (0.001, 0.0001, 0, False),
+        (0.01, 0.001, 0, False),
+        (1.0, 0.1, 0, True),
+    ]
+    assert [point.labels for point in points] == [{"model": "resnet"}] * 3
+    assert [point.train_loss for point in points] == [0.31, 0.35, None]
+    assert kinds(points) == {"metric": 0, "left out": 1, "diverged": 1}
+    [landscape] = landscapes(points)
+    assert landscape.best.lr == 0.001
+    assert landscape.best.mean == pytest.approx(0.30)
+    assert [cell.lr for cell in landscape.diverged] == [1.0]
+    # A run that diverged without a number counts as the worst there is.
+    assert landscape.diverged[0].mean == pytest.approx(0.32)
+
+
+RUNS = [
+    {
+        "summary": {"val_acc": 0.8, "lr": 0.0, "_step": 100},
+        "config": {"optim": {"lr": 0.1, "weight_decay": 1e-4}, "seed": 3},
+        "name": "a",
+    },
+    {
+        "summary": {"val_acc": math.nan, "lr": 0.0, "_step": 7},
+        "config": {"optim": {"lr": 0.2, "weight_decay": 1e-4}, "seed": 3},
+        "name": "b",
+    },
+]
+
+
+def test_dictionaries_in_cells_are_read_as_columns(written: Callable[[str], Path]) -> None:
+    """As W&B's guide makes a frame of `wandb.Api().runs`, and as that is saved as a CSV."""
+    found = read_points(RUNS, convention="l2")
+    assert [(point.lr, point.decay, point.seed) for point in found] == [
+        (0.1, 1e-4, 3),
+        (0.2, 1e-4, 3),
+    ]
+    assert [point.diverged for point in found] == [False, True]
+    quoted = "".join(
+        f'{at},"{row["summary"]}","{row["config"]}",{row["name"]}\n' for at, row in enumerate(RUNS)
+    )
+    again = read_points(written(",summary,config,name\n" + quoted), convention="l2")
+    assert repr(again.points) == repr(found.points)
+
+
+def test_what_is_logged_while_training_is_not_the_learning_rate() -> None:
+    table = {"config.lr": [0.1], "summary.lr": [0.0], "train/lr": [0.0]}
+    [point] = read_points(table | {"wd": [0.1], "test_error": [0.5]}, convention="l2")
+    assert point.lr == 0.1
+
+
+def test_other_names_are_given_by_the_mapping() -> None:
+    table = {"eta": [0.1], "shrink": [0.2], "final": [12.0], "run": [4], "width": [64]}
+    [point] = read_points(
+        table,
+        convention="l2",
+        columns={"lr": "eta", "decay": "shrink", "error": "final", "seed": "run"},
+        metric="loss",
+        labels=["width"],
+    )
+    assert (point.lr, point.decay, point.tested, point.seed) == (0.1, 0.2, 12.0, 4)
+    assert point.labels == {"width": 64}
+
+
+def test_empty_cells_nan_and_infinity_are_told_apart(written: Callable[[str], Path]) -> None:
+    text = "lr,wd,loss\n1,1,2.5\n2,1,NaN\n3,1,inf\n4,1,\n5,1,-Infinity\n,1,3\n7,,3\n0,1,3\n"
+    points = read_points(written(text), convention="l2")
+    assert [(point.lr, point.diverged) for point in points] == [
+        (1, False),
+        (2, True),
+        (3, True),
+        (5, True),
+    ]
+    told = {remark.text: remark.count for remark in points.remarks if remark.kind == "left out"}
+    assert told == {
+        "1 row left out: each has no metric.": 1,
+        "2 rows left out: each has no learning rate or no decay.": 2,
+        "1 row left out: each has a learning rate that is 0, negative or infinite.": 1,
+    }
+    assert kinds(points)["diverged"] == 3
+
+
+def test_a_repeat_of_setting_and_seed_is_left_out_and_told() -> None:
+    table = {
+        "lr": [0.1] * 5,
+        "wd": [0.1] * 5,
+        "seed": [0, 0, 0, 1, 1],
+        "error": [0.2, 0.2, 0.3, 0.4, 0.4],
+    }
+    points = read_points(table, convention="l2")
+    assert [(point.seed, point.tested) for point in points] == [(0, 0.2), (1, 0.4)]
+    [remark] = [remark for remark in points.remarks if remark.kind == "repeated"]
+    assert remark.count == 3
+    assert remark.text.endswith("; 1 of them came to another result.")
+
+
+def test_without_seeds_repeats_of_a_setting_are_numbered_and_copies_left_out() -> None:
+    table = {"lr": [0.1] * 3, "wd": [0.1] * 3, "error": [0.2, 0.3, 0.2], "id": [1, 2, 1]}
+    points = read_points(table, convention="l2")
+    assert [(point.seed, point.tested) for point in points] == [(0, 0.2), (1, 0.3)]
+    assert (kinds(points)["repeated"], kinds(points)["numbered"]) == (1, 1)
+
+
+def test_thousands_of_rows_are_read(written: Callable[[str], Path]) -> None:
+    rows = [f"{lr},{wd},{seed},0.{lr}" for lr in range(1, 41) for wd in range(50) for seed in "01"]
+    text = "lr,wd,seed,error\n" + "\n".join(rows)
+    [landscape] = landscapes(read_points(written(text), convention="l2"))
+    assert (len(landscape.lrs), len(landscape.decays), len(landscape.cells)) == (40, 50, 2000)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "must have a row of names and rows of values"),
+        ("lr,wd,error\n", "must have a row of names and rows of values"),
+        ("lr,lr,error\n1,2,3\n", "a name of its own, got 'lr' twice"),
+        ("lr,wd,error\n0,1,0,1,0,2\n", "Line 2 of .* must have 3 cells.*got 6.*decimal comma"),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused(
+    written: Callable[[str], Path], text: str, told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        read_points(written(text), convention="l2")
+
+
+def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_bytes("lr,wd,größe\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="must be a CSV file in UTF-8"):
+        read_points(path, convention="l2")
+
+
+def test_parquet_is_read_as_a_csv_is(tmp_path: Path, written: Callable[[str], Path]) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="Parquet is an extra")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet is an extra")
+    table = pyarrow.table(
+        {
+            "lr": [0.01, 0.01, 0.02, 0.02, 0.01],
+            "decay": [0.001, 0.001, 0.001, 0.002, 0.001],
+            "error": [0.30, 0.34, 0.20, 0.50, 0.60],
+            "seed": [0, 1, 0, 0, 0],
+            "epochs": [5, 5, 5, 5, 10],
+        }
+    )
+    parquet.write_table(table, tmp_path / "runs.parquet")
+    plain = read_points(written(HAND_MADE), convention="paper")
+    assert read_points(tmp_path / "runs.parquet", convention="paper") == plain
+    assert read_points(table, convention="paper") == plain
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_goes_in_and_comes_out(library: str) -> None:
+    module = pytest.importorskip(library, reason="neither library is needed")
+    values = {"lr": [0.1, 0.2], "wd": [0.01, 0.01], "error": [0.5, None], "seed": [1, 1]}
+    points = read_points(module.DataFrame(values), convention="l2")
+    assert (len(points), kinds(points)) == (1, {"metric": 0, "left out": 1})
+    [landscape] = landscapes(points)
+    frame = landscape.to_frame(library)
+    assert isinstance(frame, module.DataFrame)
+    assert {name: list(frame[name]) for name in list(frame.columns)[:4]} == {
+        "alpha": [0.1],
+        "l2": [0.01],
+        "seed": [1],
+        "chosen_error": [0.5],
+    }
+
+
+def test_without_a_library_of_frames_the_cure_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, "polars", None)
+    [landscape] = landscapes(read_points(TWO | {"error": [0, 1]}, convention="l2"))
+    with pytest.raises(ImportError, match=r"needs pandas or polars, .* pip install pandas"):
+        landscape.to_frame()
+    fake = types.ModuleType("polars")
+    monkeypatch.setattr(fake, "DataFrame", dict, raising=False)
+    monkeypatch.setitem(sys.modules, "polars", fake)
+    assert landscape.to_frame() == landscape.to_columns()
+    with pytest.raises(ValueError, match="`library` must be one of 'pandas', 'polars'"):
+        landscape.to_frame("dask")
+
+
+def runs(way: str = "weight_decay") -> list[Run]:
+    truth = Truth(rates=3, decays=4)
+    return runs_of(truth, exact(truth.errors(), 2), way=way)
+
+
+def of_points(runs: list[Run], way: str) -> list[Point]:
+    return [
+        Point(
+            lr=run.config.lr,
+            decay=getattr(run.config, way),
+            way=way,
+            seed=run.config.seed,
+            tested=run.last.test_error,
+            chosen=run.last.validation_error,
+            chosen_on="validation",
+            train_loss=run.last.train_loss,
+            labels={"algorithm": "theirs"},
+        )
+        for run in runs
+    ]
+
+
+@pytest.mark.parametrize("way", ["weight_decay", "normalized_decay", "l2"])
+def test_points_have_the_landscape_of_the_runs_they_stand_for(way: str) -> None:
+    [ours], [theirs] = landscapes(runs(way)), landscapes(of_points(runs(way), way))
+    assert (theirs.lrs, theirs.decays, theirs.cells) == (ours.lrs, ours.decays, ours.cells)
+    assert (theirs.way, theirs.chosen_on, theirs.tied) == (ours.way, ours.chosen_on, ours.tied)
+    assert coupling(theirs) == coupling(ours)
+    both = landscapes([*of_points(runs(way), way), *runs(way)])
+    assert both == [theirs, ours]
+
+
+def test_labels_are_what_all_runs_of_a_landscape_have_in_common() -> None:
+    [landscape] = landscapes(runs())
+    assert landscape.labels["algorithm"] == "adamw"
+    assert landscape.labels["epochs"] == 10
+    assert not {"lr", "seed", "weight_decay", "l2"} & set(landscape.labels)
+
+
+def test_foreign_points_have_no_configuration_and_the_error_says_what_they_have() -> None:
+    [landscape] = landscapes(of_points(runs(), "weight_decay"))
+    with pytest.raises(ValueError, match=r"of points from elsewhere\. .* `labels`"):
+        _ = landscape.config
+
+
+def test_a_label_updates_is_the_number_of_updates() -> None:
+    table = TWO | {"error": [0.1, 0.2], "max_steps": [1000, 1000]}
+    [landscape] = landscapes(read_points(table, convention="l2"))
+    assert landscape.updates == 1000
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"lr": 0.0}, "`lr` must be finite and above 0"),
+        ({"decay": -1.0}, "`decay` must be finite and at least 0"),
+        ({"tested": math.nan}, "`tested` must be finite, got nan. .* unless it diverged"),
+        ({"way": "torch"}, "`way` must be one of"),
+        ({"of": "accuracy"}, "`of` must be one of 'error', 'loss'"),
+    ],
+)
+def test_a_point_is_checked(changed: dict[str, Any], told: str) -> None:
+    values: dict[str, Any] = {"lr": 0.1, "decay": 0.1, "way": "l2", "tested": 0.5}
+    with pytest.raises(ValueError, match=told):
+        Point(**values | changed)
+
+
+def test_only_runs_and_points_are_gathered() -> None:
+    with pytest.raises(TypeError, match=r"must hold runs or points, got 'r'\. .*read_points"):
+        landscapes("runs.csv")  # type: ignore[arg-type]
+
+
+def test_columns_have_no_name_that_means_two_things() -> None:
+    [landscape] = landscapes(runs())
+    columns = landscape.to_columns()
+    assert "lr" not in columns
+    assert {"alpha", "weight_decay", "chosen_error", "tested_error", "algorithm"} <= set(columns)
+    assert {len(values) for values in columns.values()} == {24}
+    labelled = Point(lr=1, decay=1, way="l2", tested=0, labels={"seed": "x"})
+    [other] = landscapes([labelled])
+    assert (other.to_columns()["seed"], other.to_columns()["label_seed"]) == ([0], ["x"])
+
+
+def test_a_landscape_is_said_in_a_line_and_drawn_in_a_notebook() -> None:
+    [landscape] = landscapes(of_points(runs(), "weight_decay"))
+    line = repr(landscape)
+    assert line == (
+        "<Landscape algorithm='theirs': 3 lr × 4 decays, weight_decay, 24 runs, "
+        f"best error {landscape.best.mean:.4g}>"
+    )
+    drawn = landscape._repr_html_()
+    assert drawn.count("<td") == 12
+    assert drawn.count("outline:2px") == 1
+    assert "&lt;Landscape" in drawn
+
+
+def test_a_search_is_scattered_and_a_grid_is_not() -> None:
+    def scape(places: list[tuple[float, float]]) -> Landscape:
+        [one] = landscapes(Point(lr=lr, decay=d, way="l2", tested=0.5) for lr, d in places)
+        return one
+
+    grid = [(2.0**-i, 2.0**-j) for i in range(5) for j in range(6)]
+    assert not scape(grid).scattered
+    assert not scape([(lr, lr * decay) for lr, decay in grid]).scattered
+    assert not scape([(lr, 0.1) for lr in (0.1, 0.2, 0.3)]).scattered
+    draws = np.random.default_rng(0).uniform(0.1, 1, (40, 2))
+    search = scape([(float(lr), float(decay)) for lr, decay in draws])
+    assert search.scattered
+    assert search._repr_html_().count("<tr") == 11
+    assert "scattered" in repr(search)
+
+
+def test_a_cell_that_diverged_comes_last_among_losses_too() -> None:
+    """Errors are at most 1 apart; losses may be further."""
+    losses = {(0.1, 0.1): 5.0, (0.2, 0.1): 2.0, (0.1, 0.2): 6.0, (0.2, 0.2): 0.5}
+    [landscape] = landscapes(
+        Point(lr=lr, decay=decay, way="l2", tested=loss, of="loss", diverged=loss < 1)
+        for (lr, decay), loss in losses.items()
+    )
+    assert grid(landscape).best == (1, 0)
