@@ -64,6 +64,10 @@ class Truth:
         x = np.log2(lr) + 7 - self.centre[0] * step
         with np.errstate(divide="ignore"):
             z = np.log2(decay) + 11 - self.centre[1] * step
+        return self.errors_at(x, z)
+
+    def errors_at(self, x: Array, z: Array) -> Array:
+        """Return the true errors so many powers of two away from the best rate and decay."""
         off = z + self.s * x
         base = self.lowest + _flattened(self.level * x**2, (self.chance - self.lowest) / 2)
         error: Array = base + np.where(

@@ -27,6 +27,7 @@ from weightdecay.results.recommendation import (
     Repeat,
     recommend,
 )
+from weightdecay.results.scatter import SurfaceFit, fit_surface
 from weightdecay.results.separability import Regret, interaction_share, regret, sensitivity
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "Remark",
     "Repeat",
     "RidgePoint",
+    "SurfaceFit",
     "against_training_loss",
     "agreement",
     "anytime",
@@ -64,6 +66,7 @@ __all__ = [
     "difference",
     "doubts",
     "equal_loss",
+    "fit_surface",
     "interaction_share",
     "judged",
     "landscapes",

@@ -7,10 +7,12 @@ over the basin (`surface`). A decay of 0 has no logarithm and takes no part.
 Where the best decay is the grid's lowest or highest, what is best may lie beyond. A learning rate
 whose optimum is such an edge takes no part; where the landscape's best does, there is no value but
 a bound: the line through the edges, which the truth can only be steeper, or only flatter, than.
+
+Settings that are no grid are fitted by one surface (`scatter`).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +31,7 @@ from weightdecay.results.exponent import (
 )
 from weightdecay.results.grid import Grid, grid
 from weightdecay.results.landscape import Landscape
+from weightdecay.results.scatter import fit_surface
 
 __all__ = ["CONVENTIONS", "Coupling", "Exponent", "Line", "RidgePoint", "coupling"]
 
@@ -68,6 +71,8 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
             "`convention` must be 'paper' for a landscape of l2, got 'torch'. L2 regularization is "
             "the same number in both: λ/α is torch's way to state a decoupled decay."
         )
+    if landscape.scattered:
+        return _scattered(landscape, convention)
     measured = grid(landscape, zero=False)
     if not len(measured.decays):
         none = unknown("Every decay in the grid is 0.")
@@ -92,6 +97,18 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
     if fit is not None:
         drawn = Line(float(fit.slope), float(fit.intercept), points[0].lr, points[-1].lr)
     return Coupling(exponent, _check(measured, log_decays), points, drawn, convention)
+
+
+def _scattered(landscape: Landscape, convention: str) -> Coupling:
+    """Return the exponent that a surface has, and no check: there are no columns to fit."""
+    fitted = fit_surface(landscape)
+    check = unknown("Scattered settings have no learning rate with several decays.")
+    exponent, drawn = fitted.exponent, fitted.line
+    if convention == "torch":
+        shifted = None if exponent.value is None else exponent.value + 1
+        exponent = replace(exponent, value=shifted, low=exponent.low + 1, high=exponent.high + 1)
+        drawn = drawn and replace(drawn, slope=drawn.slope - 1)
+    return Coupling(exponent, check, (), drawn, convention)
 
 
 def _profile(
