@@ -34,7 +34,18 @@ from weightdecay.figures.grid import GAP, place
 from weightdecay.figures.heatmaps import scale
 from weightdecay.look import COLOURS_OF_ERRORS, luminance
 from weightdecay.records import RunConfig
-from weightdecay.results import Cell, Coupling, Curve, Exponent, Landscape, Line, RidgePoint
+from weightdecay.results import (
+    Cell,
+    Coupling,
+    Curve,
+    Exponent,
+    Landscape,
+    Line,
+    Point,
+    RidgePoint,
+    landscapes,
+)
+from weightdecay.results import coupling as measured_coupling
 from weightdecay.schedules import Constant, WarmRestarts
 
 LRS = tuple(2.0**power for power in range(-7, 0))
@@ -302,7 +313,58 @@ def decimal_heat_maps() -> Figure:
     return heatmaps(both * 2, columns=4, small_print=SMALL)
 
 
-FIGURES = [decimal_heat_maps, three_heat_maps, four_charts, a_schedule, a_small_heat_map]
+def a_scattered_map() -> Figure:
+    """Return a random search of somebody's own, which has labels and no configuration."""
+    random = np.random.default_rng(0)
+    labels: dict[str, str | int] = {"algorithm": "Lion", "model": "resnet18", "epochs": 90}
+    points = [
+        Point(
+            lr=float(2**x),
+            decay=float(2**z) if z < 3 else 0.0,
+            way="l2",
+            tested=float(0.3 + 0.01 * x**2 + 0.01 * (z + x) ** 2 + random.normal(0, 0.004)),
+            labels=labels,
+            diverged=bool(x > 2.8),
+        )
+        for x, z in random.uniform(-3, 3.2, (80, 2))
+    ]
+    [search] = landscapes(points)
+    return heatmaps([(None, search, measured_coupling(search))], columns=1, small_print=SMALL)
+
+
+FIGURES = [
+    *(decimal_heat_maps, three_heat_maps, four_charts, a_schedule, a_small_heat_map),
+    a_scattered_map,
+]
+
+
+def test_a_search_of_somebodys_own_is_drawn_as_dots_where_its_settings_are() -> None:
+    figure = a_scattered_map()
+    axes = panel(figure)
+    dots = len(found(axes, "errors").get_paths()) + len(found(axes, "diverged").get_paths())
+    assert dots == 80
+    assert not found(axes, "missing").get_paths()
+    assert len(found(axes, "best").get_paths()) == 10
+    assert found(axes, "ridge").get_paths()
+    written = [text.get_text() for text in words(figure)]
+    assert "Lion, resnet18, epochs 90" in " ".join(written)
+    assert "error (%)" in written
+    assert any(text.startswith("L₂ factor") for text in written)
+
+
+def test_losses_are_drawn_as_they_are_and_never_beside_errors() -> None:
+    losses = [
+        Point(lr=lr, decay=decay, way="weight_decay", tested=3 + lr, of="loss")
+        for lr in (0.1, 0.2, 0.4)
+        for decay in (0.01, 0.02, 0.04)
+    ]
+    [shown] = landscapes(losses)
+    figure = heatmaps([(None, shown, None)], columns=1)
+    written = [text.get_text() for text in words(figure)]
+    assert {"loss", "all runs", "best 3.1"} <= set(written)
+    assert sorted(set(found(panel(figure), "errors").get_array())) == [3.1, 3.2, 3.4]
+    with pytest.raises(ValueError, match="all be of errors, or all of losses, got both"):
+        heatmaps([(None, shown, None), (None, landscape(), None)], columns=2)
 
 
 @pytest.mark.parametrize("make", FIGURES)

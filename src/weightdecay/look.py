@@ -6,7 +6,7 @@ decoupled decay to restarts: a print in grey and a colour-blind reader lose noth
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -127,6 +127,14 @@ def name(algorithm: str) -> str:
         return NAMES[algorithm]
     body = algorithm.rstrip("wr")
     return body + algorithm[len(body) :].upper()
+
+
+def titled(labels: Mapping[str, object]) -> str:
+    """Return what a landscape's labels say: names as they are, numbers with what they count."""
+    said = [
+        value if isinstance(value, str) else f"{name} {value}" for name, value in labels.items()
+    ]
+    return ", ".join(said) or "all runs"
 
 
 def stroke(algorithm: str) -> Stroke:

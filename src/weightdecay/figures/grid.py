@@ -1,7 +1,8 @@
 """A landscape on a pair of axes: square cells, λ along x and α upward, both in powers of two.
 
 Cells stand at whole numbers, in the order of their settings; no decay at all is a column of its
-own, set apart by a gap, because 0 has no place on a scale of powers.
+own, set apart by a gap, because 0 has no place on a scale of powers. Settings that are scattered,
+as by a random search, are dots where they belong between powers of two.
 """
 
 import math
@@ -12,7 +13,7 @@ from itertools import pairwise
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.colors import Normalize
-from matplotlib.patches import Circle, Rectangle, RegularPolygon
+from matplotlib.patches import Circle, Patch, Rectangle, RegularPolygon
 
 from weightdecay.figures.page import decay_words
 from weightdecay.look import (
@@ -29,6 +30,7 @@ from weightdecay.results import Cell, Coupling, Landscape, Outlier
 
 GAP = 0.4
 DIVERGED = "#e4e0dc"
+_DOT = 0.22  # the radius of a setting that is scattered
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,31 @@ class Grid:
     landscape: Landscape
 
     @property
+    def scattered(self) -> bool:
+        """Whether its settings are dots."""
+        return self.landscape.scattered
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """Return the learning rates that rows stand for."""
+        lrs = self.landscape.lrs
+        return _powers(lrs) if self.scattered else lrs
+
+    @property
     def powers(self) -> tuple[float, ...]:
-        """Return the decays that are not 0."""
-        return tuple(decay for decay in self.landscape.decays if decay > 0)
+        """Return the decays that columns stand for, but for 0."""
+        decays = tuple(decay for decay in self.landscape.decays if decay > 0)
+        return _powers(decays) if self.scattered else decays
+
+    @property
+    def without(self) -> bool:
+        """Whether there is a column of no decay."""
+        return 0.0 in self.landscape.decays
 
     @property
     def left(self) -> float:
         """Return where the leftmost column begins."""
-        return -0.5 - (1 + GAP) * (len(self.powers) < len(self.landscape.decays))
+        return -0.5 - (1 + GAP) * self.without
 
     @property
     def width(self) -> float:
@@ -55,7 +74,7 @@ class Grid:
     @property
     def height(self) -> int:
         """Return how many cells high it is."""
-        return len(self.landscape.lrs)
+        return len(self.rates)
 
     @property
     def along(self) -> list[str]:
@@ -65,7 +84,7 @@ class Grid:
     @property
     def upward(self) -> list[str]:
         """Return what is written beside the rows."""
-        return _written(self.landscape.lrs)
+        return _written(self.rates)
 
     def x(self, decay: float) -> float:
         """Return where a decay stands, between the cells if it is between theirs."""
@@ -73,14 +92,22 @@ class Grid:
 
     def y(self, lr: float) -> float:
         """Return where a learning rate stands."""
-        return place(lr, self.landscape.lrs)
+        return place(lr, self.rates)
 
-    def boxes(self, cells: Iterable[tuple[float, float]], side: float = 1.0) -> list[Rectangle]:
-        """Return the squares of cells, each named by its learning rate and decay."""
+    def boxes(self, cells: Iterable[tuple[float, float]], side: float = 1.0) -> Sequence[Patch]:
+        """Return the squares of cells, or dots, each named by its learning rate and decay."""
+        if self.scattered:
+            return [Circle((self.x(decay), self.y(lr)), _DOT * side) for lr, decay in cells]
         half = side / 2
         return [
             Rectangle((self.x(decay) - half, self.y(lr) - half), side, side) for lr, decay in cells
         ]
+
+
+def _powers(values: Sequence[float]) -> tuple[float, ...]:
+    """Return the powers of two from below the lowest to above the highest value."""
+    first, last = math.floor(math.log2(min(values))), math.ceil(math.log2(max(values)))
+    return tuple(2.0**exponent for exponent in range(first, last + 1))
 
 
 def _written(settings: Sequence[float]) -> list[str]:
@@ -123,7 +150,7 @@ def draw(
         (lr, decay)
         for lr in landscape.lrs
         for decay in landscape.decays
-        if (lr, decay) not in landscape.cells
+        if not grid.scattered and (lr, decay) not in landscape.cells
     ]
     greyed = PatchCollection(grid.boxes(lost), facecolors=DIVERGED, edgecolors=PAPER)
     greyed.set_linewidth(0.5)
@@ -135,13 +162,13 @@ def draw(
     if coupling is not None and grid.powers:
         _ridge(axes, grid, coupling)
     if landscape.cells:
-        _outline(axes, grid, landscape.tied)
+        if not grid.scattered:
+            _outline(axes, grid, landscape.tied)
         _circle(axes, grid, landscape.ten_best)
     _flag(axes, grid, {(one.lr, one.decay) for one in doubted})
 
 
 def _axis(axes: Axes, grid: Grid, stride: int) -> None:
-    landscape = grid.landscape
     axes.set_xlim(grid.left - 0.05, len(grid.powers) - 0.45)
     axes.set_ylim(-0.55, grid.height - 0.45)
     axes.set_aspect("equal")
@@ -151,8 +178,8 @@ def _axis(axes: Axes, grid: Grid, stride: int) -> None:
         label if (len(grid.powers) - 1 - column) % stride == 0 else ""
         for column, label in enumerate(grid.along)
     ]
-    places = [grid.x(decay) for decay in landscape.decays]
-    axes.set_xticks(places, ["0"] * (0.0 in landscape.decays) + labels)
+    places = [grid.x(0.0)] * grid.without + [grid.x(decay) for decay in grid.powers]
+    axes.set_xticks(places, ["0"] * grid.without + labels)
     axes.set_yticks(range(grid.height), grid.upward)
 
 

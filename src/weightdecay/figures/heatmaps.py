@@ -48,11 +48,12 @@ from weightdecay.look import (
     interval,
     measured,
     metric_words,
+    titled,
 )
 from weightdecay.results import Coupling, Landscape, Outlier, outliers
 
-#: A panel's title, its landscape, and its coupling where that was measured.
-Panel: TypeAlias = tuple[str, Landscape, Coupling | None]
+#: A panel's title, or None for its labels; its landscape; its coupling where that was measured.
+Panel: TypeAlias = tuple[str | None, Landscape, Coupling | None]
 
 _LARGEST_CELL = 0.46
 _LABEL = 0.22  # inches that the words beside a panel take
@@ -74,7 +75,7 @@ def heatmaps(
     The scale begins at the lowest mean error of all panels. It ends four times as far from it as
     the first quartile of the cells that did not diverge, or at the worst of them if that is nearer:
     a round bowl just fits, and a plateau of failures does not eat the range. Worse cells take the
-    last colour, and then the bar ends in an arrow.
+    last colour, and then the bar ends in an arrow. `quantity` is what the bar is of.
     """
     checks.whole("columns", columns, at_least=1)
     if not panels:
@@ -135,8 +136,13 @@ class _Layout:
         self.width = max(_NARROWEST, around + self.cell * sum(widths))
         rooms = [self.cell * grid.width + 0.1 for grid in self.grids]
         self.titles = [
-            wrapped(title, size=HEADING, width=room, bold=True)
-            for (title, _, _), room in zip(panels, rooms, strict=True)
+            wrapped(
+                titled(landscape.labels) if title is None else title,
+                size=HEADING,
+                width=room,
+                bold=True,
+            )
+            for (title, landscape, _), room in zip(panels, rooms, strict=True)
         ]
         self.texts = [_said(panel, room) for panel, room in zip(panels, rooms, strict=True)]
         self.lefts = [
@@ -243,6 +249,7 @@ def _handles(panels: Sequence[Panel], *, doubted: bool) -> list[Artist]:
         handles.append(
             Line2D([], [], fillstyle="none", label=f"ten best on {chosen}, ● the best", **ring)
         )
+    if cells and not all(landscape.scattered for landscape in landscapes):
         frame = Patch(facecolor="none", edgecolor=INK, linewidth=1.5, label="tied with the best")
         handles.append(frame)
     measured = [coupling for _, _, coupling in panels if coupling is not None]
@@ -270,6 +277,9 @@ def _handles(panels: Sequence[Panel], *, doubted: bool) -> list[Artist]:
         triangle: dict[str, Any] = {"marker": "^", "markersize": 7, "color": INK}
         shape = Line2D([], [], linestyle="none", fillstyle="none", label=label, **triangle)
         handles.append(shape)
-    if any(len(scape.cells) < len(scape.lrs) * len(scape.decays) for scape in landscapes):
+    if any(
+        not scape.scattered and len(scape.cells) < len(scape.lrs) * len(scape.decays)
+        for scape in landscapes
+    ):
         handles.append(Patch(facecolor="none", edgecolor=FAINT, label="not run"))
     return handles
