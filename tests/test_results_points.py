@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.landscapes import Truth, exact, runs_of
-from weightdecay.records import Run
+from weightdecay.records import Run, or_infinite
 from weightdecay.results import Landscape, Point, Points, coupling, landscapes, read_points
 from weightdecay.results.grid import grid
 
@@ -443,7 +443,7 @@ def of_points(runs: list[Run], way: str) -> list[Point]:
             decay=getattr(run.config, way),
             way=way,
             seed=run.config.seed,
-            tested=run.last.test_error,
+            tested=or_infinite(run.last.test_error),
             chosen=run.last.validation_error,
             chosen_on="validation",
             train_loss=run.last.train_loss,
@@ -499,8 +499,8 @@ def test_a_point_is_checked(changed: dict[str, Any], told: str) -> None:
 
 
 def test_only_runs_and_points_are_gathered() -> None:
-    with pytest.raises(TypeError, match=r"must hold runs or points, got 'r'\. .*read_points"):
-        landscapes("runs.csv")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"must hold runs or points, got 3\. .*read_points"):
+        landscapes([3])  # type: ignore[list-item]
 
 
 def test_columns_have_no_name_that_means_two_things() -> None:

@@ -86,6 +86,7 @@ def heatmaps(
                 f"A panel's coupling must be in the paper's convention, in which its axes are, got "
                 f"{coupling.convention!r} for {name!r}. Measure it with convention='paper'."
             )
+    quantity = quantity or _quantity([landscape for _, landscape, _ in panels])
     norm, beyond = scale([landscape for _, landscape, _ in panels])
     layout = _Layout(panels, columns)
     doubted = [outliers(landscape) for _, landscape, _ in panels]
@@ -97,7 +98,6 @@ def heatmaps(
     )
     for index, panel in enumerate(panels):
         _panel(sheet, layout, index, panel, norm, doubted=doubted[index])
-    quantity = quantity or f"test {metric_words((s for _, s, _ in panels), unit=' (%)')}"
     _bar(sheet, layout, norm, beyond=beyond, quantity=quantity)
     sheet.legend(handles, left=MARGIN, top=layout.height + 0.06, columns=per_row)
     return sheet.figure
@@ -174,6 +174,17 @@ class _Layout:
 
     def says_y(self, index: int) -> bool:
         return index % self.columns == 0 or self._worded(index % self.columns)
+
+
+def _quantity(landscapes: Sequence[Landscape]) -> str:
+    """Return what the landscapes' numbers are; of points from elsewhere the split is not known."""
+    if len({landscape.metric for landscape in landscapes}) > 1:
+        raise ValueError(
+            "Panels of one figure must all be of errors, or all of one metric, got several. Draw "
+            "a figure of each."
+        )
+    split = "test " if all(landscape.run_config for landscape in landscapes) else ""
+    return split + metric_words(landscapes, unit=" (%)")
 
 
 def widest(labels: Sequence[str]) -> float:
