@@ -1,6 +1,7 @@
 """`weightdecay convert` and `weightdecay data`, as a person types them."""
 
 import hashlib
+import json
 import math
 import subprocess
 import sys
@@ -53,6 +54,26 @@ def test_it_carries_a_decay_to_another_run(capsys: pytest.CaptureFixture[str]) -
     header, first, *_ = capsys.readouterr().out.splitlines()
     assert header.split("  ")[-1] == "carried: timescale in epochs kept"
     assert first.split()[-3:] == ["0.001", "0.0005", "0.001"]
+
+
+def test_a_decay_as_json_has_null_for_what_is_not_known(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["convert", "--half-life", "1000", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told) == ["decay"]
+    assert told["decay"]["half_life"] == pytest.approx(1000)
+    assert told["decay"]["torch"] is None
+    command = ["convert", "--weight-decay", "0.001", *RUN, "--to-epochs", "400", "--json"]
+    assert main(command) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [one["weight_decay"] for one in told.values()] == pytest.approx([0.001, 0.0005, 0.001])
+    assert list(told) == ["decay", "carried_normalized", "carried_timescale_epochs"]
+
+
+def test_quiet_leaves_the_advice_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", "--half-life", "1000", "--quiet"]) == 0
+    assert "is not known without" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

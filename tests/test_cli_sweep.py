@@ -1,5 +1,6 @@
 """`weightdecay sweep` and its kin, as a person types them: what is said, kept, and how it stops."""
 
+import json
 import os
 import re
 import shlex
@@ -19,9 +20,10 @@ from tests.test_sweeps import Scripted, finished
 from tests.toys import config
 from weightdecay.cli import main, progress, sweeping
 from weightdecay.cli.run import command_of
+from weightdecay.cli.saying import csv_stream
 from weightdecay.look import typed
 from weightdecay.notation import number
-from weightdecay.records import Notice, Progress, Run, or_infinite
+from weightdecay.records import Notice, Progress, Run, RunConfig, or_infinite
 from weightdecay.records.codec import Failure
 from weightdecay.records.tables import imported
 from weightdecay.runs import pack
@@ -352,6 +354,105 @@ def test_what_is_asked_of_a_folder_needs_no_torch() -> None:
     subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
 
 
+def parsed(capsys: Output) -> Any:
+    """Return what was printed as JSON, which has no NaN."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    return json.loads(capsys.readouterr().out, parse_constant=refuse)
+
+
+def test_the_end_of_a_sweep_and_its_status_are_the_same_json(capsys: Output) -> None:
+    Path("rain").touch()
+    assert main(["sweep", "moody.toml", "--out", "s", *HERE, "--json"]) == 1
+    told = parsed(capsys)
+    counts = {"planned": 24, "done": 12, "diverged": 0, "failed": 12, "running": 0, "waiting": 0}
+    assert told | counts == told
+    assert {one["reason"] for one in told["failures"]} == {"ArithmeticError: it rains"}
+    failed = {one.identity: one for one in read_study("moody.toml") if one.model == "moody"}
+    for failure in told["failures"]:
+        assert RunConfig.from_dict(failure["config"]) == failed.pop(failure["run"])
+    [best] = told["best"]
+    runs = [
+        run.last.test_error
+        for run in Store("s").runs()
+        if (run.config.lr, run.config.normalized_decay) == (best["lr"], best["decay"])
+    ]
+    assert best["test_error"] == sum(runs) / len(runs)
+    assert (best["decay_is"], best["seeds"]) == ("normalized_decay", [0, 1])
+    assert best["config"]["algorithm"] == "adamw"
+    assert main(["status", "s", "--json"]) == 1
+    assert parsed(capsys) == told
+    Path("rain").unlink()
+    assert main(["retry", "s", *HERE, "--json"]) == 0
+    told = parsed(capsys)
+    assert (told["done"], told["failures"]) == (24, [])
+    assert main(["retry", "s", *HERE, "--json"]) == 0
+    assert parsed(capsys) == told
+
+
+def test_a_single_seed_has_no_standard_error_in_json(capsys: Output) -> None:
+    Path("one.toml").write_text(Path("half.toml").read_text().replace('"0..1"', "0"))
+    assert main(["sweep", "one.toml", "--out", "s", *HERE, "--json"]) == 0
+    [best] = parsed(capsys)["best"]
+    assert best["test_standard_error"] is None
+
+
+def test_a_dry_run_a_merge_and_an_export_have_json(capsys: Output) -> None:
+    assert main(["sweep", "half.toml", "--out", "s", *HERE, "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["sweep", "half.toml", "--out", "s", *HERE, "--dry-run", "--json"]) == 0
+    told = {"planned": 12, "done": 12, "failed": 0, "partly_trained": 0, "to_train": 0}
+    assert parsed(capsys) == told | {"workers": 1, "packs": [], "seconds": 0.0}
+    assert main(["merge", "t", "s", "--json"]) == 0
+    taken = {"folder": "s", "taken": 12, "conflicts": [], "repeats": []}
+    assert parsed(capsys) == {"merged": [taken], "left_out": [], "complete": True}
+    assert main(["export", "s", "t.csv", "--json"]) == 0
+    counted = {"file": "t.csv", "epochs": 24, "runs": 12}
+    assert parsed(capsys) == counted | {"left_out": [], "complete": True}
+    assert main(["export", "s", "-", "--json"]) == 2
+
+
+def test_a_quiet_sweep_prints_its_results_and_failures_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setattr(progress, "LOGGED_EVERY", 0.0)
+    monkeypatch.setattr(forecast, "seconds_apart", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(sweeping, "engine_of", lambda options: Scripted(going))
+    assert main([*long_study()[:4], "--quiet"]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("12 planned · 0 running · 12 done")
+    assert told.err == ""
+
+
+def test_a_quiet_failure_is_still_shown(capsys: Output) -> None:
+    Path("rain").touch()
+    assert main(["sweep", "moody.toml", "--out", "s", *HERE, "--quiet"]) == 1
+    told = capsys.readouterr()
+    assert told.err.startswith("Failed: ArithmeticError: it rains\n")
+    assert "weightdecay retry" not in told.out
+    assert main(["status", "s", "--quiet"]) == 1
+    assert "weightdecay retry" not in capsys.readouterr().out
+
+
+def test_an_export_to_a_dash_is_the_csv_file_on_stdout() -> None:
+    assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
+    assert main(["export", "s", "t.csv"]) == 0
+    command = [*COMMAND, "export", "s", "-"]
+    made = subprocess.run(command, capture_output=True, check=True)
+    assert made.stdout == Path("t.csv").read_bytes()
+    assert made.stderr == b"24 epochs of 12 runs written to -.\n"
+
+
+def test_a_terminal_is_shown_what_it_would_obey(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    csv_stream().write("a\x1b[2Jb\n")
+    assert capsys.readouterr().out == "a\\x1b[2Jb\n"
+
+
 def long_study(**changes: str) -> list[str]:
     """Return a command whose sweep is long enough for an estimate."""
     text = Path("half.toml").read_text().replace("epochs = 2", "epochs = 200")
@@ -416,10 +517,11 @@ def test_a_long_sweep_is_estimated_before_it_starts_and_a_short_one_is_not(
 
 
 def test_a_misspelt_model_of_ones_own_is_refused_before_a_long_sweep_starts(
-    capsys: Output,
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     """The task is loaded in a process of its own, which may print, and is not trained by it."""
     Path("moody.py").write_text(MOODY + "\nprint('hello')\n")
+    monkeypatch.setattr(estimate, "_GIVEN_UP", 600.0)
     assert main(long_study(**{"tests.toys:toy": "moody:task", '"linear"': '"mooody"'})) == 2
     said = capsys.readouterr()
     assert "got 'mooody'. Did you mean `moody`?" in said.err
@@ -432,14 +534,17 @@ def test_a_trial_that_hangs_or_dies_only_leaves_the_time_unknown(
     program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("moody.py").write_text(f"def task():\n    {program}\n")
-    monkeypatch.setattr(estimate, "_GIVEN_UP", 1.0 if "while" in program else 60.0)
+    monkeypatch.setattr(estimate, "_GIVEN_UP", 1.0 if "while" in program else 600.0)
     assert estimate.seconds_apart([config(task="moody:task")]) is None
 
 
-def test_a_trial_in_a_process_of_its_own_says_how_long_it_takes() -> None:
+def test_a_trial_in_a_process_of_its_own_says_how_long_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(estimate, "_GIVEN_UP", 600.0)
     seconds = estimate.seconds_apart([config(epochs=1000)], workers=1, device="cpu")
     assert seconds is not None
-    assert 0.01 < seconds < 1000
+    assert seconds > 0
 
 
 WRONG = {

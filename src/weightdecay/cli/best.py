@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from typing import Any
 
 from weightdecay.look import metric_words, typed
 from weightdecay.records import DECAYS, Run, RunConfig
@@ -33,6 +34,26 @@ def best_settings(runs: Iterable[Run]) -> str:
         told.append("At the edge of the grid, beyond which it may be better:")
         told += [f"  {' '.join(_name(one, apart))}: {', '.join(edges)}" for one, edges in at_edges]
     return "\n".join(told)
+
+
+def best_values(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """Return the same as plain values, one dictionary per landscape."""
+    return [
+        {
+            "config": {name: getattr(one.config, name) for name in _NAMES},
+            "lr": one.best.lr,
+            "decay": one.best.decay,
+            "decay_is": one.way,
+            "chosen_on": one.chosen_on,
+            "chosen_error": one.best.score,
+            "test_error": one.best.mean,
+            "test_standard_error": one.best.standard_error,
+            "seeds": list(one.best.seeds),
+            "diverged": bool(one.best.diverged),
+            "edges": _edges(one),
+        }
+        for one in landscapes(runs)
+    ]
 
 
 def _numbers(landscape: Landscape) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import argparse
 from dataclasses import replace
 
+from weightdecay.cli.output import add_json, add_quiet, say_json
 from weightdecay.cli.reading import NUMBERS, Commands, number, option
 from weightdecay.cli.saying import say
 from weightdecay.decay import TIMESCALE, TITLES, Budget, Decay, convert, transfer
@@ -24,6 +25,8 @@ _CONTEXT = {
     "epochs": "T, the number of epochs",
 }
 _BUDGET = ("batch", "data", "epochs")
+# What the ways to carry a decay keep, as --json calls it.
+_KEPT = ("carried_normalized", "carried_timescale_epochs")
 
 
 def add(commands: Commands) -> None:
@@ -47,6 +50,8 @@ def add(commands: Commands) -> None:
     target = parser.add_argument_group("another run to carry it to")
     for name in _BUDGET:
         target.add_argument(f"--to-{name}", type=number, metavar="X", help="if it differs")
+    add_json(parser)
+    add_quiet(parser)
     parser.set_defaults(command=_convert)
 
 
@@ -57,20 +62,30 @@ def _convert(options: argparse.Namespace) -> int:
         if (value := getattr(options, name)) is not None
     }
     decay = convert(**given)
-    if all(getattr(options, f"to_{name}") is None for name in _BUDGET):
+    carried = {}
+    if any(getattr(options, f"to_{name}") is not None for name in _BUDGET):
+        carried = _carried(decay, options)
+    if options.json:
+        say_json(_values({"decay": decay, **dict(zip(_KEPT, carried.values(), strict=False))}))
+        return 0
+    if not carried:
         text = str(decay)
     else:
-        columns = {"tuned": decay, **_carried(decay, options)}
+        columns = {"tuned": decay, **carried}
         rows = [
             (title, *(shown(getattr(column, name)) for column in columns.values()))
             for name, title in TITLES.items()
         ]
         text = table([("", *columns), *rows])
     say(text)
-    if "–" in text:
+    if "–" in text and not options.quiet:
         missing = [option(name) for name in _CONTEXT if getattr(options, name) is None]
         say(f"– is not known without more of {', '.join(missing)}")
     return 0
+
+
+def _values(decays: dict[str, Decay]) -> dict[str, dict[str, float | None]]:
+    return {key: {name: getattr(decay, name) for name in TITLES} for key, decay in decays.items()}
 
 
 def _carried(decay: Decay, options: argparse.Namespace) -> dict[str, Decay]:

@@ -2,7 +2,9 @@
 
 import argparse
 from collections.abc import Sequence
+from typing import Any
 
+from weightdecay.cli.output import say_json
 from weightdecay.cli.progress import duration
 from weightdecay.cli.saying import say
 from weightdecay.cli.standing import cells
@@ -20,6 +22,9 @@ def dry_run(
     check_names(configs)
     told = forecast(_by_name(configs), Store(options.folder), engine)
     seconds = tried(told, options.device, only_if_worthwhile=False)
+    if options.json:
+        say_json(_values(told, seconds))
+        return 0
     say("\n".join(lines(told, seconds)))
     return 0
 
@@ -47,6 +52,10 @@ def lines(told: Forecast, seconds: float | None) -> list[str]:
     time = "not known before the first are done" if seconds is None else duration(seconds)
     work = [f"{_packs(told)}, estimated time {time}"] if left else ["Nothing is left to train."]
     return [" · ".join(counted), *work]
+
+
+def _values(told: Forecast, seconds: float | None) -> dict[str, Any]:
+    return {**vars(told), "to_train": len(told.to_train), "seconds": seconds}
 
 
 def _packs(told: Forecast) -> str:

@@ -1,10 +1,11 @@
 """What is said of how a sweep stands."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from weightdecay.cli.best import best_settings
+from weightdecay.cli.best import best_settings, best_values
 from weightdecay.cli.progress import duration
 from weightdecay.cli.run import command_of
 from weightdecay.records import Run
@@ -44,7 +45,9 @@ def share(standing: Standing) -> float:
     return (standing.done + standing.failed) / standing.planned
 
 
-def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[str], bool]:
+def lines(
+    folder: Path, *, every_failure: bool = False, advice: bool = True
+) -> tuple[Standing, list[str], bool]:
     """Return how a folder's sweep stands, all there is to say of it, and if nothing is missing."""
     store = Store(folder)
     counted, failures, left_out = of_store(store)
@@ -54,7 +57,7 @@ def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[
             f"{store.ledger.unchecked} lines were written before lines had checksums: a change in "
             "them may pass unnoticed."
         )
-    if counted.left and not counted.running:
+    if counted.left and not counted.running and advice:
         told.append(
             "Nothing is running: the command that began it goes on with it, and so does "
             f"`weightdecay retry {folder}`."
@@ -71,7 +74,7 @@ def lines(folder: Path, *, every_failure: bool = False) -> tuple[Standing, list[
         told += [f"  alone: {command_of(config)}" for config in shown]
         if len(configs) > len(shown):
             told.append(f"  and {len(configs) - 1} more, which --failures names")
-    if failures:
+    if failures and advice:
         told.append(f"`weightdecay retry {folder}` tries again.")
     return counted, told, store.is_complete()
 
@@ -98,13 +101,41 @@ class Best:
         """Return a table; nothing before there is a result, or where there are very many."""
         if standing.done > _CHECKED and not every_result:
             return []
+        runs = self.runs()
+        return best_settings(runs).splitlines() if runs else []
+
+    def runs(self) -> list[Run]:
+        """Return the runs of planned cells, in the order of their names."""
         store = Store(self._folder)
         planned = store.plan()
         found = store.refresh().results
         new = {run: found[run] for run in planned if run in found and run not in self._runs}
         self._runs |= {run.config.identity: run for run in store.read(new)}
-        runs = [self._runs[run] for run in sorted(planned) if run in self._runs]
-        return best_settings(runs).splitlines() if runs else []
+        return [self._runs[run] for run in sorted(planned) if run in self._runs]
+
+
+def values(folder: Path, *, every_result: bool = True) -> tuple[dict[str, Any], int]:
+    """Return how a folder's sweep stands as plain values, and the exit status that says so."""
+    store = Store(folder)
+    counted, failures, left_out = of_store(store)
+    done = store.ledger.diverged
+    complete = store.is_complete()
+    reads = counted.done <= _CHECKED or every_result
+    told = {
+        "folder": folder,
+        **asdict(counted),
+        "waiting": counted.left - counted.running,
+        "partly_trained": len(store.saved([run for run in store.plan() if run not in done])),
+        "complete": complete,
+        "left_out": left_out,
+        "failures": [
+            {"run": failure.run, "reason": failure.reason, "config": config}
+            for config, failure in failures
+        ],
+        "best": best_values(Best(folder).runs()) if reads else None,
+        "doubts": doubts(folder, counted, every_result=every_result) if reads else None,
+    }
+    return told, 1 if counted.failed or not complete else 0
 
 
 def doubts(folder: Path, standing: Standing, *, every_result: bool = False) -> list[str]:

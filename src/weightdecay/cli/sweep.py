@@ -4,11 +4,13 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weightdecay import checks
+from weightdecay.cli.output import add_json, add_quiet, say_json
 from weightdecay.cli.reading import Commands, whole
 from weightdecay.cli.saying import say
 
@@ -61,7 +63,16 @@ def add(commands: Commands) -> None:
     merge = _of_folder(commands, "merge", "take over what another sweep has done", _merge)
     merge.add_argument("others", type=Path, nargs="+", metavar="OTHER", help="a sweep's folder")
     export = _of_folder(commands, "export", "write all records as one table", _export)
-    export.add_argument("file", type=Path, metavar="FILE", help="a name ending in .parquet or .csv")
+    export.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="a name ending in .parquet or .csv; - is CSV to stdout",
+    )
+    for parser in (sweep, retry, status, merge, export):
+        add_json(parser)
+    for parser in (status, merge, export):
+        add_quiet(parser)
 
 
 def _of_folder(
@@ -76,6 +87,7 @@ def _of_folder(
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
     """Add the options that say where packs are trained."""
+    add_quiet(parser)
     where = parser.add_argument_group("where")
     where.add_argument(
         "--on",
@@ -103,12 +115,13 @@ def _sweep(options: argparse.Namespace) -> int:
 
     configs = read_study(options.study)
     if not options.dry_run:
-        return follow(configs, options, retry=False)
+        return follow(configs, options, retry=False, as_json=options.json)
     check_folder(options.folder)
     return dry_run(configs, options, None if options.on == "ray" else engine_of(options))
 
 
 def _retry(options: argparse.Namespace) -> int:
+    from weightdecay.cli import standing
     from weightdecay.cli.sweeping import follow
     from weightdecay.records import RunConfig
     from weightdecay.sweeps.store import Store
@@ -117,15 +130,25 @@ def _retry(options: argparse.Namespace) -> int:
     plan = store.plan()
     done = store.refresh().diverged
     if all(run in done for run in plan):
-        say("Every cell is done: none has failed, and none is left.")
+        if options.json:
+            say_json(standing.values(options.folder)[0])
+        else:
+            say("Every cell is done: none has failed, and none is left.")
         return 0
-    return follow([RunConfig.from_dict(values) for values in plan.values()], options, retry=True)
+    configs = [RunConfig.from_dict(values) for values in plan.values()]
+    return follow(configs, options, retry=True, as_json=options.json)
 
 
 def _status(options: argparse.Namespace) -> int:
     from weightdecay.cli import standing
 
-    now, told, complete = standing.lines(options.folder, every_failure=options.failures)
+    if options.json:
+        values, status = standing.values(options.folder, every_result=options.check)
+        say_json(values)
+        return status
+    now, told, complete = standing.lines(
+        options.folder, every_failure=options.failures, advice=not options.quiet
+    )
     best = standing.Best(options.folder).lines(now, every_result=options.check)
     doubts = standing.doubts(options.folder, now, every_result=options.check)
     say("\n".join([*told, *best, *doubts]))
@@ -163,20 +186,23 @@ def _merge(options: argparse.Namespace) -> int:
     for other in options.others:
         _check_sweep(other)
     store, others = Store(options.folder), [*map(Store, options.others)]
-    conflicts: list[str] = []
-    repeats: list[str] = []
-    for other in others:
-        merged = merge(store, other)
-        say(f"{cells(merged.taken)} taken over from {other.folder}.")
-        conflicts += _conflicts("results", merged.conflicts, options.folder, other.folder)
-        repeats += _conflicts("repeats", merged.repeats, options.folder, other.folder)
-    for said in conflicts + repeats:
-        say(said)
+    merged = [(other.folder, merge(store, other)) for other in others]
+    left_out = [f"{one.folder}: {said}" for one in (store, *others) for said in one.ledger.left_out]
     done = store.ledger.diverged
-    for one in (store, *others):
-        for said in one.ledger.left_out:
-            say(f"{one.folder}: {said}")
-    return 0 if all(one.is_complete(done) for one in (store, *others)) and not conflicts else 1
+    complete = all(one.is_complete(done) for one in (store, *others))
+    if options.json:
+        of_others = [{"folder": folder, **asdict(found)} for folder, found in merged]
+        say_json({"merged": of_others, "left_out": left_out, "complete": complete})
+    else:
+        for folder, found in merged:
+            say(f"{cells(found.taken)} taken over from {folder}.")
+        for what in ("conflicts", "repeats"):
+            for folder, found in merged:
+                for said in _conflicts(what, getattr(found, what), options.folder, folder):
+                    say(said)
+        for said in left_out:
+            say(said)
+    return 0 if complete and not any(found.conflicts for _, found in merged) else 1
 
 
 def _conflicts(what: str, found: "Sequence[Conflict]", here: Path, there: Path) -> list[str]:
@@ -190,23 +216,35 @@ def _conflicts(what: str, found: "Sequence[Conflict]", here: Path, there: Path) 
         for one in found[:_NAMED]
     ]
     more = [f"  and {len(found) - _NAMED} more"] if len(found) > _NAMED else []
-    head = f"{cells(len(found))} came to other {what} in {there}, and keep those of {here}:"
+    kind = {"conflicts": "results", "repeats": "repeats"}[what]
+    head = f"{cells(len(found))} came to other {kind} in {there}, and keep those of {here}:"
     return [head, *named, *more]
 
 
 def _export(options: argparse.Namespace) -> int:
-    from weightdecay.records.tables import export
+    from weightdecay.cli.saying import csv_stream
+    from weightdecay.records.tables import export, write_csv
     from weightdecay.sweeps.store import Store
 
     _check_sweep(options.folder)
     store = Store(options.folder)
     number = count()
     runs = (run for run, _ in zip(store.read(store.refresh().results), number, strict=False))
-    rows = export(runs, options.file)
-    say(f"{rows} epochs of {next(number)} runs written to {options.file}.")
-    for said in store.ledger.left_out:
-        say(said)
-    return 0 if store.is_complete() else 1
+    to_stdout = options.file == Path("-")
+    if to_stdout and options.json:
+        raise ValueError("`json` must be left out where the table goes to stdout.")
+    rows = write_csv(runs, csv_stream()) if to_stdout else export(runs, options.file)
+    left_out, complete = store.ledger.left_out, store.is_complete()
+    counted = {"file": options.file, "epochs": rows, "runs": next(number)}
+    if options.json:
+        say_json({**counted, "left_out": left_out, "complete": complete})
+        return 0 if complete else 1
+    out = sys.stderr if to_stdout else sys.stdout
+    if not options.quiet:
+        say("{epochs} epochs of {runs} runs written to {file}.".format(**counted), file=out)
+    for said in left_out:
+        say(said, file=out)
+    return 0 if complete else 1
 
 
 def _check_sweep(folder: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from weightdecay.cli import forecast, report, standing
 from weightdecay.cli.best import best_settings
+from weightdecay.cli.output import say_json
 from weightdecay.cli.progress import Bars, duration
 from weightdecay.cli.run import command_of
 from weightdecay.cli.saying import say
@@ -31,12 +32,17 @@ def follow(
     *,
     retry: bool,
     tell_best: bool = True,
+    as_json: bool = False,
 ) -> int:
     """Sweep, show how it goes, and return the exit status."""
     check_folder(options.folder)
     check_names(configs)
     engine, timeout = engine_of(options), options.timeout
-    if tell_best and (before := forecast.estimate(configs, options, engine, retry=retry)):
+    if (
+        tell_best
+        and not options.quiet
+        and (before := forecast.estimate(configs, options, engine, retry=retry))
+    ):
         say(before, file=sys.stderr, flush=True)
     events = sweep_events(
         configs, folder=options.folder, engine=engine, retry=retry, timeout=timeout
@@ -46,16 +52,18 @@ def follow(
         say("Stopped: the same command goes on with it.", file=sys.stderr)
         return 130
     assert screen.standing is not None
+    if as_json:
+        say_json(standing.values(options.folder)[0])
+        return 1 if screen.standing.failed else 0
     say(standing.line(screen.standing))
     asked = {config.identity for config in configs}
     runs = [run for run in Store(options.folder).runs() if run.config.identity in asked]
     if runs and tell_best:
         doubts = standing.doubts(options.folder, screen.standing)
         say("\n".join([best_settings(runs), *doubts]))
-    if screen.standing.failed:
+    if screen.standing.failed and not options.quiet:
         say(f"`weightdecay retry {options.folder}` tries the failed ones again.")
-        return 1
-    return 0
+    return 1 if screen.standing.failed else 0
 
 
 def check_folder(folder: Path) -> None:
@@ -122,9 +130,15 @@ class _Screen:
         match event:
             case Standing():
                 self.standing = event
+                if self._options.quiet:
+                    return
                 self._idle_for = 0 if self._workers or not event.left else self._idle_for + 1
                 if self._idle_for == _WAITING:
                     bars.say("Waiting for cells that another sweep of this folder trains.")
+            case CellFailed():
+                self._say_failure(event, bars)
+            case _ if self._options.quiet:
+                return
             case Working():
                 self._workers[event.worker] = _of_worker(event)
                 self._say_silence(event, bars)
@@ -133,9 +147,7 @@ class _Screen:
                 self._silent.pop(event.worker, None)
             case Notice():
                 bars.say(event.text)
-            case CellFailed():
-                self._say_failure(event, bars)
-        if self.standing is not None:
+        if self.standing is not None and not self._options.quiet:
             bars.draw_all(self._lines(self.standing))
 
     def _lines(self, now: Standing) -> list[tuple[float | None, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from weightdecay.files import written
 from weightdecay.records.table_columns import COLUMNS, Column, matched
@@ -24,15 +24,21 @@ _NULLABLE = {column.name for column in COLUMNS if column.optional}
 
 
 def _write_csv(rows: Iterable[Row], path: Path) -> int:
-    count = 0
     with written(path) as file:
         text = io.TextIOWrapper(file, "utf-8", newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([column.name for column in COLUMNS])
-        for row in rows:
-            writer.writerow(_cells(row))
-            count += 1
+        count = write_rows(rows, text)
         text.detach()  # what is written stays open for `written` to close
+    return count
+
+
+def write_rows(rows: Iterable[Row], stream: IO[str]) -> int:
+    """Write rows to a stream as CSV, and return their number."""
+    count = 0
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([column.name for column in COLUMNS])
+    for row in rows:
+        writer.writerow(_cells(row))
+        count += 1
     return count
 
 

@@ -6,17 +6,22 @@ was added still loads.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from weightdecay.records.config import RunConfig
 from weightdecay.records.record import Environment, Record, Run
 from weightdecay.records.table_columns import MEASURED, PLACE, SETTINGS, Column
-from weightdecay.records.table_files import CURE, Named, Row, form_of
+from weightdecay.records.table_files import CURE, Named, Row, form_of, write_rows
 
 
 def export(runs: Iterable[Run], path: Path) -> int:
     """Write a row for every epoch of every run, in the order given, and return their number."""
     return form_of(path).write(_rows(runs), path)
+
+
+def write_csv(runs: Iterable[Run], stream: IO[str]) -> int:
+    """Write the same to a stream, as CSV."""
+    return write_rows(_rows(runs), stream)
 
 
 def imported(path: Path) -> list[Run]:

@@ -1,0 +1,42 @@
+"""`--json` and `--quiet`: results for programs, and nothing but results."""
+
+import argparse
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from weightdecay.cli.saying import say
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add `--json`."""
+    parser.add_argument(
+        "--json", action="store_true", help="print the results as JSON: see docs/json.md"
+    )
+
+
+def add_quiet(parser: argparse.ArgumentParser) -> None:
+    """Add `--quiet`."""
+    parser.add_argument(
+        "--quiet", action="store_true", help="print results and failures, no progress or advice"
+    )
+
+
+def say_json(values: Mapping[str, Any]) -> None:
+    """Print values as JSON on stdout; a number that is not finite is null."""
+    say(json.dumps(_plain(values), allow_nan=False, indent=2))
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case Path():
+            return str(value)
+        case Mapping():
+            return {key: _plain(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_plain(one) for one in value]
+    return value
