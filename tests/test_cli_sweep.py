@@ -375,7 +375,7 @@ def test_the_end_of_a_sweep_and_its_status_are_the_same_json(capsys: Output) -> 
         assert RunConfig.from_dict(failure["config"]) == failed.pop(failure["run"])
     [best] = told["best"]
     runs = [
-        run.last.test_error
+        or_infinite(run.last.test_error)
         for run in Store("s").runs()
         if (run.config.lr, run.config.normalized_decay) == (best["lr"], best["decay"])
     ]
