@@ -67,19 +67,28 @@ def test_on_clean_landscapes_it_is_never_much_worse(s: float, factor: float) -> 
     assert found.mean() < lowest.mean()
 
 
-def test_cliffs_and_runs_that_diverged_count_as_far_and_not_as_farther() -> None:
-    """However badly the worst cells end, the setting stays where it was."""
-    truth = Truth(s=0.0, chance=0.6)
+@pytest.mark.parametrize("diverged", [False, True])
+def test_how_badly_the_worst_runs_end_moves_nothing(diverged: bool) -> None:
+    """A cliff beside the best counts as far, and not as farther."""
+    truth = Truth(s=0.0, centre=(0.0, 1.5))
     landscape = landscape_of(truth, exact(truth.errors()))
-    worse = {
-        place: replace(cell, diverged=cell.seeds, chosen=(0.9,) * 3, tested=(0.9,) * 3)
-        if place[1] == max(landscape.decays)
-        else cell
-        for place, cell in landscape.cells.items()
-    }
-    before, after = recommend(landscape), recommend(replace(landscape, cells=worse))
-    assert after.decay.value == pytest.approx(before.decay.value, rel=0.1)
-    assert after.decay.high < max(landscape.decays)
+
+    def ended(error: float) -> Landscape:
+        cells = {
+            place: replace(
+                cell, chosen=(error,) * 3, tested=(error,) * 3, diverged=cell.seeds * diverged
+            )
+            if place[1] == max(landscape.decays)
+            else cell
+            for place, cell in landscape.cells.items()
+        }
+        return replace(landscape, cells=cells)
+
+    # What a run that diverged had come to before says nothing.
+    near, far = recommend(ended(0.31 if diverged else 0.6)), recommend(ended(0.95))
+    assert far.decay.value == pytest.approx(near.decay.value, rel=0.02)
+    assert far.decay.high == pytest.approx(near.decay.high, rel=0.02)
+    assert far.decay.high < max(landscape.decays)
 
 
 @pytest.mark.parametrize("s", [0.0, 1.0])
