@@ -1,11 +1,12 @@
 """Optimizers that mean what the paper means."""
 
-from weightdecay.optim.adam import Adam, AdamW, AdamWR
+from weightdecay.optim.adam import Adam, AdamW
 from weightdecay.optim.decouple import decouple
 from weightdecay.optim.explanation import explain
 from weightdecay.optim.groups import NO_DECAY, parameter_groups
 from weightdecay.optim.migrate import from_torch, to_torch
-from weightdecay.optim.sgd import SGD, SGDW, SGDWR
+from weightdecay.optim.restarts import SGDWR, AdamWR
+from weightdecay.optim.sgd import SGD, SGDW
 
 __all__ = [
     "NO_DECAY",

@@ -6,9 +6,7 @@ Algorithm 2 of Loshchilov & Hutter, 2019 (arXiv:1711.05101); a comment `# line 1
     m  exp_avg  v  exp_avg_sq  η  multiplier    t  step                β₁, β₂  betas
 """
 
-from collections.abc import Sequence
-from fractions import Fraction
-from typing import Unpack, overload
+from typing import overload
 
 import torch
 from torch import Tensor
@@ -16,12 +14,11 @@ from torch.optim.optimizer import ParamsT
 
 from weightdecay import checks
 from weightdecay.decay import Normalized
-from weightdecay.optim.elementwise import Computing, Elementwise, zeros
+from weightdecay.optim.arguments import documented
+from weightdecay.optim.elementwise import Elementwise, zeros
 from weightdecay.optim.kernels.slot import State
-from weightdecay.optim.keys import RESTARTS, refuse
 from weightdecay.optim.rates import Group
 from weightdecay.optim.scheduled import AnySchedule, Groups, Parameters
-from weightdecay.schedules import PerCycle, WarmRestarts
 
 
 def adam_(
@@ -100,6 +97,7 @@ class _Adam(Elementwise):
         )
 
 
+@documented()
 class Adam(_Adam):
     """Algorithm 2 with L2 regularization: `l2` · θ is added to the gradient, and adapted with it.
 
@@ -118,21 +116,26 @@ class Adam(_Adam):
         amsgrad: bool = False,
         maximize: bool = False,
         schedule: AnySchedule = None,
-        **computing: Unpack[Computing],
+        kernel: str | None = None,
+        rounding: str = "stochastic",
+        state_dtype: str = "float32",
     ) -> None:
         super().__init__(
             params,
             schedule=schedule,
+            kernel=kernel,
             lr=lr,
             betas=betas,
             eps=eps,
             l2=l2,
             amsgrad=amsgrad,
             maximize=maximize,
-            computing=computing,
+            rounding=rounding,
+            state_dtype=state_dtype,
         )
 
 
+@documented()
 class AdamW(_Adam):
     """Algorithm 2 with decoupled weight decay.
 
@@ -154,7 +157,9 @@ class AdamW(_Adam):
         amsgrad: bool = ...,
         maximize: bool = ...,
         schedule: AnySchedule = ...,
-        **computing: Unpack[Computing],
+        kernel: str | None = ...,
+        rounding: str = ...,
+        state_dtype: str = ...,
     ) -> None: ...
 
     @overload
@@ -169,7 +174,9 @@ class AdamW(_Adam):
         amsgrad: bool = ...,
         maximize: bool = ...,
         schedule: AnySchedule = ...,
-        **computing: Unpack[Computing],
+        kernel: str | None = ...,
+        rounding: str = ...,
+        state_dtype: str = ...,
     ) -> None: ...
 
     def __init__(
@@ -183,67 +190,20 @@ class AdamW(_Adam):
         amsgrad: bool = False,
         maximize: bool = False,
         schedule: AnySchedule = None,
-        **computing: Unpack[Computing],
+        kernel: str | None = None,
+        rounding: str = "stochastic",
+        state_dtype: str = "float32",
     ) -> None:
         super().__init__(
             params,
             schedule=schedule,
+            kernel=kernel,
             lr=lr,
             betas=betas,
             eps=eps,
             weight_decay=weight_decay,
             amsgrad=amsgrad,
             maximize=maximize,
-            computing=computing,
-        )
-
-
-class AdamWR(AdamW):
-    """AdamW with cosine annealing, warm restarts and normalized weight decay.
-
-    It is `AdamW` with `schedule=WarmRestarts(first, factor=factor, high=high, low=low)` and
-    `weight_decay=Normalized(normalized_decay)`.
-
-    - `lr` is α, the rate at η = 1.
-    - `first` is the number of updates before the first restart, or lists the lengths of the first
-      few cycles; each further cycle is `factor` times as long as the one before.
-    - η falls from `high` to `low` in every cycle: numbers, sequences with one number per cycle, or
-      functions of the cycle's index.
-    - `normalized_decay` is λ_norm: λ = λ_norm/√N, N the updates of the cycle.
-    - `betas` are β₁ and β₂, at which the two moments forget; `eps` is ε, added to the root of the
-      second; with `amsgrad` the second never falls.
-    - `maximize` climbs instead of descending.
-    - `kernel` forces one of "triton", "fused", "foreach" and "reference". For 16-bit parameters,
-      `rounding` is "stochastic" or "compensated", and `state_dtype` "float32" or "bfloat16".
-    """
-
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor,
-        *,
-        first: int | Sequence[int],
-        factor: float | Fraction = 2,
-        high: PerCycle = 1.0,
-        low: PerCycle = 0.0,
-        normalized_decay: float,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        amsgrad: bool = False,
-        maximize: bool = False,
-        **computing: Unpack[Computing],
-    ) -> None:
-        how = Computing.__annotations__
-        known = [*RESTARTS, "betas", "eps", "amsgrad", "maximize", *how]
-        refuse(computing.keys() - how.keys(), owner=type(self).__name__, known=known)
-        super().__init__(
-            params,
-            lr,
-            weight_decay=Normalized(normalized_decay),
-            schedule=WarmRestarts(first, factor=factor, high=high, low=low),
-            betas=betas,
-            eps=eps,
-            amsgrad=amsgrad,
-            maximize=maximize,
-            **computing,
+            rounding=rounding,
+            state_dtype=state_dtype,
         )

@@ -7,7 +7,7 @@ of real numbers, 16-bit ones in float32 with the decay inside the quantity that 
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,20 +25,6 @@ from weightdecay.optim.scheduled import AnySchedule, ScheduledOptimizer
 _STATE_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-class Computing(TypedDict, total=False):
-    """How an update is computed, which does not change what it is.
-
-    `kernel` forces one of "triton", "fused", "foreach" and "reference"; else the fastest that can
-    serve a parameter is taken. For 16-bit parameters, `rounding` is "stochastic" (no memory, exact
-    in the mean) or "compensated" (2 bytes a weight for what rounding cut off), and `state_dtype`
-    is "float32" or "bfloat16".
-    """
-
-    kernel: str | None
-    rounding: str
-    state_dtype: str
-
-
 class Elementwise(ScheduledOptimizer):
     """An optimizer whose update of an element needs that element alone."""
 
@@ -53,16 +39,11 @@ class Elementwise(ScheduledOptimizer):
         params: ParamsT,
         *,
         schedule: AnySchedule,
-        computing: Computing,
+        kernel: str | None,
         **defaults: Any,
     ) -> None:
-        options: dict[str, Any] = {"rounding": "stochastic", "state_dtype": "float32", **computing}
-        kernel = options.pop("kernel", None)
         self._kernel = None if kernel is None else checks.one_of("kernel", kernel, KERNELS)
-        unknown = set(options) - {"rounding", "state_dtype"}
-        known = [*defaults, "schedule", *Computing.__annotations__]
-        refuse(unknown, owner=type(self).__name__, known=known)
-        super().__init__(params, schedule=schedule, **defaults, **options)
+        super().__init__(params, schedule=schedule, **defaults)
 
     @abstractmethod
     def _keys(self, group: Group) -> set[str]:

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from weightdecay import checks
 from weightdecay.optim.rates import OURS
 
-#: What AdamWR and SGDWR take in place of `schedule` and `weight_decay`.
-RESTARTS = ("lr", "first", "factor", "high", "low", "normalized_decay")
 # Every argument of ours.
 _NAMES = {"lr", "betas", "momentum", "eps", "l2", "weight_decay", "amsgrad", "nesterov"}
 _NAMES |= {"maximize", "rounding", "state_dtype", "kernel", "schedule"}

@@ -10,21 +10,18 @@ with. `torch.optim.SGD` multiplies the whole buffer by the current lr instead; t
 lr is constant.
 """
 
-from collections.abc import Sequence
-from fractions import Fraction
-from typing import Unpack, overload
+from typing import overload
 
 from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from weightdecay import checks
 from weightdecay.decay import Normalized
-from weightdecay.optim.elementwise import Computing, Elementwise, zeros
+from weightdecay.optim.arguments import documented
+from weightdecay.optim.elementwise import Elementwise, zeros
 from weightdecay.optim.kernels.slot import State
-from weightdecay.optim.keys import RESTARTS, refuse
 from weightdecay.optim.rates import Group
 from weightdecay.optim.scheduled import AnySchedule, Groups, Parameters
-from weightdecay.schedules import PerCycle, WarmRestarts
 
 
 def sgd_(
@@ -85,6 +82,7 @@ class _SGD(Elementwise):
         )
 
 
+@documented()
 class SGD(_SGD):
     """Algorithm 1 with L2 regularization: `l2` · θ is added to the gradient.
 
@@ -102,20 +100,25 @@ class SGD(_SGD):
         nesterov: bool = False,
         maximize: bool = False,
         schedule: AnySchedule = None,
-        **computing: Unpack[Computing],
+        kernel: str | None = None,
+        rounding: str = "stochastic",
+        state_dtype: str = "float32",
     ) -> None:
         super().__init__(
             params,
             schedule=schedule,
+            kernel=kernel,
             lr=lr,
             momentum=momentum,
             l2=l2,
             nesterov=nesterov,
             maximize=maximize,
-            computing=computing,
+            rounding=rounding,
+            state_dtype=state_dtype,
         )
 
 
+@documented()
 class SGDW(_SGD):
     """Algorithm 1 with decoupled weight decay.
 
@@ -136,7 +139,9 @@ class SGDW(_SGD):
         nesterov: bool = ...,
         maximize: bool = ...,
         schedule: AnySchedule = ...,
-        **computing: Unpack[Computing],
+        kernel: str | None = ...,
+        rounding: str = ...,
+        state_dtype: str = ...,
     ) -> None: ...
 
     @overload
@@ -150,7 +155,9 @@ class SGDW(_SGD):
         nesterov: bool = ...,
         maximize: bool = ...,
         schedule: AnySchedule = ...,
-        **computing: Unpack[Computing],
+        kernel: str | None = ...,
+        rounding: str = ...,
+        state_dtype: str = ...,
     ) -> None: ...
 
     def __init__(
@@ -163,63 +170,19 @@ class SGDW(_SGD):
         nesterov: bool = False,
         maximize: bool = False,
         schedule: AnySchedule = None,
-        **computing: Unpack[Computing],
+        kernel: str | None = None,
+        rounding: str = "stochastic",
+        state_dtype: str = "float32",
     ) -> None:
         super().__init__(
             params,
             schedule=schedule,
+            kernel=kernel,
             lr=lr,
             momentum=momentum,
             weight_decay=weight_decay,
             nesterov=nesterov,
             maximize=maximize,
-            computing=computing,
-        )
-
-
-class SGDWR(SGDW):
-    """SGDW with cosine annealing, warm restarts and normalized weight decay.
-
-    It is `SGDW` with `schedule=WarmRestarts(first, factor=factor, high=high, low=low)` and
-    `weight_decay=Normalized(normalized_decay)`.
-
-    - `lr` is α, the rate at η = 1.
-    - `first` is the number of updates before the first restart, or lists the lengths of the first
-      few cycles; each further cycle is `factor` times as long as the one before.
-    - η falls from `high` to `low` in every cycle: numbers, sequences with one number per cycle, or
-      functions of the cycle's index.
-    - `normalized_decay` is λ_norm: λ = λ_norm/√N, N the updates of the cycle.
-    - `momentum` is β₁; `nesterov` looks one step ahead along it.
-    - `maximize` climbs instead of descending.
-    - `kernel` forces one of "triton", "fused", "foreach" and "reference". For 16-bit parameters,
-      `rounding` is "stochastic" or "compensated", and `state_dtype` "float32" or "bfloat16".
-    """
-
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | Tensor,
-        *,
-        first: int | Sequence[int],
-        factor: float | Fraction = 2,
-        high: PerCycle = 1.0,
-        low: PerCycle = 0.0,
-        normalized_decay: float,
-        momentum: float = 0.9,
-        nesterov: bool = False,
-        maximize: bool = False,
-        **computing: Unpack[Computing],
-    ) -> None:
-        how = Computing.__annotations__
-        known = [*RESTARTS, "momentum", "nesterov", "maximize", *how]
-        refuse(computing.keys() - how.keys(), owner=type(self).__name__, known=known)
-        super().__init__(
-            params,
-            lr,
-            weight_decay=Normalized(normalized_decay),
-            schedule=WarmRestarts(first, factor=factor, high=high, low=low),
-            momentum=momentum,
-            nesterov=nesterov,
-            maximize=maximize,
-            **computing,
+            rounding=rounding,
+            state_dtype=state_dtype,
         )
