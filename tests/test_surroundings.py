@@ -49,7 +49,7 @@ def test_a_full_disk_under_a_task_stops_the_sweep_and_fails_no_cell(
         raise OSError(number, "No space", f"/elsewhere/{name}")
 
     with monkeypatch.context() as patch:
-        patch.setattr("weightdecay.runs.training.load", full)
+        patch.setattr("weightdecay.tasks.catalogue.load", full)
         with pytest.raises(OSError, match=r"was refused: .*No space.* free space or inodes"):
             swept(CELLS, tmp_path, Here("cpu"))
     assert lines_of(tmp_path, "failure") == []
@@ -127,7 +127,7 @@ def test_a_file_that_a_task_misses_elsewhere_still_fails_its_cells(
     def missing(name: str) -> NoReturn:
         raise FileNotFoundError(errno.ENOENT, "No such file", f"/elsewhere/{name}")
 
-    monkeypatch.setattr("weightdecay.runs.training.load", missing)
+    monkeypatch.setattr("weightdecay.tasks.catalogue.load", missing)
     swept(CELLS, tmp_path, Here("cpu"))
     assert sorted(line["run"] for line in lines_of(tmp_path, "failure")) == names(CELLS)
 

@@ -379,7 +379,7 @@ def test_a_task_is_loaded_once_for_jobs_in_a_row(
 ) -> None:
     loaded: list[str] = []
     load = catalogue.load
-    monkeypatch.setattr("weightdecay.tasks.load", lambda name: loaded.append(name) or load(name))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(catalogue, "load", lambda name: loaded.append(name) or load(name))  # type: ignore[func-returns-value]
     held: dict[str, Any] = {}
     for number in range(3):
         list(engines.done(Job(number, (cell(seed=number),), tmp_path), "cpu", held))
