@@ -217,3 +217,42 @@ def test_it_is_told_in_any_encoding(locale: str) -> None:
     assert "  use    alpha = " in said(locale, *PLAIN, "landscape", "sweep")
     found = json.loads(said(locale, *PLAIN, "landscape", "sweep", "--json"))
     assert "leave λ" in found["landscapes"][0]["recommendation"]["sentence"]
+
+
+def elsewhere(path: Path, *, count: int = 200) -> None:
+    """Write a random search whose best is α = 0.003, λ = 0.0005 = α · 1/6, with s = 0."""
+    chance = np.random.default_rng(3)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["name", "learning_rate", "wd", "test_accuracy"])
+        for number in range(count):
+            lr, decay = 10 ** chance.uniform(-4, -1.5), 10 ** chance.uniform(-5, -2)
+            x, z = math.log2(lr / 0.003), math.log2(decay / 0.0005)
+            error = 0.10 + 0.004 * x**2 + 0.006 * z**2 + chance.normal(0, 0.004)
+            writer.writerow([f"run {number}", lr, decay / lr, 100 * (1 - error)])
+
+
+def test_a_random_search_made_elsewhere_gets_picture_setting_and_sentence(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    elsewhere(Path("runs.csv"))
+    out = told(capsys, "runs.csv", "--convention", "torch", "--out", "page")
+    joined = " ".join(out.split())
+    assert "Change α by 4: leave λ. torch's weight_decay changes by 4 the other way." in joined
+    assert "The interval of s excludes keeping λ/α and keeping λ·α." in joined
+    assert {path.name for path in Path("page").iterdir()} >= {"figure.png", "report.html"}
+    [found] = json.loads(told(capsys, "runs.csv", "--convention", "torch", "--json"))["landscapes"]
+    assert found["recommendation"]["lr"]["value"] == pytest.approx(0.003, rel=0.2)
+    assert found["recommendation"]["decay"]["value"] == pytest.approx(0.0005, rel=0.2)
+
+
+def test_a_table_made_elsewhere_must_say_how_it_states_its_decay(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    elsewhere(Path("runs.csv"), count=20)
+    assert main(["landscape", "runs.csv"]) == 2
+    assert "unless --convention says how it states its decay: paper, torch," in (
+        capsys.readouterr().err
+    )
+    assert main(["landscape", "runs.csv", "--convention", "torch", "--column", "lr"]) == 2
+    assert "--column must be WHAT=NAME, as in lr=base_rate, got 'lr'." in capsys.readouterr().err

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weightdecay.cli.reading import Commands
 from weightdecay.cli.saying import say
@@ -43,7 +43,7 @@ def add(commands: Commands) -> None:
         "source",
         type=Path,
         metavar="SOURCE",
-        help="a sweep's folder, finished or running, or a table that `weightdecay export` wrote",
+        help="a sweep's folder, finished or running, or a CSV or Parquet file of runs",
     )
     parser.add_argument(
         "--of",
@@ -64,15 +64,64 @@ def add(commands: Commands) -> None:
         help="also write figure.png, .svg and .pdf, report.html and cells.csv here",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    _add_foreign(parser)
     parser.set_defaults(command=_landscape)
+
+
+def _add_foreign(parser: argparse.ArgumentParser) -> None:
+    own = parser.add_argument_group(
+        "a table of your own runs",
+        "One row per run, with a learning rate, a decay and a metric; exports of W&B and Optuna "
+        "are read as they come.",
+    )
+    own.add_argument(
+        "--convention",
+        choices=("paper", "torch", "l2", "normalized"),
+        help="how the decay is stated: λ per step, torch's AdamW, L2, or λ_norm; always needed",
+    )
+    own.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        metavar="WHAT=NAME",
+        help="a column by another name, as in --column lr=base_rate; again for another",
+    )
+    own.add_argument(
+        "--metric",
+        choices=("error", "accuracy", "loss"),
+        help="what the metric is, if its name does not say",
+    )
+    own.add_argument("--unit", choices=("fraction", "percent"), help="of the metric, if unclear")
+    own.add_argument(
+        "--label",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a column that sets landscapes apart, such as the model's; again for another",
+    )
+
+
+def _foreign(options: argparse.Namespace) -> dict[str, Any]:
+    """Return how a table that is not ours is to be read."""
+    pairs = [text.partition("=") for text in options.column]
+    if wrong := [what for what, _, name in pairs if not what or not name]:
+        raise ValueError(f"`column` must be WHAT=NAME, as in lr=base_rate, got {wrong[0]!r}.")
+    return {
+        "convention": options.convention,
+        "columns": {what: name for what, _, name in pairs},
+        "metric": options.metric,
+        "unit": options.unit,
+        "labels": options.label,
+    }
 
 
 def _landscape(options: argparse.Namespace) -> int:
     from weightdecay.cli import sources
     from weightdecay.results import doubts, landscapes
 
-    source = sources.read(options.source)
-    scapes = landscapes(source.runs, choose_on=options.choose_on, of=options.of)
+    source = sources.read(options.source, _foreign(options))
+    measured = source.points or source.runs
+    scapes = landscapes(measured, choose_on=options.choose_on, of=options.of)
     doubtful = doubts(source.runs, source.repeats, of=options.of)
     found = advised(scapes, doubtful)
     if options.out is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from weightdecay import decay, files
 from weightdecay.figures import heatmaps, save
-from weightdecay.look import interval, percent
+from weightdecay.look import interval, measured
 from weightdecay.results import Cell, Coupling, Doubts, Landscape, Line, Recommendation
 from weightdecay.site import Picture, Sheet, advice, report
 from weightdecay.site import doubts as said
@@ -87,7 +87,7 @@ def _row(one: "Advised") -> tuple[str, ...]:
     return (
         one.title,
         dict(advice.block(found))["use"],
-        percent(found.error.value),
+        measured(found.error.value, one.landscape.metric),
         interval(found.knobs.exponent, reason=False),
         advice.sentence(found),
         "; ".join(advice.additions(found)) or "–",
@@ -101,8 +101,8 @@ def _table(found: "Sequence[Advised]") -> str:
     writer.writerow([*_COLUMNS, *_NUMBERS])
     for one in found:
         tied = {(cell.lr, cell.decay) for cell in one.landscape.tied}
-        config = one.landscape.config
-        named = [one.title, *(getattr(config, name) for name in _COLUMNS[1:-1]), one.landscape.way]
+        labels, way = one.landscape.labels, one.landscape.way
+        named = [one.title, *(labels.get(name) for name in _COLUMNS[1:-1]), way]
         for cell in one.landscape.cells.values():
             numbers = _numbers(one.landscape, cell)
             writer.writerow([*named, *numbers, str((cell.lr, cell.decay) in tied).lower()])

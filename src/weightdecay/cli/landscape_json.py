@@ -34,7 +34,7 @@ def _landscape(one: "Advised") -> dict[str, Any]:
     cells = scape.cells.values()
     return {
         "title": one.title,
-        **{name: getattr(scape.config, name) for name in _CONFIG},
+        **{name: scape.labels.get(name) for name in _CONFIG},
         "decay_is": scape.way,
         "updates": scape.updates,
         "of": scape.of,

@@ -1,10 +1,15 @@
-"""Where runs come from: a sweep's folder, or a table that `weightdecay export` wrote."""
+"""Where runs come from: a sweep's folder, a table of ours, or anybody's table of runs."""
 
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from weightdecay.records import Run
+
+if TYPE_CHECKING:
+    from weightdecay.results import Point
 
 _LONGEST = 200  # characters of a reason that names every column
 
@@ -13,19 +18,24 @@ _LONGEST = 200  # characters of a reason that names every column
 class Source:
     """Finished runs, second trainings of some, and what a person should know about them.
 
-    `complete` is false where results were left out and a planned cell has none.
+    `points` are runs that were made elsewhere. `complete` is false where results were left out and
+    a planned cell has none.
     """
 
     runs: list[Run]
     repeats: list[Run]
     notes: list[str]
     complete: bool = True
+    points: "Sequence[Point]" = field(default=())
 
 
-def read(path: Path) -> Source:
-    """Read the runs of a folder or a table; a source without a finished run is an error."""
-    source = _of_folder(path) if path.is_dir() else _of_table(path)
-    if not source.runs:
+def read(path: Path, foreign: Mapping[str, Any] | None = None) -> Source:
+    """Read the runs of a folder or a table; a source without a finished run is an error.
+
+    `foreign` says how to read a table that is not ours, as `results.read_points` takes it.
+    """
+    source = _of_folder(path) if path.is_dir() else _of_table(path, foreign or {})
+    if not source.runs and not source.points:
         raise ValueError(
             f"{path} must have a finished run, and has none yet. `weightdecay status {path}` says "
             "how far its sweep is."
@@ -48,18 +58,22 @@ def _of_folder(folder: Path) -> Source:
     return Source(runs, repeats, notes, store.is_complete())
 
 
-def _of_table(file: Path) -> Source:
+def _of_table(file: Path, foreign: Mapping[str, Any]) -> Source:
     from weightdecay.records.tables import imported
+    from weightdecay.results import read_points
 
     if not file.exists():
         raise FileNotFoundError(
-            f"{file} does not exist. Name a sweep's folder, or a table that `weightdecay export` "
-            "wrote."
+            f"{file} does not exist. Name a sweep's folder, or a CSV or Parquet file of runs."
         )
+    if any(foreign.values()):
+        found = read_points(file, **foreign)
+        return Source([], [], [remark.text for remark in found.remarks], points=found)
     try:
         return Source(imported(file), [], [])
     except ValueError as error:
+        why = textwrap.shorten(str(error), _LONGEST, placeholder=" …")
         raise ValueError(
-            f"{file} must be a sweep's folder, or a table that `weightdecay export` wrote. "
-            f"{textwrap.shorten(str(error), _LONGEST, placeholder=' …')}"
+            f"{file} must be a table that `weightdecay export` wrote, unless `convention` says "
+            f"how it states its decay: paper, torch, l2 or normalized. {why}"
         ) from error

@@ -3,7 +3,19 @@
 import math
 from collections.abc import Sequence
 
-from weightdecay.look import AXES, NAMES, SCHEDULES, interval, name, number, percent, typed, word
+from weightdecay.look import (
+    AXES,
+    NAMES,
+    SCHEDULES,
+    in_units,
+    interval,
+    measured,
+    name,
+    number,
+    titled,
+    typed,
+    word,
+)
 from weightdecay.records import COUPLED, Spec
 from weightdecay.results import Exponent, Extension, Knobs, Landscape, Range, Recommendation, Repeat
 from weightdecay.results.knobs import RULES
@@ -36,7 +48,9 @@ LEGEND = (
 
 def title(landscape: Landscape, varied: Sequence[str] = ()) -> str:
     """Return what a landscape is of; `varied` are the settings that tell it from others."""
-    config = landscape.config
+    if landscape.run_config is None:
+        return titled(landscape.labels)
+    config = landscape.run_config
     known = word(config.algorithm, config.schedule)
     if landscape.way == "l2" and Spec.parse("algorithm", config.algorithm).name not in COUPLED:
         known = known.removesuffix("w")
@@ -88,14 +102,17 @@ def _range(one: Range) -> str:
 def _error(advice: Recommendation) -> str:
     found, landscape = advice.error, advice.landscape
     top = " top-5" if landscape.of == "error_top5" else ""
-    said = f"{percent(found.value)}{top} on the test set"
+    where = " on the test set" if landscape.run_config is not None else ""
+    said = f"{measured(found.value, landscape.metric)}{top}{where}"
     if math.isfinite(found.low):
-        said += f" [{number(100 * found.low)}, {number(100 * found.high)}]"
+        low, high = (number(in_units(end, landscape.metric)) for end in (found.low, found.high))
+        said += f" [{low}, {high}]"
     said += f", chosen on {landscape.chosen_on}"
     none = advice.without_decay
     if none is not None:
         no_worse = "no worse " * (none.mean <= found.value)
-        said += f"; {no_worse}without decay: {percent(none.mean)} at α = {typed(none.lr)}"
+        there = f"{measured(none.mean, landscape.metric)} at α = {typed(none.lr)}"
+        said += f"; {no_worse}without decay: {there}"
     return said
 
 
@@ -120,7 +137,7 @@ def sentence(advice: Recommendation) -> str:
     if excluded:
         said.append(f"The interval of s excludes {_and(excluded)}.")
     costs = [
-        f"{_NAMED[one][0]} {number(100 * knobs.costs[one].value, digits=1)} points"
+        f"{_NAMED[one][0]} {_cost(knobs.costs[one].value, advice.landscape.metric)}"
         for one in _USUAL
         if one != knobs.rule and one in knobs.costs and knobs.costs[one].low > 0
     ]
@@ -129,9 +146,14 @@ def sentence(advice: Recommendation) -> str:
     return " ".join(said)
 
 
-def _nearest(measured: Exponent) -> str:
+def _cost(value: float, metric: str | None) -> str:
+    """Return a difference of errors in points; that of another metric as the number it is."""
+    return f"{number(100 * value, digits=1)} points" if metric is None else measured(value, metric)
+
+
+def _nearest(found: Exponent) -> str:
     """Say what the interval has to say where it holds none of the rules."""
-    ends = sorted((4.0**measured.low, 4.0**measured.high))
+    ends = sorted((4.0**found.low, 4.0**found.high))
     way = ""
     if ends[1] < 1:
         ends, way = sorted(1 / end for end in ends), " the same way"
