@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -132,6 +133,50 @@ def test_it_is_installed_as_a_command() -> None:
     command = Path(sys.executable).with_name("weightdecay")
     said = subprocess.run([command, "--version"], check=True, capture_output=True, text=True)
     assert said.stdout.strip() == f"weightdecay {__version__}"
+
+
+def test_it_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "weightdecay", "--version"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert said.stdout.strip() == f"weightdecay {__version__}"
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here to complete in")
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("weightdecay sta", {"status"}),
+        ("weightdecay status --fa", {"--failures"}),
+        ("weightdecay sweep --on r", {"ray"}),
+        ("weightdecay status fol", {"folder"}),  # and no file: a sweep is a folder
+        ("weightdecay sweep fo", {"folder", "fold.toml"}),
+    ],
+)
+def test_bash_completes_commands_options_choices_and_files(
+    typed: str, found: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("shtab", reason="shtab is an extra: pip install 'weightdecay[completion]'")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "fold.toml").touch()
+    assert main(["completion", "bash"]) == 0
+    (tmp_path / "script.sh").write_text(capsys.readouterr().out, "utf-8")
+    words = typed.split()
+    program = (
+        f"source script.sh; COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; "
+        f"_shtab_weightdecay weightdecay {words[-1]} {words[-2]}; printf '%s\\n' ${{COMPREPLY[@]}}"
+    )
+    made = subprocess.run(
+        ["bash", "-c", program], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    assert set(made.stdout.split()) == found, made.stderr
+
+
+def test_without_shtab_completion_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["completion", "bash"]) == 2
+    assert "pip install 'weightdecay[completion]'" in capsys.readouterr().err
 
 
 ARCHIVE = tar("cifar-10-batches-bin", TEN_FILES)

@@ -35,7 +35,7 @@ scales._SCALES[TASK, "small"] = TINY
 script()
 """
 TINY = ["-c", PROGRAM]
-PLAIN = ["-m", "weightdecay.cli"]
+PLAIN = ["-m", "weightdecay"]
 # An environment in which Python writes another encoding, and that encoding.
 ENVIRONMENTS = {
     "cp1252": ({"PYTHONIOENCODING": "cp1252"}, "cp1252"),

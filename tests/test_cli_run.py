@@ -27,7 +27,7 @@ from weightdecay.sweeps.here import Here
 pytestmark = pytest.mark.cpu(
     "its task counts and breaks off updates in Python, which a CUDA graph replays without"
 )
-COMMAND = [sys.executable, "-m", "weightdecay.cli"]
+COMMAND = [sys.executable, "-m", "weightdecay"]
 CLOUDS = '''
 """Two clouds of points. Training can be slowed down, and broken off at an update."""
 

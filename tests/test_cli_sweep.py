@@ -31,7 +31,7 @@ from weightdecay.sweeps import Store, SweepEvent, Working, estimate, forecast, r
 from weightdecay.sweeps.engine import Ended, Failed, Job, Message
 
 pytestmark = pytest.mark.cpu("sweeps are equal to the byte on a CPU")
-COMMAND = [sys.executable, "-m", "weightdecay.cli"]
+COMMAND = [sys.executable, "-m", "weightdecay"]
 TOY = """
 task = "tests.toys:toy"
 model = "linear"

@@ -63,7 +63,7 @@ def test_reading_a_folder_imports_nothing_that_it_names(received: None) -> None:
     assert ran.exists()  # by the sweep, which trained
     ran.unlink()
     for words in READING:
-        command = [sys.executable, "-m", "weightdecay.cli", *words]
+        command = [sys.executable, "-m", "weightdecay", *words]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         assert "Traceback" not in ended.stderr
         assert not ran.exists(), words

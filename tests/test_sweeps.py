@@ -973,7 +973,7 @@ def test_stopping_the_whole_group_saves_what_is_being_trained(tmp_path: Path) ->
         "batch = 30\nnormalized_decay = 0.1\n"
     )
     words = ["sweep", str(study), "--out", str(tmp_path / "s"), "--device", "cpu", "--workers", "1"]
-    command = [sys.executable, "-m", "weightdecay.cli", *words]
+    command = [sys.executable, "-m", "weightdecay", *words]
     process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
     saved = tmp_path / "s" / "checkpoints"
     while not list(saved.glob("*/checkpoint-*.pt")):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from weightdecay import __version__
-from weightdecay.cli import convert, data, landscape, reproduce, run, sweep
+from weightdecay.cli import completion, convert, data, landscape, reproduce, run, sweep
 from weightdecay.cli.reading import Parser, as_options
 from weightdecay.cli.saying import say
 from weightdecay.cli.spelling import spell_out
@@ -21,19 +21,22 @@ _HERE = Path(__file__).parents[1]
 _MISTAKES = (ImportError, OSError, RuntimeError, TypeError, ValueError)
 
 
+def parser() -> argparse.ArgumentParser:
+    """Return what reads the command line, with all commands."""
+    whole = Parser(prog="weightdecay", description="Decoupled weight decay, as the paper means it.")
+    whole.add_argument("--version", action="version", version=f"weightdecay {__version__}")
+    commands = whole.add_subparsers(required=True, metavar="command")
+    for command in (convert, data, run, sweep, landscape, reproduce, completion):
+        command.add(commands)
+    return whole
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that `arguments` name, and return its exit status."""
-    parser = Parser(
-        prog="weightdecay", description="Decoupled weight decay, as the paper means it."
-    )
-    parser.add_argument("--version", action="version", version=f"weightdecay {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="command")
-    for command in (convert, data, run, sweep, landscape, reproduce):
-        command.add(commands)
     options = argparse.Namespace()
     try:
         try:
-            options = parser.parse_args(arguments)
+            options = parser().parse_args(arguments)
             status: int = options.command(options)
         finally:
             _flush(sys.stdout)
