@@ -47,7 +47,7 @@ def write(
     made = f"Made by `weightdecay landscape {path}`."
     page = report(
         f"Learning rate and weight decay: {path.name}",
-        lead=" ".join(_lead(one) for one in found if one.advice is not None),
+        lead=_lead(found, source),
         pictures=[Picture("Landscapes", svg, _CAPTION)],
         rulings=[],
         sheets=[Sheet("Recommendations", [_HEAD, *map(_row, found)])],
@@ -72,9 +72,12 @@ def _coupling(found: Recommendation | None) -> Coupling | None:
     return replace(found.coupling, exponent=exponent, line=line)
 
 
-def _lead(one: "Advised") -> str:
-    assert one.advice is not None
-    return f"{one.title}: {dict(advice.block(one.advice))['use']}."
+def _lead(found: "Sequence[Advised]", source: "Source") -> str:
+    """Return the recommendation where there is one landscape, and else how many there are."""
+    [one, *others] = found
+    if others or one.advice is None:
+        return f"{len(source.runs)} runs in {len(found)} landscapes; the table says what to use."
+    return f"{dict(advice.block(one.advice))['use']}. {advice.sentence(one.advice)}"
 
 
 _HEAD = ("landscape", "use", "test error", "s", "knobs", "to add")
