@@ -288,6 +288,8 @@ def test_carrying_a_decay_by_the_true_rule_costs_nothing_and_by_another_what_it_
         (Exponent(1.0, 0.9, 1.1), "l2", "excludes keeping λ/α and leaving λ."),
         (Exponent(0.2, -0.2, 0.7), "l2", "do not decide between leaving λ and changing λ by 2"),
         (Exponent(0.2, -0.2, 0.7), "l2", "They exclude keeping λ/α and keeping λ·α."),
+        (Exponent(1.1, 1.1, math.inf, "at least"), "l2", "leaves keeping λ·α², or beyond it."),
+        (Exponent(2.1, 2.1, math.inf, "at least"), "l2", "leaves none of the simple rules."),
         (unknown("All is flat."), "l2", "These runs do not decide what to do with λ when α chan"),
     ],
 )
@@ -298,7 +300,7 @@ def test_the_sentence_says_what_to_do_with_the_decay(
     found = recommend(landscape_of(truth, exact(truth.errors()), way=way))
     rule = None
     possible = tuple(one for one in RULES if exponent.low <= one <= exponent.high)
-    if exponent.value is not None and len(possible) < 2:
+    if exponent.value is not None and exponent.bound is None and len(possible) < 2:
         rule = min(RULES, key=lambda one: abs(one - (exponent.value or 0)))
     told = replace(found.knobs, exponent=exponent, rule=rule, possible=possible)
     assert words in advice.sentence(replace(found, knobs=told))

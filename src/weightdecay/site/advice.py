@@ -169,8 +169,12 @@ def _undecided(advice: Recommendation) -> str:
         why = knobs.exponent.why.strip() or "There is no fit."
         said = f"These runs do not decide what to do with λ when α changes. {why}"
     else:
-        possible = [_NAMED[one][0] for one in knobs.possible] or ["rules beyond these"]
-        said = f"These runs do not decide between {_and(possible)}."
+        possible = [_NAMED[one][0] for one in knobs.possible]
+        if len(possible) > 1:
+            said = f"These runs do not decide between {_and(possible)}."
+        else:  # there is only a bound on s
+            left = f"{possible[0]}, or beyond it" if possible else "none of the simple rules"
+            said = f"These runs only bound s, which leaves {left}."
         excluded = [_NAMED[one][0] for one in _USUAL if one in knobs.excluded]
         said += f" They exclude {_and(excluded)}." if excluded else ""
     return said
