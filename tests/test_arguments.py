@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.lion import Lion
 from weightdecay import SGD, SGDW, SGDWR, Adam, AdamW, AdamWR
 from weightdecay.optim.arguments import documented
 
-CLASSES = [SGD, SGDW, SGDWR, Adam, AdamW, AdamWR]
+CLASSES = [SGD, SGDW, SGDWR, Adam, AdamW, AdamWR, Lion]
 every_class = pytest.mark.parametrize("cls", CLASSES)
 
 
@@ -35,7 +36,7 @@ def test_help_has_one_line_for_every_argument_and_for_no_other(cls: Any) -> None
 def test_an_argument_without_a_line_is_noticed_when_the_class_is_made() -> None:
     def make() -> type:
         @documented()
-        class Other(AdamW):
+        class Other(Lion):
             def __init__(self, params: Any, lr: float, *, sharpness: float = 1.0) -> None: ...
 
         return Other

@@ -264,7 +264,7 @@ def test_an_update_must_come_before_a_capture() -> None:
 
 def test_groups_cannot_be_replaced_once_a_step_is_captured() -> None:
     opt = AdamW([torch.nn.Parameter(torch.zeros(3))], 0.01, weight_decay=0.1)
-    opt._ahead = Ahead(opt._scheduled_groups())
+    opt._ahead = Ahead(opt._scheduled_groups(), opt.algorithm)
     opt.param_groups = [dict(group) for group in opt.param_groups]
     for use in (opt.step, opt.replayed):
         with pytest.raises(RuntimeError, match="must stay as they are once a step is captured"):
@@ -293,7 +293,7 @@ def test_what_is_written_ahead_is_what_steps_would_use(decay: Any) -> None:
     opt = CASES["adamw"].build(
         [torch.nn.Parameter(torch.zeros(3))], weight_decay=decay, schedule=SCHEDULE
     )
-    rates = Ahead(opt._scheduled_groups())._rates()
+    rates = Ahead(opt._scheduled_groups(), opt.algorithm)._rates()
     for expected in rates[:30]:
         group = opt.param_groups[0]
         eta = group["lr"] / group["base"]
@@ -312,7 +312,7 @@ def test_a_schedule_that_groups_share_is_asked_once_for_the_updates_ahead() -> N
     groups = [{"params": [torch.nn.Parameter(torch.zeros(3))], "lr": 0.01 * n} for n in range(1, 5)]
     opt = AdamW(groups, weight_decay=0.001, schedule=as_schedule(schedule))
     asked.clear()
-    Ahead(opt._scheduled_groups())._rates()
+    Ahead(opt._scheduled_groups(), opt.algorithm)._rates()
     assert asked == list(range(AHEAD))
 
 
@@ -341,7 +341,7 @@ def test_rows_written_ahead_are_those_of_each_update_to_the_bit(name: str) -> No
             param.grad = torch.ones(3)
         opt.step()
     [table] = opt._plan.tables
-    rates = Ahead(opt._scheduled_groups())._rates()
+    rates = Ahead(opt._scheduled_groups(), opt.algorithm)._rates()
     written = table._rows(rates)
     one_by_one = np.zeros_like(written)
     for ahead, row in zip(rates.tolist(), one_by_one, strict=True):
@@ -368,7 +368,7 @@ def test_the_first_replay_loads_the_tables_and_every_replay_reads_the_next_row()
     assert opt._plan is not None
     [table] = opt._plan.tables
     table.lay_by()
-    rates = Ahead(opt._scheduled_groups())._rates()
+    rates = Ahead(opt._scheduled_groups(), opt.algorithm)._rates()
     replays = table.capture([theta.grad], rates, None)  # type: ignore[list-item]
     for count in range(1, 6):
         eager.step()
@@ -389,7 +389,7 @@ def test_an_overflow_is_no_update_and_uses_no_row() -> None:
     [table] = opt._plan.tables
     table.lay_by()
     overflow = torch.ones(())
-    rates = Ahead(opt._scheduled_groups())._rates()
+    rates = Ahead(opt._scheduled_groups(), opt.algorithm)._rates()
     before = theta.detach().clone()
     replays = table.capture([theta.grad], rates, (overflow, None))
     assert replays.made() == 0

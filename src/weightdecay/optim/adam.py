@@ -15,8 +15,10 @@ from torch.optim.optimizer import ParamsT
 from weightdecay import checks
 from weightdecay.decay import Normalized
 from weightdecay.optim.arguments import documented
-from weightdecay.optim.elementwise import Elementwise, zeros
-from weightdecay.optim.kernels.slot import State
+from weightdecay.optim.elementwise import Elementwise
+from weightdecay.optim.kernels import foreach, fused
+from weightdecay.optim.kernels.algorithm import Algorithm
+from weightdecay.optim.kernels.slot import Columns, State
 from weightdecay.optim.rates import Group
 from weightdecay.optim.scheduled import AnySchedule, Groups, Parameters
 
@@ -55,55 +57,113 @@ def adam_(
     param -= multiplier * (lr * direction + weight_decay * param)  # line 12
 
 
-class _Adam(Elementwise):
-    def _check(self, group: Group) -> None:
-        super()._check(group)
-        if not isinstance(group["betas"], (tuple, list)) or len(group["betas"]) != 2:
-            raise TypeError(f"`betas` must be a pair of numbers, got {group['betas']!r}.")
-        group["betas"] = tuple(
-            checks.number("betas", beta, at_least=0, below=1) for beta in group["betas"]
-        )
-        group["eps"] = checks.number("eps", group["eps"], at_least=0)
-        checks.flag("amsgrad", group["amsgrad"])
+def _reference(param: Tensor, grad: Tensor, state: State, group: Group, multiplier: float) -> None:
+    adam_(
+        param,
+        grad,
+        state["exp_avg"],
+        state["exp_avg_sq"],
+        state["max_exp_avg_sq"] if group["amsgrad"] else None,
+        step=state["step"].item(),
+        multiplier=multiplier,
+        lr=group["base"],
+        betas=group["betas"],
+        eps=group["eps"],
+        l2=group.get("l2", 0.0),
+        weight_decay=group.get("weight_decay", 0.0),
+    )
 
-    def _keys(self, group: Group) -> set[str]:
-        keys = {"step", "exp_avg", "exp_avg_sq"}
-        return keys | {"max_exp_avg_sq"} if group["amsgrad"] else keys
 
-    def _new_state(self, param: Tensor, group: Group) -> State:
-        state = {
-            "step": torch.tensor(0.0, dtype=torch.float32, device="cpu"),
-            "exp_avg": zeros(param, group),
-            "exp_avg_sq": zeros(param, group),
-        }
-        return {**state, "max_exp_avg_sq": zeros(param, group)} if group["amsgrad"] else state
+def _foreach(columns: Columns, grads: list[Tensor], group: Group, multiplier: float) -> None:
+    """Lines 6 to 12, with multi-tensor operations."""
+    params, exp_avgs = columns.params, columns.states["exp_avg"]
+    exp_avg_sqs = columns.states["exp_avg_sq"]
+    beta1, beta2 = group["betas"]
+    counts = [step.item() for step in columns.steps]
+    grads = foreach.regularized(params, grads, group)
+    torch._foreach_lerp_(exp_avgs, grads, 1 - beta1)  # line 7
+    squares = torch._foreach_mul(grads, grads)
+    torch._foreach_lerp_(exp_avg_sqs, squares, 1 - beta2)  # line 8
+    if group["amsgrad"]:
+        exp_avg_sqs = columns.states["max_exp_avg_sq"]
+        torch._foreach_maximum_(exp_avg_sqs, columns.states["exp_avg_sq"])
+    directions = torch._foreach_div(exp_avgs, [1 - beta1**t for t in counts])  # line 9
+    scales = torch._foreach_div(exp_avg_sqs, [1 - beta2**t for t in counts])  # line 10
+    torch._foreach_sqrt_(scales)
+    torch._foreach_add_(scales, group["eps"])
+    torch._foreach_div_(directions, scales)
+    foreach.decay(params, group, multiplier)
+    torch._foreach_add_(params, directions, alpha=-multiplier * group["base"])  # line 12
 
-    def _advance(
-        self, param: Tensor, grad: Tensor, state: State, group: Group, multiplier: float
-    ) -> None:
-        adam_(
-            param,
-            grad,
-            state["exp_avg"],
-            state["exp_avg_sq"],
-            state["max_exp_avg_sq"] if group["amsgrad"] else None,
-            step=state["step"].item(),
-            multiplier=multiplier,
-            lr=group["base"],
-            betas=group["betas"],
-            eps=group["eps"],
-            l2=group.get("l2", 0.0),
-            weight_decay=group.get("weight_decay", 0.0),
-        )
+
+def _fused(columns: Columns, grads: list[Tensor], group: Group, multiplier: float) -> None:
+    """Lines 6 to 12, by a kernel of torch's that decays by lr · weight_decay."""
+    lr = multiplier * group["base"]
+    decoupled = "weight_decay" in group
+    decay = group["weight_decay"] if decoupled else group["l2"]
+    if decoupled and decay:
+        decay = (1 - fused.factor(columns, group, multiplier)) / lr if lr else 0.0
+    step = torch._fused_adamw_ if decoupled else torch._fused_adam_
+    step(
+        columns.params,
+        grads,
+        columns.states["exp_avg"],
+        columns.states["exp_avg_sq"],
+        columns.states.get("max_exp_avg_sq", []),
+        columns.steps,
+        lr=lr,
+        beta1=group["betas"][0],
+        beta2=group["betas"][1],
+        weight_decay=decay,
+        eps=group["eps"],
+        amsgrad=group["amsgrad"],
+        maximize=group["maximize"],
+    )
+
+
+def _numbers(group: Group, step: float) -> tuple[float, ...]:
+    # Powers are always Python's: numpy's may differ in the last bit.
+    beta1, beta2 = group["betas"]
+    corrections = 1 / (1 - beta1**step), 1 / (1 - beta2**step)
+    return 1 - beta1, 1 - beta2, group["eps"], *corrections
+
+
+def _check(group: Group) -> None:
+    if not isinstance(group["betas"], (tuple, list)) or len(group["betas"]) != 2:
+        raise TypeError(f"`betas` must be a pair of numbers, got {group['betas']!r}.")
+    group["betas"] = tuple(
+        checks.number("betas", beta, at_least=0, below=1) for beta in group["betas"]
+    )
+    group["eps"] = checks.number("eps", group["eps"], at_least=0)
+    checks.flag("amsgrad", group["amsgrad"])
+
+
+ALGORITHM_2 = Algorithm(
+    name="Adam",
+    options=("betas", "eps", "amsgrad"),
+    check=_check,
+    variant=lambda group: "amsgrad" if group["amsgrad"] else "adam",
+    states={
+        "adam": ("exp_avg", "exp_avg_sq"),
+        "amsgrad": ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"),
+    },
+    counts=True,
+    reference=_reference,
+    foreach=_foreach,
+    fused=_fused,
+    numbers=_numbers,
+)
 
 
 @documented()
-class Adam(_Adam):
+class Adam(Elementwise):
     """Algorithm 2 with L2 regularization: `l2` · θ is added to the gradient, and adapted with it.
 
     `l2` is what `torch.optim.Adam` calls `weight_decay`. Weights with large typical gradients are
     regularized less than the others: the paper's reason for AdamW.
     """
+
+    algorithm = ALGORITHM_2
 
     def __init__(
         self,
@@ -136,7 +196,7 @@ class Adam(_Adam):
 
 
 @documented()
-class AdamW(_Adam):
+class AdamW(Elementwise):
     """Algorithm 2 with decoupled weight decay.
 
     Weights shrink by `weight_decay` a step, whatever `lr` is, and a schedule scales both.
@@ -144,6 +204,8 @@ class AdamW(_Adam):
     `weight_decay = lr * its_weight_decay`. A number of at least 0.01 and ten times `lr` was
     probably meant as torch's, and is warned about; a `Normalized` never is.
     """
+
+    algorithm = ALGORITHM_2
 
     @overload
     def __init__(

@@ -5,9 +5,8 @@ that has a gradient, by the fastest kernel that can, or as those lines say it: c
 of real numbers, 16-bit ones in float32 with the decay inside the quantity that is rounded.
 """
 
-from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -15,10 +14,11 @@ from torch.optim.optimizer import ParamsT
 
 from weightdecay import checks
 from weightdecay.optim.kernels import KERNELS, Ahead, Plan
+from weightdecay.optim.kernels.algorithm import Algorithm
 from weightdecay.optim.kernels.slot import Scaling, Slot, State, slot_of
 from weightdecay.optim.kernels.table import Table
 from weightdecay.optim.keys import looks_wrong, refuse
-from weightdecay.optim.rates import Applied, Coming, Group
+from weightdecay.optim.rates import OURS, Applied, Coming, Group
 from weightdecay.optim.rounding import KEY, ROUNDED, SIXTEEN_BIT, new_keys, round_into
 from weightdecay.optim.scheduled import AnySchedule, ScheduledOptimizer
 
@@ -28,6 +28,8 @@ _STATE_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 class Elementwise(ScheduledOptimizer):
     """An optimizer whose update of an element needs that element alone."""
 
+    #: What a subclass does to weights.
+    algorithm: ClassVar[Algorithm]
     _kernel: str | None
     _plan: Plan | None = None
     _ahead: Ahead | None = None
@@ -45,19 +47,12 @@ class Elementwise(ScheduledOptimizer):
         self._kernel = None if kernel is None else checks.one_of("kernel", kernel, KERNELS)
         super().__init__(params, schedule=schedule, **defaults)
 
-    @abstractmethod
-    def _keys(self, group: Group) -> set[str]:
-        """Return the names of what a parameter's state must hold."""
-
-    @abstractmethod
     def _new_state(self, param: Tensor, group: Group) -> State:
         """Return the state of a parameter before its first update."""
-
-    @abstractmethod
-    def _advance(
-        self, param: Tensor, grad: Tensor, state: State, group: Group, multiplier: float
-    ) -> None:
-        """Update a float tensor and its state in place."""
+        state = {"step": torch.tensor(0.0, dtype=torch.float32, device="cpu")}
+        names = self.algorithm.states[self.algorithm.variant(group)]
+        zero = {name: _zeros(param, group) for name in names}
+        return {**state, **zero} if self.algorithm.counts else zero
 
     def add_param_group(self, param_group: Group) -> None:
         super().add_param_group(param_group)
@@ -74,14 +69,16 @@ class Elementwise(ScheduledOptimizer):
         self._plan, self._tables = None, ()
 
     def _check(self, group: Group) -> None:
-        wrong = filter(looks_wrong, group.keys() - self.defaults.keys())
-        refuse(wrong, owner=type(self).__name__, known=[*self.defaults, "schedule"])
+        known = [key for key in (*self.defaults, "schedule") if key not in OURS]
+        wrong = [key for key in group.keys() - self.defaults.keys() if looks_wrong(key, known)]
+        refuse(wrong, owner=type(self).__name__, known=known)
         super()._check(group)
         checks.flag("maximize", group["maximize"])
         checks.one_of("rounding", group["rounding"], ("stochastic", "compensated"))
         checks.one_of("state_dtype", group["state_dtype"], tuple(_STATE_DTYPES))
         if "l2" in group:
             group["l2"] = checks.number("l2", group["l2"], at_least=0)
+        self.algorithm.check(group)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         super().load_state_dict(state_dict)
@@ -121,7 +118,7 @@ class Elementwise(ScheduledOptimizer):
                 "replay would begin their state anew. Make one outside the graph first."
             )
         if self._ahead is None:
-            self._ahead = Ahead(self._scheduled_groups())
+            self._ahead = Ahead(self._scheduled_groups(), self.algorithm)
         self._ahead.capture(self._plan, grads, scaling)
 
     def replayed(self, updates: int = 1) -> None:
@@ -210,6 +207,7 @@ class Elementwise(ScheduledOptimizer):
             slots,
             self.param_groups,
             self.state,
+            algorithm=self.algorithm,
             idle=idle,
             kernel=self._kernel,
             reference=self._reference,
@@ -223,7 +221,7 @@ class Elementwise(ScheduledOptimizer):
                 "momentum move every row: use sparse=False, or param.grad.to_dense()."
             )
         state: State = self.state.get(param, {})
-        if not self._keys(group) <= state.keys():
+        if not self.algorithm.keys(group) <= state.keys():
             state |= {k: v for k, v in self._new_state(param, group).items() if k not in state}
         self._compensate(param, state, group)
         if any(tensor.dtype in ROUNDED for tensor in (param, *_shaped_like(param, state))):
@@ -233,13 +231,14 @@ class Elementwise(ScheduledOptimizer):
         return state
 
     def _check_state(self, param: Tensor, state: State, group: Group) -> None:
-        missing = self._keys(group) - state.keys()
+        keys = self.algorithm.keys(group)
+        missing = keys - state.keys()
         if state.keys() - {KEY} and missing:  # all of it may begin anew, but no part alone
             raise ValueError(
-                f"the state of a parameter must have {_quoted(self._keys(group))}, and "
+                f"the state of a parameter must have {_quoted(keys)}, and "
                 f"{_quoted(missing)} is missing."
             )
-        for name in self._keys(group) & state.keys():
+        for name in keys & state.keys():
             if not isinstance(state[name], Tensor):
                 raise TypeError(f"`{name}` must be a tensor, got {state[name]!r}.")
         _shaped_like(param, state)
@@ -267,7 +266,8 @@ class Elementwise(ScheduledOptimizer):
         value = param.to(dtype) if rest is None else param.to(dtype) + rest
         wide = {key: state.to(dtype) for key, state in states.items()}
         counted = {"step": slot.state["step"]} if "step" in slot.state else {}
-        self._advance(value, grad.to(dtype), {**wide, **counted}, group, multiplier)
+        state = {**wide, **counted}
+        self.algorithm.reference(value, grad.to(dtype), state, group, multiplier)
         seed: dict[str, Any] = {
             "update": group["updates"],
             "stream": 4 * slot.key,
@@ -278,9 +278,9 @@ class Elementwise(ScheduledOptimizer):
         else:
             param.copy_(value)
             _store(rest, torch.where(value.isfinite(), value - param, 0.0), **seed)
-        for key, state in states.items():
+        for key, kept in states.items():
             seed["stream"] += 1
-            _store(state, wide[key], **seed)
+            _store(kept, wide[key], **seed)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_kernel": self._kernel}
@@ -290,7 +290,7 @@ def _capturing() -> bool:
     return bool(torch.cuda.is_initialized()) and torch.cuda.is_current_stream_capturing()  # type: ignore[no-untyped-call]
 
 
-def zeros(param: Tensor, group: Group) -> Tensor:
+def _zeros(param: Tensor, group: Group) -> Tensor:
     """Return a zero state for a parameter; of a 16-bit one in the group's `state_dtype`."""
     dtype = _STATE_DTYPES[group["state_dtype"]] if param.dtype in SIXTEEN_BIT else param.dtype
     return torch.zeros_like(param, dtype=dtype)

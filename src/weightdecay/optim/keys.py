@@ -19,11 +19,14 @@ _TORCHS_KERNELS = {"fused", "foreach", "capturable", "differentiable"}
 _TORCHS = {"dampening", "decoupled_weight_decay"}
 
 
-def looks_wrong(key: str) -> bool:
-    """Whether a key that a class does not have is surely not a user's own."""
+def looks_wrong(key: str, known: Iterable[str]) -> bool:
+    """Whether a key that a class does not have is surely not a user's own.
+
+    `known` are the names that the class has.
+    """
     if key in _OF_A_GROUP:
         return False
-    return key in _NAMES | _TORCHS | _TORCHS_KERNELS or _meant(key) is not None
+    return key in _NAMES | _TORCHS | _TORCHS_KERNELS or _meant(key, known) is not None
 
 
 def refuse(unknown: Iterable[str], *, owner: str, known: Iterable[str]) -> None:
@@ -37,7 +40,7 @@ def refuse(unknown: Iterable[str], *, owner: str, known: Iterable[str]) -> None:
             f"{problem}. Leave it out: the fastest kernel is chosen; `kernel=` forces one."
         )
     listed = [name for name in known if name not in OURS]
-    meant = [_meant(name) for name in names]
+    meant = [_meant(name, listed) for name in names]
     asked = ", ".join(f"`{name}`" for name in dict.fromkeys(meant) if name in listed)
     raise TypeError(
         f"{problem}.{f' Did you mean {asked}?' if asked else ''} It has "
@@ -46,9 +49,9 @@ def refuse(unknown: Iterable[str], *, owner: str, known: Iterable[str]) -> None:
     )
 
 
-def _meant(key: str) -> str | None:
+def _meant(key: str, known: Iterable[str]) -> str | None:
     """Return the name that was probably meant; not for a longer one that begins with it."""
-    name = checks.nearest(key, _NAMES - {key}, cutoff=0.8)
+    name = checks.nearest(key, {*_NAMES, *known} - {key}, cutoff=0.8)
     if name is None or key in checks.ALSO_CALLED:
         return name
     return name if abs(len(name) - len(key)) <= 2 else None

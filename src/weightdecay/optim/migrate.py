@@ -119,7 +119,7 @@ def _group_to_torch(group: Group) -> Group:
     base = group["base"]
     converted = {key: group[key] for key in _SHARED if key in group}
     converted |= {**_TORCH_ONLY, "initial_lr": base}
-    if "betas" in group:
+    if "amsgrad" in group:
         decoupled = "weight_decay" in group
         return {
             **converted,
@@ -128,6 +128,11 @@ def _group_to_torch(group: Group) -> Group:
             "decoupled_weight_decay": decoupled,
             "weight_decay": group["weight_decay"] / (base or 1.0) if decoupled else group["l2"],
         }
+    if "nesterov" not in group:
+        raise ValueError(
+            "`state_dict` must come from AdamW, Adam or SGD, got groups with "
+            f"{', '.join(sorted(group))}."
+        )
     if "l2" not in group:
         raise ValueError(
             "`state_dict` must come from AdamW, Adam or SGD, got SGDW's. torch has no SGDW: its "

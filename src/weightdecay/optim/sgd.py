@@ -12,14 +12,17 @@ lr is constant.
 
 from typing import overload
 
+import torch
 from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from weightdecay import checks
 from weightdecay.decay import Normalized
 from weightdecay.optim.arguments import documented
-from weightdecay.optim.elementwise import Elementwise, zeros
-from weightdecay.optim.kernels.slot import State
+from weightdecay.optim.elementwise import Elementwise
+from weightdecay.optim.kernels import foreach
+from weightdecay.optim.kernels.algorithm import Algorithm
+from weightdecay.optim.kernels.slot import Columns, Slot, State
 from weightdecay.optim.rates import Group
 from weightdecay.optim.scheduled import AnySchedule, Groups, Parameters
 
@@ -50,45 +53,119 @@ def sgd_(
     param -= step + multiplier * weight_decay * param  # line 9
 
 
-class _SGD(Elementwise):
-    def _check(self, group: Group) -> None:
-        super()._check(group)
-        group["momentum"] = checks.number("momentum", group["momentum"], at_least=0, below=1)
-        if checks.flag("nesterov", group["nesterov"]) and not group["momentum"]:
-            raise ValueError(
-                "`momentum` must be above 0 with nesterov=True, got 0. Nesterov's step looks "
-                "ahead along the momentum."
-            )
+def _reference(param: Tensor, grad: Tensor, state: State, group: Group, multiplier: float) -> None:
+    sgd_(
+        param,
+        grad,
+        state.get("momentum_buffer"),
+        multiplier=multiplier,
+        lr=group["base"],
+        momentum=group["momentum"],
+        nesterov=group["nesterov"],
+        l2=group.get("l2", 0.0),
+        weight_decay=group.get("weight_decay", 0.0),
+    )
 
-    def _keys(self, group: Group) -> set[str]:
-        return {"momentum_buffer"} if group["momentum"] else set()
 
-    def _new_state(self, param: Tensor, group: Group) -> State:
-        return {"momentum_buffer": zeros(param, group)} if group["momentum"] else {}
+def _foreach(columns: Columns, grads: list[Tensor], group: Group, multiplier: float) -> None:
+    """Lines 6 to 9, with multi-tensor operations."""
+    params, momentum = columns.params, group["momentum"]
+    grads = foreach.regularized(params, grads, group)
+    foreach.decay(params, group, multiplier)
+    rate = multiplier * group["base"]
+    if not momentum or group["nesterov"]:
+        torch._foreach_add_(params, grads, alpha=-rate)
+    if momentum:
+        buffers = columns.states["momentum_buffer"]
+        torch._foreach_mul_(buffers, momentum)
+        torch._foreach_add_(buffers, grads, alpha=rate)  # line 8
+        torch._foreach_add_(params, buffers, alpha=-momentum if group["nesterov"] else -1.0)
 
-    def _advance(
-        self, param: Tensor, grad: Tensor, state: State, group: Group, multiplier: float
-    ) -> None:
-        sgd_(
-            param,
-            grad,
-            state.get("momentum_buffer"),
-            multiplier=multiplier,
-            lr=group["base"],
-            momentum=group["momentum"],
-            nesterov=group["nesterov"],
-            l2=group.get("l2", 0.0),
-            weight_decay=group.get("weight_decay", 0.0),
+
+def _fused(columns: Columns, grads: list[Tensor], group: Group, multiplier: float) -> None:
+    """Algorithm 1: what torch calls dampening puts η·α inside the momentum.
+
+    Decay is descent along the weights themselves, at rate η·λ. A multi-tensor multiplication would
+    be a call a tensor on the CPU, and slower than all the rest where tensors are many.
+    """
+    rate, momentum = multiplier * group["base"], group["momentum"]
+    if group.get("weight_decay"):
+        torch._fused_sgd_(
+            columns.params,
+            columns.params,
+            [],
+            weight_decay=0.0,
+            momentum=0.0,
+            lr=multiplier * group["weight_decay"],
+            dampening=0.0,
+            nesterov=False,
+            maximize=False,
+            is_first_step=False,
+        )
+    torch._fused_sgd_(
+        columns.params,
+        grads,
+        columns.states.get("momentum_buffer", []),
+        weight_decay=group.get("l2", 0.0),
+        momentum=momentum,
+        lr=1.0 if momentum else rate,
+        dampening=1 - rate if momentum else 0.0,
+        nesterov=False,
+        maximize=group["maximize"],
+        is_first_step=False,
+    )
+
+
+def _fused_unfit(slot: Slot, group: Group) -> str | None:
+    if group["nesterov"]:
+        return "momentum without nesterov, got nesterov=True"
+    if group["momentum"] and slot.param.dtype is torch.float64:
+        return "float32 parameters, got float64: 1 − dampening would lose digits of the rate"
+    return None
+
+
+def _variant(group: Group) -> str:
+    if group["momentum"]:
+        return "nesterov" if group["nesterov"] else "momentum"
+    return "plain"
+
+
+def _check(group: Group) -> None:
+    group["momentum"] = checks.number("momentum", group["momentum"], at_least=0, below=1)
+    if checks.flag("nesterov", group["nesterov"]) and not group["momentum"]:
+        raise ValueError(
+            "`momentum` must be above 0 with nesterov=True, got 0. Nesterov's step looks "
+            "ahead along the momentum."
         )
 
 
+ALGORITHM_1 = Algorithm(
+    name="SGD",
+    options=("momentum", "nesterov"),
+    check=_check,
+    variant=_variant,
+    states={
+        "plain": (),
+        "momentum": ("momentum_buffer",),
+        "nesterov": ("momentum_buffer",),
+    },
+    reference=_reference,
+    foreach=_foreach,
+    fused=_fused,
+    fused_unfit=_fused_unfit,
+    numbers=lambda group, _: (group["momentum"], 0.0, 0.0, 0.0, 0.0),
+)
+
+
 @documented()
-class SGD(_SGD):
+class SGD(Elementwise):
     """Algorithm 1 with L2 regularization: `l2` · θ is added to the gradient.
 
     `l2` is what `torch.optim.SGD` calls `weight_decay`. Its effect is proportional to `lr`: the two
     must be tuned together.
     """
+
+    algorithm = ALGORITHM_1
 
     def __init__(
         self,
@@ -119,7 +196,7 @@ class SGD(_SGD):
 
 
 @documented()
-class SGDW(_SGD):
+class SGDW(Elementwise):
     """Algorithm 1 with decoupled weight decay.
 
     Weights shrink by `weight_decay` a step, whatever `lr` is, and a schedule scales both. Torch has
@@ -127,6 +204,8 @@ class SGDW(_SGD):
     only there, `weight_decay = lr * its_weight_decay` does the same. A number of at least 0.01 and
     ten times `lr` is warned about, as in AdamW.
     """
+
+    algorithm = ALGORITHM_1
 
     @overload
     def __init__(

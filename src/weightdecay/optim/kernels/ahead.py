@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from weightdecay import checks
+from weightdecay.optim.kernels.algorithm import Algorithm
 from weightdecay.optim.kernels.plan import Plan
 from weightdecay.optim.kernels.replays import AHEAD, Replays
 from weightdecay.optim.kernels.slot import Scaling, Slot
@@ -20,15 +21,16 @@ from weightdecay.optim.kernels.table import Table
 from weightdecay.optim.rates import Applied, Group, Rates, Scheduled, coming_of, normalized_of
 from weightdecay.schedules import Schedule
 
-# What of a group rows are computed from; a user's own keys are not.
-_READ = {"lr", "base", "weight_decay", "normalized", "l2", "betas", "eps", "momentum", "maximize"}
+# What of a group rows are computed from, beside its algorithm's options; a user's keys are not.
+_READ = ("lr", "base", "weight_decay", "normalized", "l2", "maximize")
 
 
 class Ahead:
     """What captured steps read, and how far they have come."""
 
-    def __init__(self, scheduled: Scheduled) -> None:
+    def __init__(self, scheduled: Scheduled, algorithm: Algorithm) -> None:
         self._scheduled = scheduled
+        self._read = {*_READ, *algorithm.options}
         self._groups = [group for group, _ in scheduled]
         self._captured: list[list[Replays]] = []
         self._slots: dict[int, Slot] = {}
@@ -144,7 +146,7 @@ class Ahead:
             kept = {
                 key: value.item() if isinstance(value, Tensor) else value
                 for key, value in group.items()
-                if key in _READ and key not in moving
+                if key in self._read and key not in moving
             }
             values.append({**kept, "begun": group["updates"] - self._made})
         return values

@@ -1,15 +1,21 @@
-"""Both algorithms as torch's multi-tensor operations, for one group's float tensors."""
+"""What algorithms share as torch's multi-tensor operations, for one group's float tensors."""
 
 import torch
 from torch import Tensor
 
-from weightdecay.optim.kernels.slot import Columns, Slot
+from weightdecay.optim.kernels.algorithm import Algorithm
+from weightdecay.optim.kernels.slot import Slot
 from weightdecay.optim.rates import Group
 
 
-def unfit(slot: Slot, grad: Tensor, group: Group) -> str | None:
+def unfit(slot: Slot, grad: Tensor, group: Group, algorithm: Algorithm) -> str | None:
     """Say what this kernel asks for that a parameter is not, or None if it can serve it."""
     del group
+    return algorithm.without("foreach") if algorithm.foreach is None else mixed(slot, grad)
+
+
+def mixed(slot: Slot, grad: Tensor) -> str | None:
+    """Say so where tensors are not all float32 or all float64."""
     dtypes = {tensor.dtype for tensor in (slot.param, grad, *slot.states.values())}
     if dtypes not in ({torch.float32}, {torch.float64}):
         return (
@@ -18,44 +24,8 @@ def unfit(slot: Slot, grad: Tensor, group: Group) -> str | None:
     return None
 
 
-def adam(columns: Columns, grads: list[Tensor], group: Group, multiplier: float) -> None:
-    """Algorithm 2."""
-    params, exp_avgs = columns.params, columns.states["exp_avg"]
-    exp_avg_sqs = columns.states["exp_avg_sq"]
-    beta1, beta2 = group["betas"]
-    counts = [step.item() for step in columns.steps]
-    grads = _regularized(params, grads, group)
-    torch._foreach_lerp_(exp_avgs, grads, 1 - beta1)  # line 7
-    squares = torch._foreach_mul(grads, grads)
-    torch._foreach_lerp_(exp_avg_sqs, squares, 1 - beta2)  # line 8
-    if group["amsgrad"]:
-        exp_avg_sqs = columns.states["max_exp_avg_sq"]
-        torch._foreach_maximum_(exp_avg_sqs, columns.states["exp_avg_sq"])
-    directions = torch._foreach_div(exp_avgs, [1 - beta1**t for t in counts])  # line 9
-    scales = torch._foreach_div(exp_avg_sqs, [1 - beta2**t for t in counts])  # line 10
-    torch._foreach_sqrt_(scales)
-    torch._foreach_add_(scales, group["eps"])
-    torch._foreach_div_(directions, scales)
-    _decay(params, group, multiplier)
-    torch._foreach_add_(params, directions, alpha=-multiplier * group["base"])  # line 12
-
-
-def sgd(columns: Columns, grads: list[Tensor], group: Group, multiplier: float) -> None:
-    """Algorithm 1."""
-    params, momentum = columns.params, group["momentum"]
-    grads = _regularized(params, grads, group)
-    _decay(params, group, multiplier)
-    rate = multiplier * group["base"]
-    if not momentum or group["nesterov"]:
-        torch._foreach_add_(params, grads, alpha=-rate)
-    if momentum:
-        buffers = columns.states["momentum_buffer"]
-        torch._foreach_mul_(buffers, momentum)
-        torch._foreach_add_(buffers, grads, alpha=rate)  # line 8
-        torch._foreach_add_(params, buffers, alpha=-momentum if group["nesterov"] else -1.0)
-
-
-def _regularized(params: list[Tensor], grads: list[Tensor], group: Group) -> list[Tensor]:
+def regularized(params: list[Tensor], grads: list[Tensor], group: Group) -> list[Tensor]:
+    """Return gradients of what is to be minimized, with L2 regularization."""
     if group["maximize"]:
         grads = list(torch._foreach_neg(grads))
     if group.get("l2"):
@@ -63,6 +33,7 @@ def _regularized(params: list[Tensor], grads: list[Tensor], group: Group) -> lis
     return grads
 
 
-def _decay(params: list[Tensor], group: Group, multiplier: float) -> None:
+def decay(params: list[Tensor], group: Group, multiplier: float) -> None:
+    """Subtract η·λ·θ, in place; before the step, so that θ is still that of the line."""
     if group.get("weight_decay"):
         torch._foreach_add_(params, params, alpha=-multiplier * group["weight_decay"])

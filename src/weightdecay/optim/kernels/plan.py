@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from weightdecay.optim.kernels import foreach, fused, table
+from weightdecay.optim.kernels.algorithm import Algorithm, Step
 from weightdecay.optim.kernels.replays import Replays
 from weightdecay.optim.kernels.slot import Columns, Scaling, Slot, State
 from weightdecay.optim.kernels.table import Table
@@ -22,18 +23,11 @@ from weightdecay.optim.rates import Group, Rate, Rates
 from weightdecay.optim.rounding import SIXTEEN_BIT
 from weightdecay.optim.shards import local
 
-Step: TypeAlias = Callable[[Columns, list[Tensor], Group, float], None]
 Reference: TypeAlias = Callable[[Slot, Tensor, Group, float], None]
 
 #: The kernels, the fastest first.
 KERNELS = ("triton", "fused", "foreach", "reference")
 _UNFIT = {"triton": table.unfit, "fused": fused.unfit, "foreach": foreach.unfit}
-_STEPS: dict[tuple[str, str], Step] = {
-    ("fused", "adam"): fused.adam,
-    ("fused", "sgd"): fused.sgd,
-    ("foreach", "adam"): foreach.adam,
-    ("foreach", "sgd"): foreach.sgd,
-}
 
 
 class Plan:
@@ -45,13 +39,15 @@ class Plan:
         groups: list[Group],
         states: Mapping[Any, State],
         *,
+        algorithm: Algorithm,
         idle: list[Tensor],
         kernel: str | None,
         reference: Reference,
     ) -> None:
         self.slots, self._groups, self._idle, self._reference = slots, groups, idle, reference
         self._params = [param for group in groups for param in group["params"]]
-        self._flags = [_flags(group) for group in groups]
+        self._variant = algorithm.variant
+        self._forms = self._forms_now()
         self._owners = [slot.owner for slot in slots]
         self._sharded = any(slot.param is not slot.owner for slot in slots)
         self.steps = _share_steps(slots)
@@ -65,23 +61,24 @@ class Plan:
         batches: dict[Any, list[int]] = defaultdict(list)
         for index, (slot, grad) in enumerate(zip(slots, grads, strict=True)):
             group = groups[slot.group]
-            chosen = _choose(slot, grad, group, kernel)
+            chosen = _choose(slot, grad, group, algorithm, kernel)
             # One launch takes all groups; torch's operations take one group and dtype at a time.
             if chosen == "triton":
-                batches[chosen, table.kind(slot, grad, group)].append(index)
+                batches[chosen, table.kind(slot, grad, group, algorithm)].append(index)
             else:
                 batches[chosen, slot.group, slot.param.device, slot.param.dtype].append(index)
         for (chosen, *_), indices in batches.items():
             members = [slots[index] for index in indices]
             if chosen == "triton":
-                entry = Table(members, [grads[index] for index in indices], groups)
+                entry = Table(members, [grads[index] for index in indices], groups, algorithm)
                 self._tables.append((entry, indices))
             elif chosen == "reference":
                 self._singles += indices
             else:
-                algorithm = "adam" if "betas" in groups[members[0].group] else "sgd"
+                step = algorithm.fused if chosen == "fused" else algorithm.foreach
+                assert step is not None
                 columns = Columns(members, [grads[index] for index in indices])
-                self._lists.append((_STEPS[chosen, algorithm], columns, indices))
+                self._lists.append((step, columns, indices))
 
     @property
     def tables(self) -> list[Table]:
@@ -100,13 +97,17 @@ class Plan:
     def holds(self, grads: list[Tensor], states: Mapping[Any, State]) -> bool:
         """Whether all that was found out about groups, parameters and states is still so."""
         return (
-            self._flags == [_flags(group) for group in self._groups]
+            self._forms == self._forms_now()
             and _same(chain.from_iterable(g["params"] for g in self._groups), self._params)
             and _same(states.values(), self._states)
             and self.steps._version == self._version
             and all(entry.stands(_pick(grads, of)) for entry, of in self._tables)
             and all(columns.stand(_pick(grads, of)) for _, columns, of in self._lists)
         )
+
+    def _forms_now(self) -> list[tuple[int, str]]:
+        """Return what decides which states and which kernel each group needs."""
+        return [(len(group["params"]), self._variant(group)) for group in self._groups]
 
     def run(
         self, grads: list[Tensor], multipliers: Sequence[float], scaling: Scaling | None
@@ -165,12 +166,6 @@ def _same(now: Iterable[Any], then: list[Any]) -> bool:
         return False
 
 
-def _flags(group: Group) -> tuple[Any, ...]:
-    """Return what decides which states and which kernel a group needs."""
-    switches = group.get("amsgrad"), group.get("nesterov"), bool(group.get("momentum"))
-    return len(group["params"]), *switches
-
-
 def _unscaled(grads: list[Tensor], scaling: Scaling | None) -> list[Tensor]:
     scale = None if scaling is None else scaling[1]
     if scale is None:
@@ -187,12 +182,15 @@ def _pick(grads: list[Tensor], indices: list[int]) -> list[Tensor]:
     return grads if len(indices) == len(grads) else [grads[index] for index in indices]
 
 
-def _choose(slot: Slot, grad: Tensor, group: Group, forced: str | None) -> str:
+def _choose(
+    slot: Slot, grad: Tensor, group: Group, algorithm: Algorithm, forced: str | None
+) -> str:
     if forced is None:
         # On the CPU Triton has an interpreter, which is for tests.
         kernels = [k for k in _UNFIT if k != "triton" or slot.param.is_cuda]
-        return next((k for k in kernels if _UNFIT[k](slot, grad, group) is None), "reference")
-    wanted = _UNFIT[forced](slot, grad, group) if forced in _UNFIT else None
+        fit = (k for k in kernels if _UNFIT[k](slot, grad, group, algorithm) is None)
+        return next(fit, "reference")
+    wanted = _UNFIT[forced](slot, grad, group, algorithm) if forced in _UNFIT else None
     if wanted is not None:
         raise RuntimeError(
             f"kernel={forced!r} must be given {wanted}. Leave `kernel` out to have one chosen "

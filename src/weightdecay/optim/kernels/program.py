@@ -102,24 +102,24 @@ def update_block(
     place,
     pointers,
     row,
-    ADAM: tl.constexpr,
-    EXTRA: tl.constexpr,
+    VARIANT: tl.constexpr,
     COMPENSATED: tl.constexpr,
     PARAM_TYPE: tl.constexpr,
     STATE_TYPE: tl.constexpr,
     WHOLE: tl.constexpr,
 ):
     """Algorithm 1 or 2 on one block of elements."""
+    ADAM: tl.constexpr = (VARIANT == "adam") or (VARIANT == "amsgrad")
     offsets, left, element, factor, update, stream = place
     param, grad, first, second, third, rest = pointers
     lr, decay, l2, blend, blend_sq, eps, correction, correction_sq = row
     theta = read(param, offsets, left, WHOLE)
     g = read(grad, offsets, left, WHOLE) * factor
-    if EXTRA != "plain":
+    if VARIANT != "plain":
         m = read(first, offsets, left, WHOLE)
     if ADAM:
         v = read(second, offsets, left, WHOLE)
-    if EXTRA == "amsgrad":
+    if VARIANT == "amsgrad":
         largest = read(third, offsets, left, WHOLE)
     if COMPENSATED:
         theta += read(rest, offsets, left, WHOLE)
@@ -129,7 +129,7 @@ def update_block(
         m += blend * (g - m)  # line 7
         v += blend_sq * (g * g - v)  # line 8
         square = v
-        if EXTRA == "amsgrad":
+        if VARIANT == "amsgrad":
             largest = tl.maximum(largest, v, propagate_nan=tl.PropagateNan.ALL)
             square = largest
         mean = m * correction  # line 9
@@ -137,9 +137,9 @@ def update_block(
         step = lr * tl.div_rn(mean, tl.sqrt_rn(square) + eps)
     else:
         step = lr * g
-        if EXTRA != "plain":
+        if VARIANT != "plain":
             m = blend * m + step  # line 8
-            step = step + blend * m if EXTRA == "nesterov" else m
+            step = step + blend * m if VARIANT == "nesterov" else m
     theta -= step + decay * theta  # Algorithm 1, line 9; Algorithm 2, line 12
 
     if COMPENSATED:
@@ -149,11 +149,11 @@ def update_block(
         write(param, offsets, kept, left, WHOLE)
     else:
         write(param, offsets, rounded(theta, element, update, stream, PARAM_TYPE), left, WHOLE)
-    if EXTRA != "plain":
+    if VARIANT != "plain":
         write(first, offsets, rounded(m, element, update, stream + 1, STATE_TYPE), left, WHOLE)
     if ADAM:
         write(second, offsets, rounded(v, element, update, stream + 2, STATE_TYPE), left, WHOLE)
-    if EXTRA == "amsgrad":
+    if VARIANT == "amsgrad":
         top = rounded(largest, element, update, stream + 3, STATE_TYPE)
         write(third, offsets, top, left, WHOLE)
 
@@ -170,8 +170,7 @@ def update_tensors(
     count,
     classes,
     ahead,
-    ADAM: tl.constexpr,
-    EXTRA: tl.constexpr,
+    VARIANT: tl.constexpr,
     COMPENSATED: tl.constexpr,
     PARAM_TYPE: tl.constexpr,
     GRAD_TYPE: tl.constexpr,
@@ -233,9 +232,9 @@ def update_tensors(
     place = (offsets, left, element, factor, update, stream)
     # A whole block needs no mask, and is read and written sixteen bytes at a time.
     if left == BLOCK:
-        update_block(place, pointers, row, ADAM, EXTRA, COMPENSATED, PARAM_TYPE, STATE_TYPE, True)
+        update_block(place, pointers, row, VARIANT, COMPENSATED, PARAM_TYPE, STATE_TYPE, True)
     elif left > 0:
-        update_block(place, pointers, row, ADAM, EXTRA, COMPENSATED, PARAM_TYPE, STATE_TYPE, False)
+        update_block(place, pointers, row, VARIANT, COMPENSATED, PARAM_TYPE, STATE_TYPE, False)
 
 
 @triton.jit

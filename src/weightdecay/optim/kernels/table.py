@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from weightdecay.optim.kernels.algorithm import Algorithm
 from weightdecay.optim.kernels.replays import AHEAD, Page, Replays, program
 from weightdecay.optim.kernels.slot import Columns, Scaling, Slot, aligned_in_memory
 from weightdecay.optim.rates import Applied, Group, Rate, Rates
@@ -26,18 +27,13 @@ from weightdecay.optim.rounding import SIXTEEN_BIT
 BLOCK, WARPS = 1024, 4
 
 _FLOATS = (torch.float32, *SIXTEEN_BIT)
-_POINTERS = (
-    (2, "exp_avg"),
-    (2, "momentum_buffer"),
-    (3, "exp_avg_sq"),
-    (4, "max_exp_avg_sq"),
-    (5, "compensation"),
-)
 
 
-def unfit(slot: Slot, grad: Tensor, group: Group) -> str | None:
+def unfit(slot: Slot, grad: Tensor, group: Group, algorithm: Algorithm) -> str | None:
     """Say what this kernel asks for that a parameter is not, or None if it can serve it."""
     del group
+    if algorithm.numbers is None:
+        return algorithm.without("triton")
     tensors = [slot.param, grad, *slot.states.values()]
     if find_spec("triton") is None:
         return "triton, which is not installed: pip install triton"
@@ -56,35 +52,41 @@ def unfit(slot: Slot, grad: Tensor, group: Group) -> str | None:
     return None
 
 
-def kind(slot: Slot, grad: Tensor, group: Group) -> tuple[Any, ...]:
-    """Return what tensors must share to be updated in one launch: device, algorithm, dtypes."""
-    if "betas" in group:
-        extra = "amsgrad" if group["amsgrad"] else "adam"
-    elif group["momentum"]:
-        extra = "nesterov" if group["nesterov"] else "momentum"
-    else:
-        extra = "plain"
+def kind(slot: Slot, grad: Tensor, group: Group, algorithm: Algorithm) -> tuple[Any, ...]:
+    """Return what tensors must share to be updated in one launch: device, variant, dtypes."""
+    variant = algorithm.variant(group)
     states = [state for key, state in slot.states.items() if key != "compensation"]
     state_dtype = states[0].dtype if states else torch.float32
     compensated = "compensation" in slot.states
-    return slot.param.device, extra, compensated, slot.param.dtype, grad.dtype, state_dtype
+    return slot.param.device, variant, compensated, slot.param.dtype, grad.dtype, state_dtype
 
 
 class Table:
     """Slots of one kind, on the device where the kernel finds them."""
 
-    def __init__(self, slots: Sequence[Slot], grads: list[Tensor], groups: list[Group]) -> None:
+    def __init__(
+        self,
+        slots: Sequence[Slot],
+        grads: list[Tensor],
+        groups: list[Group],
+        algorithm: Algorithm,
+    ) -> None:
+        assert algorithm.numbers is not None
         self.slots, self._groups = list(slots), groups
+        self._algorithm, self._own_numbers = algorithm, algorithm.numbers
         self._columns = Columns(slots, grads)
-        self._device, extra, compensated, *dtypes = kind(slots[0], grads[0], groups[slots[0].group])
-        self._constants = _constants(extra, compensated, dtypes)
+        self._device, variant, compensated, *dtypes = kind(
+            slots[0], grads[0], groups[slots[0].group], algorithm
+        )
+        self._constants = _constants(variant, compensated, dtypes)
         places = [(slot.group, float(slot.state.get("step", 0))) for slot in slots]
         self._classes = list(dict.fromkeys(places))
         self._class_of = [self._classes.index(place) for place in places]
         tensors = np.zeros((12, len(slots)), dtype=np.int64)
         self._pointers = list(map(Tensor.data_ptr, grads))
         tensors[:2] = self._columns.pointers, self._pointers
-        for row, key in _POINTERS:
+        rows = {key: row for row, key in enumerate(algorithm.states[variant], start=2)}
+        for key, row in {**rows, "compensation": 5}.items():
             if key in self._columns.states:
                 tensors[row] = list(map(Tensor.data_ptr, self._columns.states[key]))
         tensors[6] = [slot.param.numel() for slot in slots]
@@ -177,24 +179,29 @@ class Table:
         bits = out.view(np.int32)
         for place, (number, count) in enumerate(self._classes):
             group = self._groups[number]
-            out[place, :9] = _numbers(group, rates[number], count + self._made + 1)
+            out[place, :9] = self._numbers(group, rates[number], count + self._made + 1)
             bits[place, 9] = group["updates"]
+
+    def _numbers(self, group: Group, rate: Rate, step: float) -> list[float]:
+        """Return the numbers of one class's update, in the kernel's order."""
+        lr, decay = rate
+        sign = -1.0 if group["maximize"] else 1.0
+        return [lr, decay, group.get("l2", 0.0), *self._own_numbers(group, step), sign]
 
     def _rows(self, rates: Rates) -> NDArray[np.float32]:
         """Return what `_write` would write for each of the coming updates, to the bit."""
         rows = np.zeros((len(rates), len(self._classes), program().WIDTH), dtype=np.float32)
         bits, ahead = rows.view(np.int32), range(len(rates))
-        corrected: dict[Any, NDArray[np.float64]] = {}
+        known: dict[Any, NDArray[np.float64]] = {}
         for place, (number, count) in enumerate(self._classes):
             group, next_step = self._groups[number], count + self._made + 1
-            rows[:, place, :9] = _numbers(group, (0.0, 0.0), next_step)
+            rows[:, place, :9] = self._numbers(group, (0.0, 0.0), next_step)
             rows[:, place, :2] = rates[:, number]
-            if "betas" in group:
-                # Powers are Python's, here too: numpy's may differ in the last bit.
-                of = *group["betas"], next_step
-                if of not in corrected:
-                    corrected[of] = np.array([_corrections(group, next_step + n) for n in ahead])
-                rows[:, place, 6:8] = corrected[of]
+            if self._algorithm.counts:
+                of = repr([group[key] for key in self._algorithm.options]), next_step
+                if of not in known:
+                    known[of] = np.array([self._own_numbers(group, next_step + n) for n in ahead])
+                rows[:, place, 3:8] = known[of]
             bits[:, place, 9] = np.arange(len(rates)) + group["updates"]
         return rows
 
@@ -250,26 +257,10 @@ class Sent:
         return self._there
 
 
-def _constants(extra: str, compensated: bool, dtypes: Sequence[torch.dtype]) -> tuple[Any, ...]:
+def _constants(variant: str, compensated: bool, dtypes: Sequence[torch.dtype]) -> tuple[Any, ...]:
     """Return what the kernel is compiled for, in its order."""
     types = (program().TYPES[dtype] for dtype in dtypes)
-    return (extra in ("adam", "amsgrad"), extra, compensated, *types, BLOCK)
-
-
-def _numbers(group: Group, rate: Rate, step: float) -> list[float]:
-    """Return the numbers of one class's update, in the kernel's order."""
-    lr, decay = rate
-    sign = -1.0 if group["maximize"] else 1.0
-    l2 = group.get("l2", 0.0)
-    if "betas" not in group:
-        return [lr, decay, l2, group["momentum"], 0.0, 0.0, 0.0, 0.0, sign]
-    (beta1, beta2), eps = group["betas"], group["eps"]
-    return [lr, decay, l2, 1 - beta1, 1 - beta2, eps, *_corrections(group, step), sign]
-
-
-def _corrections(group: Group, step: float) -> tuple[float, float]:
-    beta1, beta2 = group["betas"]
-    return 1 / (1 - beta1**step), 1 / (1 - beta2**step)
+    return (variant, compensated, *types, BLOCK)
 
 
 def _rows_of(slot: Slot) -> tuple[int, int, int]:
