@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weightdecay import NORMALIZED, TIMESCALE, Budget, Normalized, convert, transfer
-from weightdecay.decay import WAYS
+from weightdecay.decay import NORMALIZED, TIMESCALE, WAYS, Budget, Normalized, convert, transfer
 
 RUN: dict[str, Any] = {"lr": 3e-4, "batch": 128, "data": 50_000, "epochs": 100}
 CIFAR = Budget(batch=128, data=50_000, epochs=100)

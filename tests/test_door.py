@@ -1,4 +1,4 @@
-"""One door: the public names are exactly `__all__`, and opening it does not import torch."""
+"""One door: its names are what a training loop needs, and opening it does not import torch."""
 
 import ast
 import subprocess
@@ -20,6 +20,33 @@ def test_every_public_name_is_there_and_no_other() -> None:
         _ = weightdecay.AdamX
 
 
+def test_the_top_level_has_what_a_training_loop_needs_and_nothing_else() -> None:
+    assert set(weightdecay.__all__) == {
+        *("SGD", "SGDW", "SGDWR", "Adam", "AdamW", "AdamWR", "decouple"),
+        *("Schedule", "Cycle", "Constant", "StepDrop", "Cosine", "WarmRestarts", "Warmup"),
+        *("Normalized", "parameter_groups", "explain", "from_torch", "to_torch"),
+    }
+    for name in ("Store", "train", "RunConfig", "convert", "Task", "NO_DECAY"):
+        assert not hasattr(weightdecay, name)
+
+
+ROOMS = ("decay", "optim", "records", "results", "runs", "schedules", "sweeps", "tasks", "figures")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_room_is_reached_from_the_door_and_says_what_it_has(room: str) -> None:
+    module = getattr(weightdecay, room)
+    assert module is import_module(f"weightdecay.{room}")
+    assert room in dir(weightdecay)
+    assert (module.__doc__ or "").strip()
+
+
+def test_type_checkers_are_told_of_every_room() -> None:
+    told = _told_to_type_checkers()
+    assert {name for name, home in told.items() if home == "weightdecay"} == set(ROOMS)
+    assert set(ROOMS) == set(weightdecay._ROOMS)
+
+
 def _told_to_type_checkers() -> dict[str, str]:
     """Return the names that the door imports for type checkers, and the modules they come from."""
     tree = ast.parse(Path(weightdecay.__file__).read_text("utf-8"))
@@ -38,7 +65,7 @@ def _told_to_type_checkers() -> dict[str, str]:
 
 def test_every_public_name_is_what_type_checkers_take_it_for() -> None:
     """The map, `__all__` and the imports for type checkers list the same names, one object each."""
-    told = _told_to_type_checkers()
+    told = {name: home for name, home in _told_to_type_checkers().items() if home != "weightdecay"}
     assert set(told) == set(weightdecay.__all__) == set(weightdecay._HOME)
     for name, module in told.items():
         assert getattr(weightdecay, name) is getattr(import_module(module), name), name
@@ -56,8 +83,8 @@ NUMBERS: list[Callable[[], object]] = [
     lambda: weightdecay.StepDrop((100,), 0.5),  # type: ignore[call-arg]
     lambda: weightdecay.WarmRestarts(100, 1.5),  # type: ignore[call-arg]
     lambda: weightdecay.Cycle(0, 0, 10),  # type: ignore[call-arg]
-    lambda: weightdecay.Budget(128, 50_000, 100),  # type: ignore[call-arg]
-    lambda: weightdecay.BudgetExponents(0.5, 0.5, 0.5),  # type: ignore[call-arg]
+    lambda: weightdecay.decay.Budget(128, 50_000, 100),  # type: ignore[call-arg]
+    lambda: weightdecay.decay.BudgetExponents(0.5, 0.5, 0.5),  # type: ignore[call-arg]
 ]
 
 
@@ -79,6 +106,8 @@ def run(code: str) -> str:
     [
         "import weightdecay",
         "from weightdecay import Cosine, WarmRestarts, Normalized; Cosine(3)(1)",
+        "import weightdecay; weightdecay.results.landscapes, weightdecay.sweeps.Store",
+        "import weightdecay; weightdecay.decay.convert, weightdecay.records.RunConfig",
         "from weightdecay.cli import main; main(['convert', '--torch', '0.1', '--lr', '1e-3'])",
     ],
 )

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from weightdecay import NO_DECAY, AdamW, Normalized, parameter_groups
+from weightdecay import AdamW, Normalized, parameter_groups
+from weightdecay.optim import NO_DECAY
 
 
 class Scale(nn.Module):

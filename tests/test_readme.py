@@ -142,7 +142,7 @@ def test_a_solution_is_used_as_the_docs_say(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names = executed("runs.md")
-    error = weightdecay.train(names["config"], folder="runs").last.test_error
+    error = weightdecay.runs.train(names["config"], folder="runs").last.test_error
     assert capsys.readouterr().out == f"tensor({error:.4f}) {error}\n"
 
 
@@ -160,7 +160,7 @@ def test_a_sweep_runs_as_the_docs_say(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names = executed("sweeps.md")
-    runs = weightdecay.Store("landscape").runs()
+    runs = weightdecay.sweeps.Store("landscape").runs()
     assert len(runs) == len(names["cells"]) == 12
     best = names["best"]
     assert best.last.validation_error == min(or_infinite(run.last.validation_error) for run in runs)

@@ -1,24 +1,33 @@
 """Decoupled weight decay, as Loshchilov & Hutter (2019) mean it.
 
-This is the one door: the public names are those in `__all__`. They are loaded when asked for, so
-that `import weightdecay` does not import torch.
+The names in `__all__` are what a training loop needs. Everything else is in a module of its own:
+
+    weightdecay.decay     ways to state a decay, and from one budget to another
+    weightdecay.tasks     data, model and loss
+    weightdecay.runs      training
+    weightdecay.sweeps    grids of runs, and the folder that keeps them
+    weightdecay.records   what a run is, and what it leaves
+    weightdecay.results   from runs to landscapes and numbers
+    weightdecay.figures   from those to pictures
+
+All of them are loaded when they are asked for: `import weightdecay` does not import torch.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from weightdecay.decay import (
-        NORMALIZED,
-        TIMESCALE,
-        Budget,
-        BudgetExponents,
-        Normalized,
-        convert,
-        transfer,
-    )
+    from weightdecay import decay as decay
+    from weightdecay import figures as figures
+    from weightdecay import optim as optim
+    from weightdecay import records as records
+    from weightdecay import results as results
+    from weightdecay import runs as runs
+    from weightdecay import schedules as schedules
+    from weightdecay import sweeps as sweeps
+    from weightdecay import tasks as tasks
+    from weightdecay.decay import Normalized
     from weightdecay.optim import (
-        NO_DECAY,
         SGD,
         SGDW,
         SGDWR,
@@ -31,8 +40,6 @@ if TYPE_CHECKING:
         to_torch,
     )
     from weightdecay.optim.decouple import decouple
-    from weightdecay.records import Record, Run, RunConfig
-    from weightdecay.runs import train
     from weightdecay.schedules import (
         Constant,
         Cosine,
@@ -42,94 +49,74 @@ if TYPE_CHECKING:
         WarmRestarts,
         Warmup,
     )
-    from weightdecay.sweeps import Store, grid, sweep
-    from weightdecay.tasks import Examples, Task
 
 __version__ = "0.1.0"
 
 # Each public name, and where it is: what type checkers are told above.
 _HOME = {
-    "NORMALIZED": "decay",
-    "NO_DECAY": "optim",
     "SGD": "optim",
     "SGDW": "optim",
     "SGDWR": "optim",
-    "TIMESCALE": "decay",
     "Adam": "optim",
     "AdamW": "optim",
     "AdamWR": "optim",
-    "Budget": "decay",
-    "BudgetExponents": "decay",
     "Constant": "schedules",
     "Cosine": "schedules",
     "Cycle": "schedules",
-    "Examples": "tasks",
     "Normalized": "decay",
-    "Record": "records",
-    "Run": "records",
-    "RunConfig": "records",
     "Schedule": "schedules",
     "StepDrop": "schedules",
-    "Store": "sweeps",
-    "Task": "tasks",
     "WarmRestarts": "schedules",
     "Warmup": "schedules",
-    "convert": "decay",
     "decouple": "optim.decouple",
     "explain": "optim",
     "from_torch": "optim",
-    "grid": "sweeps",
     "parameter_groups": "optim",
-    "sweep": "sweeps",
     "to_torch": "optim",
-    "train": "runs",
-    "transfer": "decay",
 }
+# The public modules.
+_ROOMS = (
+    "decay",
+    "figures",
+    "optim",
+    "records",
+    "results",
+    "runs",
+    "schedules",
+    "sweeps",
+    "tasks",
+)
 
 __all__ = [
-    "NORMALIZED",
-    "NO_DECAY",
     "SGD",
     "SGDW",
     "SGDWR",
-    "TIMESCALE",
     "Adam",
     "AdamW",
     "AdamWR",
-    "Budget",
-    "BudgetExponents",
     "Constant",
     "Cosine",
     "Cycle",
-    "Examples",
     "Normalized",
-    "Record",
-    "Run",
-    "RunConfig",
     "Schedule",
     "StepDrop",
-    "Store",
-    "Task",
     "WarmRestarts",
     "Warmup",
-    "convert",
     "decouple",
     "explain",
     "from_torch",
-    "grid",
     "parameter_groups",
-    "sweep",
     "to_torch",
-    "train",
-    "transfer",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"weightdecay.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'weightdecay' has no attribute {name!r}")
     return getattr(import_module(f"weightdecay.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_ROOMS})
