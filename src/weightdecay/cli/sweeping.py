@@ -141,6 +141,7 @@ class _Screen:
                 return
             case Working():
                 self._workers[event.worker] = _of_worker(event)
+                self._idle_for = 0
                 self._say_silence(event, bars)
             case Idle():
                 self._workers.pop(event.worker, None)
