@@ -34,8 +34,9 @@ def estimate(
 ) -> str:
     """Return a line on what a long sweep has before it; nothing for a short one."""
     told = forecast(_by_name(configs), Store(options.folder), engine, retry=retry)
-    device = options.device if options.on != "ray" else "another machine's"
-    seconds = tried(told, device, only_if_worthwhile=True)
+    seconds = told.seconds  # a trial on this machine says nothing of Ray's others
+    if options.on != "ray":
+        seconds = tried(told, options.device, only_if_worthwhile=True)
     if not seconds:
         return ""
     work = f"{len(told.to_train)} of {cells(told.planned)} to train in {_packs(told)}"
