@@ -20,6 +20,8 @@ from weightdecay.records.tables import export
 from weightdecay.sweeps import Store
 
 pytestmark = pytest.mark.cpu("what is printed of finished runs does not depend on the device")
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "landscape.md").read_text("utf-8")
 TRUTH = Truth(s=0.0, zero=True)
 COUPLED = Truth(s=1.0, decays=11)
 
@@ -108,11 +110,10 @@ def test_json_has_every_number_and_no_nan(capsys: pytest.CaptureFixture[str]) ->
 
 def test_every_key_of_the_json_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
     stored(some_runs())
-    page = (Path(__file__).parents[1] / "docs" / "landscape.md").read_text("utf-8")
     found = json.loads(told(capsys, "sweep", "--json"))
     [one] = found["landscapes"]
     for key in (*found, *one, *one["recommendation"], *one["lowest_cell"]):
-        assert f"`{key}`" in page, key
+        assert f"`{key}`" in PAGE, key
 
 
 def test_out_has_a_picture_a_page_and_a_table_of_all_cells(
@@ -209,6 +210,14 @@ def test_a_source_that_cannot_be_read_is_told_with_a_cure(
     make()
     assert main(["landscape", source]) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.skipif(
+    not (ROOT / "results").is_dir(), reason="a source distribution has no committed results"
+)
+def test_the_documented_example_is_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    out = told(capsys, str(ROOT / "results" / "cifar10-small" / "store"))
+    assert f"```\n$ weightdecay landscape results/cifar10-small/store\n{out}```\n" in PAGE
 
 
 @pytest.mark.parametrize("locale", ["cp1252", "ascii"])
