@@ -45,7 +45,7 @@ def test_a_quadratic_surface_is_found_exactly(s: float) -> None:
 
 @pytest.mark.parametrize("noise", [0.002, 0.008, 0.02])
 def test_intervals_of_a_search_of_200_runs_cover_the_truth(noise: float) -> None:
-    """The larger runs behind docs/own-runs.md have 300 searches: `python -m tests.scattered`."""
+    """A larger simulation, of 300 searches each: `python -m tests.scattered`."""
     seen = coverage(Truth(s=0.5), noise=noise, searches=40, first=1)
     assert seen.values >= 34
     assert seen.exponent >= 0.85

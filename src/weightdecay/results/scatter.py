@@ -39,6 +39,7 @@ DIFFERENT = 4
 SPAN = 4.0
 _STRAIGHT = 0.97  # a correlation above which the two knobs were turned as one
 _GOOD = 0.3  # the share of settings that first says where the basin is
+_FIRST = 1 / 6  # the share of settings that the smallest window has; fewer are mostly noise
 _GROWTH = 1.2
 _WORSE = 2.0  # F, above which higher terms explain more than noise does
 _REFUSED = 3  # windows in a row that are too large before the search ends
@@ -214,8 +215,8 @@ def _grown(cloud: _Cloud, places: Array, centre: Array, shape: Array) -> tuple[I
     order = np.argsort(distance, kind="stable").astype(np.intp)
     # A setting's repeats are equally far: a window takes all of them or none.
     reached = np.cumsum(np.concatenate([[1], np.diff(distance[order]) > 0]))
-    size, window, kept, refused = float(FEWEST), order, order, 0
-    chosen = False
+    size, chosen, refused = max(FEWEST, int(_FIRST * reached[-1])), False, 0
+    window, kept = order, order
     while True:
         inside = order[reached <= size]
         close = _not_far(cloud, inside, centre)
