@@ -184,6 +184,8 @@ class Disturbed:
         wanted = {config.identity: 1 for config in read_study(self.study)}
         assert recorded(self.folder) == wanted, "some cells are not recorded once"
         until = time.monotonic() + LIMIT
+        # One that was stopped before it could ask to die with its coordinator ends once it runs.
+        send(signal.SIGCONT, *self.workers())
         while workers := self.workers():
             assert time.monotonic() < until, f"the workers {workers} have outlived the sweep"
             time.sleep(0.1)
