@@ -200,8 +200,8 @@ def _another_table() -> None:
         (_empty, "sweep", "must have a finished run, and has none yet. `weightdecay status sweep`"),
         (_no_sweep, "sweep", "must be the folder of a sweep, and has no log. `weightdecay sweep"),
         (_around, "sweep", "Name a sweep that is in it: sweep/inner."),
-        (_no_sweep, "nothing", "nothing does not exist. Name a sweep's folder, or a table that"),
-        (_another_table, "table.csv", "or a table that `weightdecay export` wrote. table.csv, li"),
+        (_no_sweep, "nothing", "nothing does not exist. Name a sweep's folder, or a CSV or"),
+        (_another_table, "table.csv", "unless --convention says how it states its decay: paper,"),
     ],
 )
 def test_a_source_that_cannot_be_read_is_told_with_a_cure(
@@ -252,7 +252,7 @@ def test_a_random_search_made_elsewhere_gets_picture_setting_and_sentence(
     assert {path.name for path in Path("page").iterdir()} >= {"figure.png", "report.html"}
     [found] = json.loads(told(capsys, "runs.csv", "--convention", "torch", "--json"))["landscapes"]
     assert found["recommendation"]["lr"]["value"] == pytest.approx(0.003, rel=0.2)
-    assert found["recommendation"]["decay"]["value"] == pytest.approx(0.0005, rel=0.2)
+    assert found["recommendation"]["weight_decay"]["value"] == pytest.approx(0.0005, rel=0.2)
 
 
 def test_a_table_made_elsewhere_must_say_how_it_states_its_decay(

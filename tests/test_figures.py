@@ -363,7 +363,7 @@ def test_losses_are_drawn_as_they_are_and_never_beside_errors() -> None:
     written = [text.get_text() for text in words(figure)]
     assert {"loss", "all runs", "best 3.1"} <= set(written)
     assert sorted(set(found(panel(figure), "errors").get_array())) == [3.1, 3.2, 3.4]
-    with pytest.raises(ValueError, match="all be of errors, or all of losses, got both"):
+    with pytest.raises(ValueError, match="all be of errors, or all of one metric, got"):
         heatmaps([(None, shown, None), (None, landscape(), None)], columns=2)
 
 

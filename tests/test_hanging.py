@@ -461,7 +461,7 @@ def test_a_forked_process_sees_what_others_have_claimed(tmp_path: Path) -> None:
 def test_a_silent_worker_is_spoken_of_after_five_minutes_and_again_after_twice_as_many(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    screen, bars = sweeping._Screen(argparse.Namespace()), Bars()
+    screen, bars = sweeping._Screen(argparse.Namespace(quiet=False)), Bars()
     for seconds in (30.0, 299.0, 300.0, 301.0, 599.0, 600.0, 0.0, 299.0, 300.0):
         screen.show(Working(0, 6, None, unheard=seconds), bars)
     assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == [

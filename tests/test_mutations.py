@@ -187,7 +187,7 @@ MUTANTS = {
         "decouple",
     ),
     "always rounding the factor of decay alike": Mutant(
-        "_factor",
+        "factor",
         'group["updates"] * _GOLDEN % 1 < share',
         "True",
         "kernels -k no_bias",

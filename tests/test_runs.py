@@ -324,7 +324,7 @@ def test_schedules_are_said_in_epochs(text: str, expected: Schedule) -> None:
         ({"model": "vgg"}, "`model` must be one of mlp, dropping, forking, linear, odd"),
         ({"model": "mlp,widht=3"}, "Unknown option `widht` for mlp. Did you mean `width`? Its"),
         ({"model": "odd"}, "odd needs the option `thing`. Its options are thing, width."),
-        ({"algorithm": "adamw,momentum=0.9"}, "AdamW has no `momentum`"),
+        ({"algorithm": "adamw,momentum=0.9"}, "Unknown option `momentum` for adamw."),
         ({"algorithm": "torch.optim:Nope"}, "and 'Nope' is not in it"),
         ({"algorithm": "torch.nn:Linear"}, "must name an optimizer of torch's kind"),
         ({"batch": 271}, "`batch` must be at most 270, the examples trained on, got 271"),

@@ -16,10 +16,10 @@ from weightdecay import (
     AdamWR,
     Cosine,
     Normalized,
-    RunConfig,
     decouple,
     from_torch,
 )
+from weightdecay.records import RunConfig
 from weightdecay.runs.build import optimizer_of
 
 
