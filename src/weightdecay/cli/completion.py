@@ -5,6 +5,7 @@ Python at every press of a key would wait for it.
 """
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 from weightdecay.cli.reading import Commands
@@ -45,7 +46,7 @@ def _completion(options: argparse.Namespace) -> int:
 
 
 def _complete_paths(
-    parser: argparse.ArgumentParser, known: dict[str, dict[str, str]], otherwise: dict[str, str]
+    parser: argparse.ArgumentParser, known: Mapping[str, object], otherwise: object
 ) -> None:
     """Have arguments that are paths completed as files or folders, in all commands."""
     for action in parser._actions:
