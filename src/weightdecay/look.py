@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from weightdecay import checks, notation
-from weightdecay.records import DECAYS, Spec
+from weightdecay.records import COUPLED, DECAYS, RunConfig, Spec
 from weightdecay.table import shown
 
 #: The colour map of errors: bright is good. Its lightness falls evenly, in grey too.
@@ -119,6 +119,13 @@ def word(algorithm: str, schedule: str = "cosine") -> str:
     restarts = Spec.parse("schedule", schedule).name == "restarts"
     key = name.lower() + "r" * restarts
     return key if key in NAMES else name + "r" * restarts
+
+
+def word_of(config: RunConfig, way: str) -> str:
+    """Return the word for a landscape's algorithm; a class of another library with L2 has no w."""
+    known = word(config.algorithm, config.schedule)
+    foreign = Spec.parse("algorithm", config.algorithm).name not in COUPLED
+    return known.removesuffix("w") if way == "l2" and foreign else known
 
 
 def name(algorithm: str) -> str:

@@ -14,9 +14,9 @@ from weightdecay.look import (
     number,
     titled,
     typed,
-    word,
+    word_of,
 )
-from weightdecay.records import COUPLED, Spec
+from weightdecay.records import Spec
 from weightdecay.results import Exponent, Extension, Knobs, Landscape, Range, Recommendation, Repeat
 from weightdecay.results.knobs import RULES
 from weightdecay.table import shown
@@ -51,9 +51,7 @@ def title(landscape: Landscape, varied: Sequence[str] = ()) -> str:
     if landscape.run_config is None:
         return titled(landscape.labels)
     config = landscape.run_config
-    known = word(config.algorithm, config.schedule)
-    if landscape.way == "l2" and Spec.parse("algorithm", config.algorithm).name not in COUPLED:
-        known = known.removesuffix("w")
+    known = word_of(config, landscape.way)
     schedule = SCHEDULES[Spec.parse("schedule", config.schedule).name]
     parts = [NAMES.get(known, name(known)), schedule]
     if landscape.way == "normalized_decay":

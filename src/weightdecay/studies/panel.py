@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from weightdecay.look import AXES, NAMES, SCHEDULES, word
-from weightdecay.records import COUPLED, DECAYS, Run, RunConfig, Spec
+from weightdecay.look import AXES, NAMES, SCHEDULES, word_of
+from weightdecay.records import DECAYS, Run, RunConfig, Spec
 from weightdecay.results import Coupling, Landscape, chosen_by_others, coupling, landscapes
 from weightdecay.sweeps import grid
 from weightdecay.sweeps.grids import Axis
@@ -99,10 +99,7 @@ class Measurement:
 
 def titled(landscape: Landscape) -> str:
     """Return the name of a landscape's algorithm as the paper spells it."""
-    config = landscape.config
-    key = word(config.algorithm, config.schedule)
-    if landscape.way == "l2" and Spec.parse("algorithm", config.algorithm).name not in COUPLED:
-        key = key.removesuffix("w")
+    key = word_of(landscape.config, landscape.way)
     return NAMES.get(key, key)
 
 
