@@ -26,7 +26,7 @@ from weightdecay.records import RunConfig
 from weightdecay.sweeps import sweep_events
 from weightdecay.sweeps.events import CellFailed
 from weightdecay.sweeps.local import Local
-from weightdecay.sweeps.standing import Standing
+from weightdecay.sweeps.status import Status
 from weightdecay.sweeps.store import Store
 
 # Workers, cells, lanes and seconds a cell of the table's rows.
@@ -118,7 +118,7 @@ def tiny(number: int, lanes: int | None, root: Path | None) -> None:
             if isinstance(event, CellFailed):
                 print(event.failure.reason)
             workers = _children()
-            if first is None and isinstance(event, Standing) and event.done:
+            if first is None and isinstance(event, Status) and event.done:
                 first = time.perf_counter() - begun
             if workers:
                 memory.append((resident() / 1024, max(map(resident, workers)) / 1024))
@@ -146,7 +146,7 @@ def _children() -> list[str]:
 _ASK = """
 import sys, time, resource
 begun = time.perf_counter()
-from weightdecay.sweeps.standing import of_store
+from weightdecay.sweeps.status import of_store
 from weightdecay.sweeps.store import Store
 standing, _, _ = of_store(Store(sys.argv[1]))
 took = time.perf_counter() - begun

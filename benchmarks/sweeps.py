@@ -223,7 +223,7 @@ def measure(count: int, epochs: int, by_loop_count: int | None, gpu: bool) -> It
     yield timed(
         "weightdecay, processes", CORES, configs, lambda some: by_us(some, Local(CORES, "cpu"))
     )
-    from weightdecay.sweeps.onray import OnRay
+    from weightdecay.sweeps.ray_engine import OnRay
 
     start_ray()
     yield timed(

@@ -14,7 +14,7 @@ from weightdecay.optim.arguments import documented
 from weightdecay.optim.elementwise import Elementwise
 from weightdecay.optim.kernels import foreach
 from weightdecay.optim.kernels.algorithm import Algorithm
-from weightdecay.optim.kernels.slot import Columns, State
+from weightdecay.optim.kernels.slot import State, TensorLists
 from weightdecay.optim.rates import Group
 from weightdecay.optim.scheduled import AnySchedule
 
@@ -26,7 +26,7 @@ def _reference(param: Tensor, grad: Tensor, state: State, group: Group, multipli
     exp_avg.lerp_(grad, 1 - beta2)
 
 
-def _foreach(columns: Columns, grads: list[Tensor], group: Group, multiplier: float) -> None:
+def _foreach(columns: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
     (beta1, beta2), exp_avgs = group["betas"], columns.states["exp_avg"]
     grads = foreach.regularized(columns.params, grads, group)
     directions = torch._foreach_lerp(exp_avgs, grads, 1 - beta1)

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from weightdecay.tasks.cache import Stored
-from weightdecay.tasks.cifar import CIFAR10, CIFAR100, Layout
+from weightdecay.tasks.cifar import CIFAR10, CIFAR100, CifarFiles
 
 SIZE = 4  # images in a batch
 RANDOM = np.random.default_rng(0)
 
 
-def small(layout: Layout) -> tuple[Layout, dict[str, bytes]]:
+def small(layout: CifarFiles) -> tuple[CifarFiles, dict[str, bytes]]:
     """Return a data set of four images a file, and its files."""
     labels = len(layout.labels)
     content = {}
@@ -44,11 +44,11 @@ def rows(data: bytes, labels: int) -> np.ndarray:
     return np.frombuffer(data, np.uint8).reshape(SIZE, labels + 3072)
 
 
-def as_binary(layout: Layout, files: dict[str, bytes]) -> dict[str, bytes]:
+def as_binary(layout: CifarFiles, files: dict[str, bytes]) -> dict[str, bytes]:
     return files
 
 
-def as_pickles(layout: Layout, files: dict[str, bytes]) -> dict[str, bytes]:
+def as_pickles(layout: CifarFiles, files: dict[str, bytes]) -> dict[str, bytes]:
     count = len(layout.labels)
     return {
         Path(name).stem: pickle.dumps(
@@ -62,7 +62,7 @@ def as_pickles(layout: Layout, files: dict[str, bytes]) -> dict[str, bytes]:
     }
 
 
-def as_sheets(layout: Layout, files: dict[str, bytes]) -> dict[str, bytes]:
+def as_sheets(layout: CifarFiles, files: dict[str, bytes]) -> dict[str, bytes]:
     image = pytest.importorskip("PIL.Image")
     sheets: dict[str, bytes] = {}
     labels: dict[str, list[int]] = {"data": [], "test": []}
@@ -113,7 +113,7 @@ def in_an_archive(path: Path, inner: str, files: dict[str, bytes]) -> None:
     (path / ARCHIVES[inner]).write_bytes(tar(inner, files))
 
 
-Form = tuple[Layout, dict[str, bytes], Callable[..., dict[str, bytes]], str]
+Form = tuple[CifarFiles, dict[str, bytes], Callable[..., dict[str, bytes]], str]
 FORMS: dict[str, Form] = {
     "binary 10": (TEN, TEN_FILES, as_binary, "cifar-10-batches-bin"),
     "pickles 10": (TEN, TEN_FILES, as_pickles, "cifar-10-batches-py"),

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from tests.landscapes import ended
-from weightdecay.look import number
+from weightdecay.number_format import number
 from weightdecay.records import Run, RunConfig
 from weightdecay.records.tables import export
-from weightdecay.studies import STUDIES, book, scale
+from weightdecay.studies import STUDIES, docs_writer, scale
 from weightdecay.studies.findings import Findings, command, draw, find, tell
 from weightdecay.studies.formats import BRIEF, COLUMNS, table_of
-from weightdecay.studies.rulings import BETWEEN, MARGIN
 from weightdecay.studies.scales import values
 from weightdecay.studies.supplement import standard_epochs
+from weightdecay.studies.verdicts import BETWEEN, MARGIN
 
 for package in ("matplotlib", "pyarrow"):
     pytest.importorskip(package)
@@ -49,7 +49,7 @@ def figure_2() -> list[Run]:
 
 @pytest.fixture(scope="module")
 def committed() -> tuple[str, str]:
-    return book.texts(RESULTS, README.read_text("utf-8"))
+    return docs_writer.texts(RESULTS, README.read_text("utf-8"))
 
 
 def test_the_page_says_what_the_committed_results_come_to(committed: tuple[str, str]) -> None:
@@ -81,10 +81,10 @@ def test_pictures_and_pages_that_are_linked_are_there(page: Path) -> None:
     assert not [link for link in local if not (page.parent / link).exists()]
 
 
-def test_committed_rulings_are_those_of_the_page() -> None:
-    for path in RESULTS.glob("*/*/rulings.json"):
-        for ruling in json.loads(path.read_text("utf-8")):
-            row = f"| {ruling['claim']} | **{ruling['outcome']}** | {ruling['because']} |"
+def test_committed_verdicts_are_those_of_the_page() -> None:
+    for path in RESULTS.glob("*/*/verdicts.json"):
+        for verdict in json.loads(path.read_text("utf-8")):
+            row = f"| {verdict['claim']} | **{verdict['outcome']}** | {verdict['because']} |"
             assert row in PAGE.read_text("utf-8"), path
 
 
@@ -107,7 +107,7 @@ def test_a_study_is_judged_by_its_own_runs(figure_2: list[Run]) -> None:
     assert judged(figure_2 + strangers) == judged(figure_2)
     assert judged(figure_2).runs == {run.config.identity for run in figure_2}
     assert not judged(strangers).runs
-    assert {ruling.outcome for ruling in judged(strangers).rulings} == {"not decided"}
+    assert {verdict.outcome for verdict in judged(strangers).verdicts} == {"not decided"}
 
 
 def test_the_order_of_runs_does_not_matter(figure_2: list[Run]) -> None:
@@ -115,7 +115,7 @@ def test_the_order_of_runs_does_not_matter(figure_2: list[Run]) -> None:
 
 
 def test_claims_hold_on_landscapes_that_were_made_so(figure_2: list[Run]) -> None:
-    outcomes = {ruling.claim: ruling.outcome for ruling in judged(figure_2).rulings}
+    outcomes = {verdict.claim: verdict.outcome for verdict in judged(figure_2).verdicts}
     assert outcomes["Adam's basin lies on a diagonal"] == "held"
     assert outcomes["AdamW's basin stands upright"] == "held"
     assert outcomes["AdamW's best is better than Adam's"] == "held"
@@ -150,9 +150,11 @@ def test_every_claim_is_listed_whatever_is_missing(name: str) -> None:
     """With one run alone nothing is decided, and as much is claimed as on the page."""
     study = STUDIES[name]
     found, _ = find(study, AT, [run_of(study.cells(AT)[0])])
-    text = (RESULTS / AT.folder / name / "rulings.json").read_text("utf-8")
-    assert [ruling.claim for ruling in found.rulings] == [row["claim"] for row in json.loads(text)]
-    assert {ruling.outcome for ruling in found.rulings} == {"not decided"}
+    text = (RESULTS / AT.folder / name / "verdicts.json").read_text("utf-8")
+    assert [verdict.claim for verdict in found.verdicts] == [
+        row["claim"] for row in json.loads(text)
+    ]
+    assert {verdict.outcome for verdict in found.verdicts} == {"not decided"}
 
 
 @pytest.fixture(scope="module")
@@ -185,15 +187,15 @@ def called(found: Sequence[Findings], name: str, task: str) -> Findings:
 def test_of_figures_with_the_same_runs_the_first_is_the_original(
     repeated: tuple[str, str], first: tuple[str, str], curves: list[Findings]
 ) -> None:
-    assert book.original(called(curves, *repeated), curves) is called(curves, *first)
+    assert docs_writer.original(called(curves, *repeated), curves) is called(curves, *first)
 
 
 def test_the_same_words_about_other_runs_are_no_repetition() -> None:
     """One run decides nothing on either task, and says so in the same words."""
     study = STUDIES["figure-3"]
     ones = [find(study, at, [run_of(study.cells(at)[0])])[0] for at in (AT, TEXT)]
-    assert ones[0].rulings == ones[1].rulings
-    assert [book.original(one, ones) for one in ones] == ones
+    assert ones[0].verdicts == ones[1].verdicts
+    assert [docs_writer.original(one, ones) for one in ones] == ones
 
 
 def sections(page: str) -> dict[str, str]:
@@ -204,14 +206,14 @@ def sections(page: str) -> dict[str, str]:
 def test_a_repeated_figure_keeps_its_picture_and_refers_to_the_table(
     curves: list[Findings],
 ) -> None:
-    page = book.chapters(curves, "../results")
+    page = docs_writer.chapters(curves, "../results")
     parts = sections(page)
     with_table = [heading for heading, part in parts.items() if "\n| claim |" in part]
     assert with_table == [
         f"{figure}, {task}" for task in ("mnist1d", "text") for figure in ("Figure 3", "Figure 4")
     ]
-    for ruling in called(curves, "supplement-4", "mnist1d").rulings:
-        row = f"| {ruling.claim} | **{ruling.outcome}** | {ruling.because} | {ruling.rule} |"
+    for verdict in called(curves, "supplement-4", "mnist1d").verdicts:
+        row = f"| {verdict.claim} | **{verdict.outcome}** | {verdict.because} | {verdict.rule} |"
         assert row in parts["Figure 3, text"]
     told = parts["Supplement 4, mnist1d"]
     assert "](../results/mnist1d-small/supplement-4/figure.png)" in told
@@ -223,7 +225,7 @@ def test_a_repeated_figure_keeps_its_picture_and_refers_to_the_table(
 def test_at_a_glance_each_claim_stands_once_with_its_outcome_on_each_task(
     curves: list[Findings],
 ) -> None:
-    first, *others = sections(book.chapters(curves, "")).items()
+    first, *others = sections(docs_writer.chapters(curves, "")).items()
     assert first[0] == "At a glance"
     assert len(others) == len(curves)
     rows = [line[2:-2].split(" | ") for line in first[1].splitlines() if line.startswith("| ")]
@@ -232,10 +234,10 @@ def test_at_a_glance_each_claim_stands_once_with_its_outcome_on_each_task(
     wanted = []
     for name in ("figure-3", "figure-4"):
         pair = [called(curves, name, task) for task in ("mnist1d", "text")]
-        for one, other in zip(*(found.rulings for found in pair), strict=True):
+        for one, other in zip(*(found.verdicts for found in pair), strict=True):
             told = [
-                f"[{ruling.outcome}](#{name}-{task})"
-                for ruling, task in ((one, "mnist1d"), (other, "text"))
+                f"[{verdict.outcome}](#{name}-{task})"
+                for verdict, task in ((one, "mnist1d"), (other, "text"))
             ]
             wanted.append([name.replace("f", "F").replace("-", " "), one.claim, *told])
     assert [[cell.strip("*") for cell in row] for row in cells] == wanted
@@ -245,7 +247,9 @@ def test_what_was_not_judged_on_a_task_is_a_dash(curves: list[Findings]) -> None
     less = [one for one in curves if one is not called(curves, "figure-4", "text")]
     less = [one for one in less if one is not called(curves, "supplement-5", "text")]
     less = [one for one in less if one is not called(curves, "supplement-6", "mnist1d")]
-    rows = [line for line in book.at_a_glance(less).splitlines() if line.startswith("| Figure 4")]
+    rows = [
+        line for line in docs_writer.at_a_glance(less).splitlines() if line.startswith("| Figure 4")
+    ]
     assert rows
     assert all(row.endswith(" | – |") for row in rows)
 
@@ -254,11 +258,11 @@ def test_a_claim_whose_words_differ_by_task_has_those_of_each() -> None:
     study = STUDIES["supplement-2"]
     ones = [find(study, at, [run_of(study.cells(at)[0])])[0] for at in (AT, TEXT)]
     times = " or ".join(f"{standard_epochs(at) / at.epochs:g}" for at in (AT, TEXT))
-    assert f"| Standard Adam, {times} times as long, at best " in book.at_a_glance(ones)
+    assert f"| Standard Adam, {times} times as long, at best " in docs_writer.at_a_glance(ones)
 
 
 def test_links_within_the_page_lead_to_a_heading(curves: list[Findings]) -> None:
-    page = book.chapters(curves, "")
+    page = docs_writer.chapters(curves, "")
     anchors = {
         heading.lower().replace(",", "").replace(" ", "-")
         for heading in re.findall(r"^## (.*)$", page, flags=re.MULTILINE)
@@ -270,8 +274,8 @@ def test_links_within_the_page_lead_to_a_heading(curves: list[Findings]) -> None
 
 def test_the_readme_states_the_thresholds_that_the_rules_have(figure_2: list[Run]) -> None:
     found = judged(figure_2)
-    said = " ".join(book.summary([found], "results").split())
-    rules = " ".join(ruling.rule for ruling in found.rulings)
+    said = " ".join(docs_writer.summary([found], "results").split())
+    rules = " ".join(verdict.rule for verdict in found.verdicts)
     assert f"within ±{BETWEEN:g}" in rules
     assert f"upright if all of the interval lies within ±{BETWEEN:g}" in said
     assert f"within {100 * MARGIN:g} percentage point" in said
@@ -297,7 +301,7 @@ def test_a_report_without_a_picture_says_why(tmp_path: Path) -> None:
     page = tell(found, tmp_path, drawn=False).read_text("utf-8")
     assert f"of its {len(cells)} runs {len(runs)} came to their end" in page
     assert "<svg" not in page
-    assert html.escape(found.rulings[0].claim) in page
+    assert html.escape(found.verdicts[0].claim) in page
 
 
 def test_a_report_of_one_seed_says_what_that_cannot_decide(
@@ -329,10 +333,10 @@ def test_a_report_tells_all_that_was_found(figure_2: list[Run], tmp_path: Path) 
     found, seen = find(STUDIES["figure-2"], AT, figure_2)
     draw(found, seen, tmp_path, formats=("svg",))
     page = tell(found, tmp_path).read_text("utf-8")
-    rows = json.loads((tmp_path / "rulings.json").read_text("utf-8"))
-    assert rows == [asdict(ruling) for ruling in found.rulings]
-    for ruling in found.rulings:
-        assert html.escape(ruling.claim) in page
+    rows = json.loads((tmp_path / "verdicts.json").read_text("utf-8"))
+    assert rows == [asdict(verdict) for verdict in found.verdicts]
+    for verdict in found.verdicts:
+        assert html.escape(verdict.claim) in page
     assert "<svg" in page
 
 
@@ -340,17 +344,17 @@ def test_a_study_that_lacks_a_run_is_left_out(figure_2: list[Run], tmp_path: Pat
     place = tmp_path / AT.folder
     place.mkdir()
     export(figure_2, place / "records.parquet")
-    names = [found.study.name for found, _ in book.found_in(tmp_path)]
+    names = [found.study.name for found, _ in docs_writer.found_in(tmp_path)]
     assert names == ["figure-2", "supplement-1"]
     export(figure_2[:-1], place / "records.parquet")
-    assert [found.study.name for found, _ in book.found_in(tmp_path)] == ["supplement-1"]
+    assert [found.study.name for found, _ in docs_writer.found_in(tmp_path)] == ["supplement-1"]
     with pytest.raises(ValueError, match="must have all runs of figure-2 on mnist1d-small"):
-        book.texts(tmp_path, README.read_text("utf-8"))
+        docs_writer.texts(tmp_path, README.read_text("utf-8"))
 
 
 def test_only_what_stands_between_the_marks_is_replaced() -> None:
     text = README.read_text("utf-8")
-    again = book.inserted(text, "Nothing.\n")
+    again = docs_writer.inserted(text, "Nothing.\n")
     [begin, end] = re.findall(r"<!-- /?reproduction.*-->", text)
     assert again == f"{text.split(begin)[0]}{begin}\n\nNothing.\n\n{end}{text.split(end)[1]}"
 
@@ -358,8 +362,11 @@ def test_only_what_stands_between_the_marks_is_replaced() -> None:
 @pytest.mark.parametrize("text", ["", "# A title\n", "<!-- /reproduction -->"])
 def test_a_readme_without_marks_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"must have the marks <!-- reproduction.*has not"):
-        book.inserted(text, "Nothing.\n")
+        docs_writer.inserted(text, "Nothing.\n")
 
 
 def test_a_bar_in_a_cell_does_not_end_it() -> None:
-    assert book._markdown([["a|b", "c"], ["d", "e"]]) == "| a\\|b | c |\n| --- | --- |\n| d | e |\n"
+    assert (
+        docs_writer._markdown([["a|b", "c"], ["d", "e"]])
+        == "| a\\|b | c |\n| --- | --- |\n| d | e |\n"
+    )

@@ -9,8 +9,8 @@ import torch
 
 from tests.small_data import TEN_FILES, in_files
 from weightdecay import tasks
+from weightdecay.hashing import word
 from weightdecay.tasks import Examples, Task, cache, catalogue
-from weightdecay.words import word
 
 MODELS = {
     "mnist1d": ["mlp"],

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from weightdecay.cli import main
-from weightdecay.cli.saying import say
-from weightdecay.cli.spelling import spell_out
+from weightdecay.cli.encoding import spell_out
+from weightdecay.cli.printing import say
 
 pytestmark = pytest.mark.cpu("what is printed does not depend on the device")
 STUDY = """
@@ -103,9 +103,9 @@ def test_a_figure_is_reported_in_any_encoding_and_its_files_are_utf_8() -> None:
     for locale in ("cp1252", "ascii"):  # which trains nothing again
         assert "figure.png; the report to open in a browser is" in said(locale, *TINY, *words)
         [page] = Path("reproduction").rglob("report.html")
-        [rulings] = Path("reproduction").rglob("rulings.json")
+        [verdicts] = Path("reproduction").rglob("verdicts.json")
         assert "λ" in page.read_text("utf-8")
-        assert "α" in rulings.read_text("utf-8")
+        assert "α" in verdicts.read_text("utf-8")
 
 
 def test_a_mistake_is_said_in_any_encoding() -> None:

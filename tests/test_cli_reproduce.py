@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.toys import config
-from weightdecay.cli import main, sweeping
+from weightdecay.cli import main, sweep_view
 from weightdecay.records import Event, Progress, RunConfig, Timing
 from weightdecay.studies import (
     STUDIES,
@@ -80,7 +80,7 @@ def test_a_figure_is_trained_drawn_and_judged(capsys: Output) -> None:
     cells = STUDIES["figure-2"].cells(TINY)
     assert len(cells) == 4 * 3 * 3 * 2 + 24
     assert {run.config for run in Store(OUT).runs()} == set(cells)
-    rows = json.loads((OUT / "figure-2" / "rulings.json").read_text("utf-8"))
+    rows = json.loads((OUT / "figure-2" / "verdicts.json").read_text("utf-8"))
     assert len(rows) == 8
     for row in rows:
         assert f"{row['outcome'].upper():12} {row['claim']}\n{'':12} {row['because']}" in said
@@ -143,7 +143,7 @@ def test_a_figure_without_runs_needs_none(capsys: Output) -> None:
 
 @contextmanager
 def stopped_when_some_are_done() -> Iterator[Callable[[], bool]]:
-    yield lambda: bool(Store(OUT).refresh().diverged)
+    yield lambda: bool(Store(OUT).refresh().finished)
 
 
 def test_interrupted_and_repeated_it_goes_on(
@@ -151,7 +151,7 @@ def test_interrupted_and_repeated_it_goes_on(
 ) -> None:
     monkeypatch.setattr(estimate, "seconds", lambda *_, **__: 1.0)
     with monkeypatch.context() as patched:
-        patched.setattr(sweeping, "stopped_gently", stopped_when_some_are_done)
+        patched.setattr(sweep_view, "stopped_gently", stopped_when_some_are_done)
         assert reproduce("figure-2") == 130
     told = capsys.readouterr()
     assert "the same command goes on" in told.err
@@ -165,11 +165,11 @@ def test_interrupted_and_repeated_it_goes_on(
 
 
 def outcomes(figure: str) -> list[str]:
-    rows = json.loads((OUT / figure / "rulings.json").read_text("utf-8"))
+    rows = json.loads((OUT / figure / "verdicts.json").read_text("utf-8"))
     return [row["outcome"] for row in rows]
 
 
-def test_runs_that_fail_leave_rulings_and_a_status_and_the_next_figure_is_drawn(
+def test_runs_that_fail_leave_verdicts_and_a_status_and_the_next_figure_is_drawn(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     broken = replace(TINY, common={**TINY.common, "model": "nosuch"})
@@ -315,7 +315,7 @@ def test_a_figure_of_a_task_of_ones_own_is_trained_drawn_and_judged(
     cells = STUDIES["figure-2"].cells(at)
     assert {run.config for run in Store(out).runs()} == set(cells)
     assert {cell.model for cell in cells} == {"linear"}
-    rows = json.loads((out / "figure-2" / "rulings.json").read_text("utf-8"))
+    rows = json.loads((out / "figure-2" / "verdicts.json").read_text("utf-8"))
     assert len(rows) == 8
     assert all(f"{row['outcome'].upper():12} {row['claim']}" in said for row in rows)
     page = (out / "figure-2" / "report.html").read_text("utf-8")

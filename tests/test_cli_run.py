@@ -18,11 +18,11 @@ import pytest
 
 from weightdecay import records
 from weightdecay.cli import main, progress
-from weightdecay.cli.reading import option
+from weightdecay.cli.arguments import option
 from weightdecay.records import Run
 from weightdecay.runs import pack
 from weightdecay.sweeps import Store, sweep_events
-from weightdecay.sweeps.here import Here
+from weightdecay.sweeps.inprocess import Here
 
 pytestmark = pytest.mark.cpu(
     "its task counts and breaks off updates in Python, which a CUDA graph replays without"

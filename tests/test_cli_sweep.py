@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from tests.test_sweeps import Scripted, finished
 from tests.toys import config
-from weightdecay.cli import main, progress, sweeping
+from weightdecay.cli import main, progress, sweep_view
+from weightdecay.cli.printing import csv_stream
 from weightdecay.cli.run import command_of
-from weightdecay.cli.saying import csv_stream
-from weightdecay.look import typed
 from weightdecay.notation import number
+from weightdecay.number_format import typed
 from weightdecay.records import Notice, Progress, Run, RunConfig, or_infinite
 from weightdecay.records.codec import Failure
 from weightdecay.records.tables import imported
@@ -291,7 +291,7 @@ def test_status_says_how_far_the_checkpoints_are(
     assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
     cells = {one.identity: one for one in read_study("toy.toml")}
     Store("s").ask_for(cells)
-    waiting = [run for run in cells if run not in Store("s").refresh().diverged]
+    waiting = [run for run in cells if run not in Store("s").refresh().finished]
     for run, saved in zip(["foreign", *waiting], [[9], *updates], strict=False):
         folder = Path("s/checkpoints") / run
         folder.mkdir(parents=True)
@@ -419,7 +419,7 @@ def test_a_quiet_sweep_prints_its_results_and_failures_alone(
 ) -> None:
     monkeypatch.setattr(progress, "LOGGED_EVERY", 0.0)
     monkeypatch.setattr(forecast, "seconds_apart", lambda *_, **__: 1 / 0)
-    monkeypatch.setattr(sweeping, "engine_of", lambda options: Scripted(going))
+    monkeypatch.setattr(sweep_view, "engine_of", lambda options: Scripted(going))
     assert main([*long_study()[:4], "--quiet"]) == 0
     told = capsys.readouterr()
     assert told.out.startswith("12 planned · 0 running · 12 done")
@@ -506,7 +506,7 @@ def test_a_long_sweep_is_estimated_before_it_starts_and_a_short_one_is_not(
         return 61.0
 
     monkeypatch.setattr(forecast, "seconds_apart", seconds)
-    monkeypatch.setattr(sweeping, "engine_of", lambda options: Scripted(workers=2, lanes=3))
+    monkeypatch.setattr(sweep_view, "engine_of", lambda options: Scripted(workers=2, lanes=3))
     assert main(["sweep", "half.toml", "--out", "short"]) == 0
     assert "Estimated" not in capsys.readouterr().err
     assert main(long_study()[:4]) == 0
@@ -660,7 +660,7 @@ def test_a_package_that_is_not_there_has_a_cure(
     capsys.readouterr()
     for name in [name for name in sys.modules if name.partition(".")[0] == missing]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "weightdecay.sweeps.onray", raising=False)
+    monkeypatch.delitem(sys.modules, "weightdecay.sweeps.ray_engine", raising=False)
     monkeypatch.setitem(sys.modules, missing, None)
     assert main(words) == 2
     said = capsys.readouterr().err
@@ -730,7 +730,7 @@ def on_a_terminal(
     engine: Any, monkeypatch: pytest.MonkeyPatch, capsys: Output, *, columns: int, rows: int
 ) -> Screen:
     pretend_a_terminal(monkeypatch, columns=columns, rows=rows)
-    monkeypatch.setattr(sweeping, "engine_of", lambda options: engine)
+    monkeypatch.setattr(sweep_view, "engine_of", lambda options: engine)
     main(["sweep", "toy.toml", "--out", "s"])
     return Screen(capsys.readouterr().err)
 
@@ -921,8 +921,8 @@ def test_a_second_interrupt_is_heard_wherever_it_comes(monkeypatch: pytest.Monke
             raise KeyboardInterrupt
 
     engine = Asked(lambda job: [])
-    monkeypatch.setattr(sweeping, "engine_of", lambda options: engine)
-    monkeypatch.setattr(sweeping._Screen, "show", show)
+    monkeypatch.setattr(sweep_view, "engine_of", lambda options: engine)
+    monkeypatch.setattr(sweep_view._Screen, "show", show)
     assert main(["sweep", "half.toml", "--out", "s"]) == 130
     assert engine.closed
     assert not engine.asked

@@ -24,7 +24,7 @@ from weightdecay.records.tables import imported
 from weightdecay.sweeps import Store
 from weightdecay.sweeps.engine import Ended, Finished, Job, Message
 from weightdecay.sweeps.merging import merge
-from weightdecay.sweeps.standing import of_store
+from weightdecay.sweeps.status import of_store
 
 CELLS = [cell(seed, epochs=2) for seed in range(4)]
 CELL = CELLS[0].identity

@@ -22,7 +22,7 @@ from tests.small_data import (
 )
 from tests.test_unpickle import Calls
 from weightdecay.tasks import cifar
-from weightdecay.tasks.cifar import Layout
+from weightdecay.tasks.cifar import CifarFiles
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ def test_every_form_becomes_the_same_files(
 
 @pytest.mark.parametrize(("layout", "files"), [(TEN, TEN_FILES), (HUNDRED, HUNDRED_FILES)])
 def test_an_example_is_an_image_and_its_last_label(
-    tmp_path: Path, layout: Layout, files: dict[str, bytes]
+    tmp_path: Path, layout: CifarFiles, files: dict[str, bytes]
 ) -> None:
     in_files(tmp_path, "", files)
     list(cifar.fetch(layout, tmp_path))

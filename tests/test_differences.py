@@ -1,4 +1,4 @@
-"""Numbers that rulings are made of, on runs of which one knows what they must come to."""
+"""Numbers that verdicts are made of, on runs of which one knows what they must come to."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,14 +13,14 @@ from tests.landscapes import QUADRATIC, landscape_of, measured, record
 from weightdecay.records import Run, RunConfig
 from weightdecay.results import Landscape, landscapes
 from weightdecay.results.budget import optimum
-from weightdecay.site import Ruling
+from weightdecay.site import Verdict
 from weightdecay.studies import STUDIES, Measurement, Panel, scale
 from weightdecay.studies.curve_figures import CHOICES
 from weightdecay.studies.differences import first_half, gains_nothing, normalized_apart, paired
 from weightdecay.studies.long_runs import long_of
-from weightdecay.studies.rulings import HELD, NOT_DECIDED, NOT_HELD
 from weightdecay.studies.scales import values
 from weightdecay.studies.study import NotMeasuredError
+from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD
 
 AT = scale("mnist1d", "small")
 LONG = long_of(AT)
@@ -50,7 +50,7 @@ def test_fewer_than_two_seeds_say_nothing(differences: list[float]) -> None:
     assert math.isnan(paired(differences).low)
 
 
-def twins(sgd: float | None, adam: float | None) -> Ruling:
+def twins(sgd: float | None, adam: float | None) -> Verdict:
     """Rule on pairs in which the decoupled run's loss is 1, and the coupled one's is given."""
     losses = {"sgd,momentum=0": sgd, "adam": adam}
     runs = [
@@ -61,10 +61,10 @@ def twins(sgd: float | None, adam: float | None) -> Ruling:
     return ruled_first(runs)
 
 
-def ruled_first(runs: Sequence[Run]) -> Ruling:
+def ruled_first(runs: Sequence[Run]) -> Verdict:
     """Rule on Figure 2's first claim."""
     figure = STUDIES["figure-2"]
-    return figure.claims(AT)[0].ruling(figure.evidence(AT, runs))
+    return figure.claims(AT)[0].verdict(figure.evidence(AT, runs))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def measured_panel(
     return found
 
 
-def halves(adam: Sequence[float], adamw: Sequence[float], *, seeds: int = 3) -> Ruling:
+def halves(adam: Sequence[float], adamw: Sequence[float], *, seeds: int = 3) -> Verdict:
     """Rule on the curves of the best settings, of twelve epochs; another has other ones."""
 
     def sided(method: str, errors: Sequence[float]) -> Measurement:
@@ -134,9 +134,9 @@ def test_only_the_first_half_says_whether_curves_coincide() -> None:
 
 def test_a_gap_in_a_part_is_not_made_up_for_by_another() -> None:
     apart = [0.45, 0.45, 0.5, 0.5, 0.55, 0.55]
-    ruling = halves([0.5] * 12, apart + [0.5] * 6)
-    assert ruling.outcome == NOT_HELD
-    assert "epochs 3 to 4: AdamW's mean test error minus Adam's: 0.0 points" in ruling.because
+    verdict = halves([0.5] * 12, apart + [0.5] * 6)
+    assert verdict.outcome == NOT_HELD
+    assert "epochs 3 to 4: AdamW's mean test error minus Adam's: 0.0 points" in verdict.because
 
 
 def test_a_run_that_diverged_in_the_first_half_holds_its_last_error() -> None:
@@ -194,7 +194,7 @@ def restarts(
     ends: Sequence[int] = ENDS,
     seeds: int = 4,
     best: int = 1,
-) -> list[Ruling]:
+) -> list[Verdict]:
     """Rule on restarts after which, at these epochs, errors differ so from the final ones without.
 
     Elsewhere, and with other settings than the best of three decays, they are much worse.
@@ -218,17 +218,17 @@ def restarts(
     return ruled_restarts(runs)
 
 
-def ruled_restarts(runs: Sequence[Run]) -> list[Ruling]:
+def ruled_restarts(runs: Sequence[Run]) -> list[Verdict]:
     figure = STUDIES["figure-4"]
-    return figure.rulings(figure.evidence(AT, runs))
+    return figure.verdicts(figure.evidence(AT, runs))
 
 
 def test_restarts_are_early_by_the_first_end_that_is_as_good() -> None:
-    ruling, first, _ = restarts({12: 0.2, 36: 0.005, 84: -0.01, 180: -0.02})
-    assert ruling.outcome == HELD
-    assert f"{180 / 36:.1f} times as early" in ruling.because
-    assert "epoch 12: +20.0 points" in ruling.because
-    assert "epoch 13" not in ruling.because  # a cycle's middle does not count
+    verdict, first, _ = restarts({12: 0.2, 36: 0.005, 84: -0.01, 180: -0.02})
+    assert verdict.outcome == HELD
+    assert f"{180 / 36:.1f} times as early" in verdict.because
+    assert "epoch 12: +20.0 points" in verdict.because
+    assert "epoch 13" not in verdict.because  # a cycle's middle does not count
     assert first.outcome == NOT_HELD
     assert "15 times as early" in first.claim
 
@@ -239,9 +239,9 @@ def test_the_first_restart_may_be_enough() -> None:
 
 
 def test_restarts_that_are_as_good_at_the_last_end_alone_are_not_early() -> None:
-    ruling, *_ = restarts({12: 0.2, 36: 0.1, 84: 0.05, 180: -0.02})
-    assert ruling.outcome == NOT_HELD
-    assert "Below +1.0 points: at the end" in ruling.because
+    verdict, *_ = restarts({12: 0.2, 36: 0.1, 84: 0.05, 180: -0.02})
+    assert verdict.outcome == NOT_HELD
+    assert "Below +1.0 points: at the end" in verdict.because
 
 
 def test_restarts_that_may_be_as_good_are_not_decided() -> None:
@@ -264,13 +264,13 @@ def test_restarts_that_lose_at_their_grids_edge_are_not_decided() -> None:
 
 def test_a_rival_that_may_be_better_beyond_its_grid_leaves_restarts_undecided() -> None:
     found = restarts(dict.fromkeys(ENDS, -0.02), best=0)
-    assert [ruling.outcome for ruling in found] == [NOT_DECIDED] * 3
+    assert [verdict.outcome for verdict in found] == [NOT_DECIDED] * 3
     assert "AdamW's best is at its grid's edge (lowest decay)" in found[0].because
 
 
 def test_without_runs_nothing_is_said_of_restarts() -> None:
-    rulings = ruled_restarts([])
-    assert [ruling.outcome for ruling in rulings] == [NOT_DECIDED] * 3
+    verdicts = ruled_restarts([])
+    assert [verdict.outcome for verdict in verdicts] == [NOT_DECIDED] * 3
 
 
 def shifted(doublings: float, *, seed: int, way: str = "normalized_decay") -> Landscape:

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tests.landscapes import Truth, ended, measured, runs_of
-from weightdecay.cli import main, standing
+from weightdecay.cli import main, status
 from weightdecay.cli.reproduce import _show
 from weightdecay.figures import heatmaps
 from weightdecay.records import Run, or_infinite
@@ -66,7 +66,7 @@ def test_status_says_when_it_compared_nothing_and_compares_if_asked(
     tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = kept(tmp_path, runs(wrong=True))
-    monkeypatch.setattr(standing, "_CHECKED", 62)
+    monkeypatch.setattr(status, "_CHECKED", 62)
     assert main(["status", str(folder)]) == 0
     command = f"weightdecay status {folder} --check"
     [_, said] = capsys.readouterr().out.splitlines()

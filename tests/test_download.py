@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.serving import Served, serving
 from weightdecay import files
-from weightdecay.tasks import Progress, UnreachableError, cache
+from weightdecay.tasks import Downloaded, UnreachableError, cache
 from weightdecay.tasks.fetch import download
 
 CONTENT = bytes(range(256)) * 5_000
@@ -23,7 +23,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
 
 
-def get(served: Served, path: Path, *, md5: str = MD5, largest: int = 1 << 24) -> list[Progress]:
+def get(served: Served, path: Path, *, md5: str = MD5, largest: int = 1 << 24) -> list[Downloaded]:
     return list(download(served.url(path.name), path, md5=md5, largest=largest))
 
 
@@ -31,8 +31,8 @@ def test_a_download_says_how_far_it_is(tmp_path: Path) -> None:
     with serving(Served(CONTENT)) as served:
         progress = get(served, tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == CONTENT
-    assert progress[0] == Progress("file", 0, len(CONTENT))
-    assert progress[-1] == Progress("file", len(CONTENT), len(CONTENT))
+    assert progress[0] == Downloaded("file", 0, len(CONTENT))
+    assert progress[-1] == Downloaded("file", len(CONTENT), len(CONTENT))
     assert [step.done for step in progress] == sorted(step.done for step in progress)
     assert len(progress) > 3
 

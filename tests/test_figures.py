@@ -19,6 +19,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from weightdecay.colours import COLOURS_OF_ERRORS, luminance
 from weightdecay.figures import (
     Curves,
     NothingToDrawError,
@@ -30,9 +31,8 @@ from weightdecay.figures import (
     multipliers,
     save,
 )
-from weightdecay.figures.grid import GAP, place
+from weightdecay.figures.heatmap import GAP, place
 from weightdecay.figures.heatmaps import scale
-from weightdecay.look import COLOURS_OF_ERRORS, luminance
 from weightdecay.records import RunConfig
 from weightdecay.results import (
     Cell,

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.cases import CASES, Case, every_case, weights
 from weightdecay import SGDW, AdamW, Cosine, Normalized, StepDrop, WarmRestarts, Warmup
-from weightdecay.optim.kernels.ahead import Ahead
+from weightdecay.optim.kernels.graph_rates import Ahead
 from weightdecay.optim.kernels.replays import AHEAD
 from weightdecay.optim.rates import coming_of
 from weightdecay.schedules import as_schedule

@@ -22,12 +22,12 @@ from tests.disturbed import children
 from tests.test_sweeps import Scripted
 from tests.toys import config, hasty, toy
 from weightdecay import files
-from weightdecay.cli import main, sweeping
+from weightdecay.cli import main, sweep_view
 from weightdecay.cli.progress import Bars
 from weightdecay.records import Notice, Progress, RunConfig, Saving
 from weightdecay.sweeps import (
     CellFailed,
-    Standing,
+    Status,
     Store,
     SweepEvent,
     Working,
@@ -39,7 +39,7 @@ from weightdecay.sweeps import (
     worker,
 )
 from weightdecay.sweeps.engine import Begun, Died, Ended, Job, Message
-from weightdecay.sweeps.here import Here
+from weightdecay.sweeps.inprocess import Here
 from weightdecay.sweeps.local import Local
 from weightdecay.tasks import Task
 
@@ -364,7 +364,7 @@ def test_time_in_which_nobody_listened_is_not_silence(
     engine = clocked(Clock(Begun()))
     events = sweep_events([config()], folder=tmp_path, engine=engine, timeout=60)
     for event in events:
-        if isinstance(event, Standing) and event.running:
+        if isinstance(event, Status) and event.running:
             break
     engine.now += 3600
     next(events)
@@ -461,7 +461,7 @@ def test_a_forked_process_sees_what_others_have_claimed(tmp_path: Path) -> None:
 def test_a_silent_worker_is_spoken_of_after_five_minutes_and_again_after_twice_as_many(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    screen, bars = sweeping._Screen(argparse.Namespace(quiet=False)), Bars()
+    screen, bars = sweep_view._Screen(argparse.Namespace(quiet=False)), Bars()
     for seconds in (30.0, 299.0, 300.0, 301.0, 599.0, 600.0, 0.0, 299.0, 300.0):
         screen.show(Working(0, 6, None, unheard=seconds), bars)
     assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == [
@@ -478,7 +478,7 @@ def test_cells_that_another_sweep_has_are_waited_for_aloud_in_a_log_too(
         'task = "tests.toys:toy"\nmodel = "mlp"\nalgorithm = "adamw"\nlr = 0.02\nepochs = 3\n'
         "batch = 30\nnormalized_decay = 0.1\nseed = [1, 2]\n"
     )
-    monkeypatch.setattr(sweeping, "engine_of", lambda options: Scripted())
+    monkeypatch.setattr(sweep_view, "engine_of", lambda options: Scripted())
     with Store(folder).claiming() as claims:
         for one in read_study(study):
             assert claims.take(one.identity)

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from weightdecay.hashing import word
 from weightdecay.tasks import images
 from weightdecay.tasks.images import Images
-from weightdecay.words import word
 
 COLOUR = Images(mean=(125.3, 123.0, 113.9), deviation=(63.0, 62.1, 66.7))
 GREY = Images(mean=(72.94,), deviation=(90.02,), padding=2)

@@ -24,8 +24,8 @@ from tests.toys import config, notices_of, records_of
 from tests.trainee import lanes
 from weightdecay.records import Record, RunConfig
 from weightdecay.runs import pack, train_events
+from weightdecay.runs.checkpoints import Shelf, read, write
 from weightdecay.runs.lanes import Lanes
-from weightdecay.runs.shelf import Shelf, read, write
 
 
 def start(folder: Path, model: str) -> "subprocess.Popen[bytes]":

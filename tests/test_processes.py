@@ -9,7 +9,7 @@ import pytest
 
 from tests.toys import config, records_of
 from weightdecay.runs import train_events
-from weightdecay.runs.shelf import Shelf
+from weightdecay.runs.checkpoints import Shelf
 
 
 def launch(folder: Path, model: str) -> "subprocess.CompletedProcess[str]":

@@ -24,7 +24,7 @@ from weightdecay.records import Notice, Progress, RunConfig
 from weightdecay.runs import pack
 from weightdecay.sweeps import CellFailed, Store, Working, sweep_events
 from weightdecay.sweeps.engine import Died, Ended, Engine, Job, Message
-from weightdecay.sweeps.here import Here
+from weightdecay.sweeps.inprocess import Here
 from weightdecay.tasks import Task
 
 pytest.importorskip("ray")
@@ -32,7 +32,7 @@ import ray
 from ray.cluster_utils import Cluster
 from ray.exceptions import AuthenticationError
 
-from weightdecay.sweeps.onray import OnRay, _writable
+from weightdecay.sweeps.ray_engine import OnRay, _writable
 
 pytestmark = pytest.mark.cpu("its clusters have CPUs alone")
 # A node that dies is missed in a second, instead of half a minute.
@@ -288,7 +288,7 @@ import signal, sys
 from contextlib import closing
 from tests.test_ray import long_cells
 from weightdecay.sweeps import Working, sweep_events
-from weightdecay.sweeps.onray import OnRay
+from weightdecay.sweeps.ray_engine import OnRay
 
 asked = []
 signal.signal(signal.SIGINT, lambda *_: asked.append(True))
@@ -373,7 +373,7 @@ def test_without_ray_the_rest_works_and_the_cure_is_said() -> None:
     script = (
         "import sys; sys.modules['ray'] = None\n"
         "import weightdecay.sweeps.coordinator\n"
-        "import weightdecay.sweeps.onray\n"
+        "import weightdecay.sweeps.ray_engine\n"
     )
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -11,9 +11,9 @@ import pytest
 
 from tests.landscapes import QUADRATIC, Truth, exact, landscape_of, measured, noisy, reseen
 from weightdecay.results import Exponent, Landscape, landscapes, recommend
+from weightdecay.results.carrying import RULES, knobs
 from weightdecay.results.exponent import unknown
 from weightdecay.results.fit import fit
-from weightdecay.results.knobs import RULES, knobs
 from weightdecay.site import advice
 from weightdecay.sweeps import Store
 

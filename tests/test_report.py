@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weightdecay.look import OUTCOMES, luminance
+from weightdecay.colours import OUTCOMES, luminance
 from weightdecay.schedules import Cosine
-from weightdecay.site import Picture, Ruling, Sheet, report
+from weightdecay.site import PageTable, Picture, Verdict, report
 
 pytest.importorskip("matplotlib")
 from weightdecay.figures import multipliers
@@ -32,14 +32,14 @@ SVG = """<?xml version="1.0" encoding="utf-8"?>
 <g id="axes_1" clip-path="url(#clip)"><use xlink:href="#letter" style="filter: url('#clip')"/></g>
 </svg>"""
 PICTURE = Picture("A bowl", SVG, "Bright is good.")
-RULING = Ruling("Two knobs", "held", "s = 0.02 [−0.1, 0.1]", "The interval contains 0.")
-SHEET = Sheet("Best", [("algorithm", "error", "s"), ("AdamW", "2.86 %", "0.02 [−0.1, 0.1]")])
+RULING = Verdict("Two knobs", "held", "s = 0.02 [−0.1, 0.1]", "The interval contains 0.")
+TABLE = PageTable("Best", [("algorithm", "error", "s"), ("AdamW", "2.86 %", "0.02 [−0.1, 0.1]")])
 WHOLE: dict[str, Any] = {
     "title": "A report",
     "lead": "All went well.",
     "pictures": [PICTURE, PICTURE],
-    "rulings": [RULING, replace(RULING, outcome="not held"), replace(RULING, outcome="held")],
-    "sheets": [SHEET, SHEET],
+    "verdicts": [RULING, replace(RULING, outcome="not held"), replace(RULING, outcome="held")],
+    "tables": [TABLE, TABLE],
     "small_print": ["One seed.", "Made by `make reproduce`."],
 }
 
@@ -133,8 +133,8 @@ def test_text_is_never_markup(words: list[str]) -> None:
             a,
             lead=b,
             pictures=[Picture(c, SVG, d)],
-            rulings=[Ruling(e, "held", f, g)],
-            sheets=[Sheet(h, [(i, j), (k, m)])],
+            verdicts=[Verdict(e, "held", f, g)],
+            tables=[PageTable(h, [(i, j), (k, m)])],
             small_print=[n],
         )
     )
@@ -202,7 +202,7 @@ def test_a_picture_is_named_and_described_and_keeps_its_shape() -> None:
     ],
 )
 def test_outcomes_are_counted_in_words(outcomes: list[str], expected: tuple[int, int, int]) -> None:
-    said = Page(made(rulings=[replace(RULING, outcome=one) for one in outcomes])).said
+    said = Page(made(verdicts=[replace(RULING, outcome=one) for one in outcomes])).said
     held, not_held, not_decided = expected
     words = " ".join(said.split())
     assert f" {held} held, {not_held} not held, {not_decided} not decided" in words
@@ -211,26 +211,26 @@ def test_outcomes_are_counted_in_words(outcomes: list[str], expected: tuple[int,
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_an_outcome_is_said_by_its_word_and_its_shape(outcome: str) -> None:
     shape = OUTCOMES[outcome][0]
-    text = made(rulings=[replace(RULING, outcome=outcome)])
+    text = made(verdicts=[replace(RULING, outcome=outcome)])
     [verdict] = re.findall(r'<p class="verdict">(.*)</p>', text)
     assert re.sub("<[^>]*>", "", verdict) == f"{shape} {outcome}"
 
 
 def test_a_table_says_what_its_columns_and_rows_are_and_numbers_stand_to_the_right() -> None:
-    page = Page(made(sheets=[SHEET]))
+    page = Page(made(tables=[TABLE]))
     scopes = [cell["scope"] for cell in page.all("th")]
     assert scopes == ["col", "col", "col", "row"]
     assert [cell.get("class") for cell in page.all("th")] == [None, "number", None, None]
     assert [cell.get("class") for cell in page.all("td")] == ["number", None]
-    assert Page(made(sheets=[Sheet("Only a header", [("a", "b")])])).all("td") == []
+    assert Page(made(tables=[PageTable("Only a header", [("a", "b")])])).all("td") == []
 
 
 def test_a_part_with_nothing_to_show_is_left_out() -> None:
-    nothing: dict[str, Any] = dict.fromkeys(("pictures", "rulings", "sheets", "small_print"), ())
+    nothing: dict[str, Any] = dict.fromkeys(("pictures", "verdicts", "tables", "small_print"), ())
     page = Page(made(**nothing))
     assert not {"section", "figure", "ol", "table"} & {tag for tag, _ in page.elements}
     assert "held" not in page.said
-    for part, tag in (("pictures", "figure"), ("rulings", "ol"), ("sheets", "table")):
+    for part, tag in (("pictures", "figure"), ("verdicts", "ol"), ("tables", "table")):
         assert Page(made(**nothing | {part: WHOLE[part]})).all(tag)
 
 
@@ -252,9 +252,9 @@ def test_all_text_can_be_read_in_light_and_dark() -> None:
     ("wrong", "message"),
     [
         (lambda: replace(RULING, outcome="won"), "`outcome` must be one of 'held', 'not held', 'n"),
-        (lambda: Sheet("Best", [("a", "b"), ("c",)]), r"lengths \[2, 1\] in 'Best'. Fill"),
-        (lambda: Sheet("Best", []), r"`rows` must be a header and rows as long as it, got len"),
-        (lambda: Sheet("Best", [()]), r"got lengths \[0\]"),
+        (lambda: PageTable("Best", [("a", "b"), ("c",)]), r"lengths \[2, 1\] in 'Best'. Fill"),
+        (lambda: PageTable("Best", []), r"`rows` must be a header and rows as long as it, got len"),
+        (lambda: PageTable("Best", [()]), r"got lengths \[0\]"),
         (
             lambda: made(pictures=[replace(PICTURE, svg="a.svg")]),
             "`svg` must be an SVG document, got 'a.svg' in 'A bowl', .*weightdecay.figures.save",
@@ -273,7 +273,7 @@ def test_what_cannot_be_shown_is_refused(wrong: Any, message: str) -> None:
 def test_the_same_data_give_the_same_bytes_and_need_neither_torch_nor_matplotlib() -> None:
     code = f"""
 import sys
-from weightdecay.site import Picture, Ruling, Sheet, report
+from weightdecay.site import Picture, Verdict, PageTable, report
 print(report(**{WHOLE!r}))
 assert not {{"torch", "matplotlib"}} & set(sys.modules)
 """

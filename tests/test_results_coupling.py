@@ -19,9 +19,9 @@ from tests.landscapes import (
     runs_of,
 )
 from weightdecay.results import Exponent, Landscape, coupling, landscapes
+from weightdecay.results.arrays import grid
 from weightdecay.results.estimate import student
 from weightdecay.results.exponent import bend
-from weightdecay.results.grid import grid
 from weightdecay.results.ridge import fresh, windows
 
 SOME = Truth(s=0.5, rates=8, decays=8)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from tests.landscapes import Truth, measured, runs_of
-from weightdecay.cli.best import best_settings
+from weightdecay.cli.summary import best_settings
 from weightdecay.records import Run
 from weightdecay.results import coupling, doubts, landscapes, outliers
-from weightdecay.results.grid import grid
+from weightdecay.results.arrays import grid
 from weightdecay.results.separability import interaction_share, regret, sensitivity
 from weightdecay.site import doubts as said
 

@@ -14,7 +14,7 @@ import pytest
 from tests.landscapes import Truth, exact, runs_of
 from weightdecay.records import Run, or_infinite
 from weightdecay.results import Landscape, Point, Points, coupling, landscapes, read_points
-from weightdecay.results.grid import grid
+from weightdecay.results.arrays import grid
 
 #: As `study.trials_dataframe().to_csv()` writes it, pandas' index in the first column.
 OPTUNA = """,number,value,datetime_start,datetime_complete,duration,params_dropout,params_lr,\

@@ -15,9 +15,9 @@ from weightdecay.records import Progress, Record, RunConfig, Timing
 from weightdecay.runs import Keep, ensemble, pack, train, train_events, training
 from weightdecay.runs.build import schedule_of
 from weightdecay.runs.captured import Fitting
+from weightdecay.runs.checkpoints import Shelf
 from weightdecay.runs.lanes import Lanes
 from weightdecay.runs.separate import Separate
-from weightdecay.runs.shelf import Shelf
 from weightdecay.runs.stacked import Stacked, can_stack
 from weightdecay.tasks import Examples, Task, split
 from weightdecay.tasks.measure import rank

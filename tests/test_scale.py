@@ -20,7 +20,7 @@ from weightdecay.records.codec import Cost
 from weightdecay.records.ledger import Ledger
 from weightdecay.sweeps import merging, sweep_events
 from weightdecay.sweeps.events import CellFailed, SweepEvent
-from weightdecay.sweeps.standing import Standing, Tally, standing
+from weightdecay.sweeps.status import Status, Tally, standing
 from weightdecay.sweeps.store import Store
 
 HERE = ("000001.jsonl", 0)
@@ -60,7 +60,7 @@ def test_of_many_cells_on_many_workers_each_is_recorded_once_as_it_was_found(
     )
     assert set(ends.values()) == {1}
     last = events[-1]
-    assert isinstance(last, Standing)
+    assert isinstance(last, Status)
     assert (last.done, last.failed, last.left) == (2000 - len(bad), len(bad), 0)
     assert last.diverged == sum(run.diverged for run in found.values()) > 0
 
@@ -85,7 +85,7 @@ def test_finished_cells_take_hardly_any_memory(tmp_path: Path) -> None:
     try:
         with engine.clock():
             for event in sweep_events(cells(480), folder=tmp_path, engine=engine):
-                if isinstance(event, Standing) and (100 < event.done < 200 or not event.left):
+                if isinstance(event, Status) and (100 < event.done < 200 or not event.left):
                     gc.collect()
                     at[event.done] = tracemalloc.get_traced_memory()[0]
     finally:
@@ -128,7 +128,7 @@ def test_runs_are_exported_and_merged_without_being_all_in_memory(
 
 _ASK = """
 import sys
-from weightdecay.sweeps.standing import of_store
+from weightdecay.sweeps.status import of_store
 from weightdecay.sweeps.store import Store
 standing, failures, damage = of_store(Store(sys.argv[1]))
 print(standing.planned, standing.done, standing.diverged, standing.failed, damage)
@@ -161,14 +161,14 @@ def test_counting_as_the_log_grows_comes_to_the_same_as_counting_it_all(seed: in
             "timing": {"seconds": draw.random(), "epochs": 3},
             "failure": {"reason": "", "trace": ""},
         }
-        if kind != "timing" or run in ledger.diverged:  # the result comes first
+        if kind != "timing" or run in ledger.finished:  # the result comes first
             ledger.note(kind, {"run": run, **said[kind]}, HERE)
         counted = tally.standing(ledger, running=2, workers=3)
         anew = standing(plan, ledger, ["one", "other"], 3)
         assert counted.seconds_left == pytest.approx(anew.seconds_left)
-        done = [run for run in plan if run in ledger.diverged]
+        done = [run for run in plan if run in ledger.finished]
         assert counted.done == anew.done == len(done)
-        assert counted.diverged == anew.diverged == sum(ledger.diverged[run] for run in done)
+        assert counted.diverged == anew.diverged == sum(ledger.finished[run] for run in done)
         assert counted.failed == anew.failed == sum(run in ledger.failures for run in plan)
         assert (counted.planned, counted.running, counted.workers) == (60, 2, 3)
 

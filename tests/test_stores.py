@@ -7,7 +7,7 @@ import pytest
 from weightdecay.records import Environment, Run, unpacked
 from weightdecay.records.tables import imported
 from weightdecay.sweeps import Store
-from weightdecay.sweeps.standing import of_store
+from weightdecay.sweeps.status import of_store
 
 STORES = Path(__file__).parent / "stores"
 HERE = Environment(

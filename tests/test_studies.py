@@ -312,8 +312,8 @@ def test_a_claim_that_needs_a_panel_without_runs_is_not_decided_and_names_it() -
     runs = [ended(cell) for cell in study.cells(at) if cell.algorithm == "adam"]
     seen = study.evidence(at, runs)
     assert list(seen.panels) == ["adam"]
-    ruling = {one.claim: one for one in study.rulings(seen)}["AdamW's basin stands upright"]
-    assert (ruling.outcome, ruling.because) == ("not decided", "There are no runs of adamw.")
+    verdict = {one.claim: one for one in study.verdicts(seen)}["AdamW's basin stands upright"]
+    assert (verdict.outcome, verdict.because) == ("not decided", "There are no runs of adamw.")
 
 
 def test_imagenet32_is_shown_by_top_5_errors_as_in_the_paper() -> None:

@@ -17,10 +17,10 @@ from weightdecay import files
 from weightdecay.cli import main
 from weightdecay.records import Notice
 from weightdecay.runs import pack
-from weightdecay.runs.shelf import Shelf
+from weightdecay.runs.checkpoints import Shelf
 from weightdecay.sweeps import Store, sweep_events
 from weightdecay.sweeps.engine import Failed, Job, Message
-from weightdecay.sweeps.here import Here
+from weightdecay.sweeps.inprocess import Here
 from weightdecay.sweeps.local import Local
 
 pytestmark = pytest.mark.cpu("what the system refuses has no device")
@@ -161,7 +161,7 @@ def test_a_full_disk_is_said_once_and_not_for_every_cell(
         raise OSError(errno.ENOSPC, "No space left on device", f"{path}.1f2e.unfinished")
 
     monkeypatch.setattr(pack, "CHECKPOINT_EVERY", 0.0)
-    monkeypatch.setattr("weightdecay.runs.shelf.write", full)
+    monkeypatch.setattr("weightdecay.runs.checkpoints.write", full)
     events = swept(CELLS, tmp_path, Here("cpu"))
     said = [event.text for event in events if isinstance(event, Notice)]
     where = (tmp_path / "checkpoints").absolute()

@@ -33,7 +33,7 @@ from weightdecay.records.codec import Cost, Failure
 from weightdecay.runs import build, pack
 from weightdecay.sweeps import (
     CellFailed,
-    Standing,
+    Status,
     Store,
     SweepEvent,
     coordinator,
@@ -44,12 +44,12 @@ from weightdecay.sweeps import (
 )
 from weightdecay.sweeps import engine as engines
 from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Message
-from weightdecay.sweeps.here import Here
+from weightdecay.sweeps.inprocess import Here
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.merging import merge
-from weightdecay.sweeps.names import ALGORITHM_OPTIONS, MODEL_OPTIONS, MODELS
-from weightdecay.sweeps.planning import packs
-from weightdecay.sweeps.standing import of_store
+from weightdecay.sweeps.name_checks import ALGORITHM_OPTIONS, MODEL_OPTIONS, MODELS
+from weightdecay.sweeps.packing import packs
+from weightdecay.sweeps.status import of_store
 from weightdecay.sweeps.store import Writer
 from weightdecay.tasks import catalogue
 
@@ -134,8 +134,8 @@ def lines_of(folder: Path, kind: str) -> list[Any]:
     return [line[kind] for line in found if kind in line]
 
 
-def last_standing(events: Iterable[SweepEvent]) -> Standing:
-    return [event for event in events if isinstance(event, Standing)][-1]
+def last_standing(events: Iterable[SweepEvent]) -> Status:
+    return [event for event in events if isinstance(event, Status)][-1]
 
 
 def the_failed(events: Iterable[SweepEvent]) -> CellFailed:
@@ -399,8 +399,8 @@ def test_failures_are_not_counted_anew_for_every_one_of_them(tmp_path: Path) -> 
     script = lambda job: [Failed("ValueError: no", "", memory=False)]  # noqa: E731
     events = swept(cells, tmp_path, Scripted(script, workers=1, lanes=1))
     assert sum(isinstance(event, CellFailed) for event in events) == 300
-    assert sum(isinstance(event, Standing) for event in events) < 100
-    assert [event for event in events if isinstance(event, Standing)][-1].failed == 300
+    assert sum(isinstance(event, Status) for event in events) < 100
+    assert [event for event in events if isinstance(event, Status)][-1].failed == 300
 
 
 def test_repeats_of_real_cells_are_the_same_to_the_bit_on_a_cpu(tmp_path: Path) -> None:
@@ -586,7 +586,7 @@ def test_what_others_have_read_is_not_taken_back(
     other = Store(tmp_path)
 
     def full(*_: object) -> NoReturn:
-        assert len(other.refresh().diverged) == 2
+        assert len(other.refresh().finished) == 2
         raise OSError(errno.ENOSPC, "No space left on device")
 
     def timed(one: RunConfig) -> tuple[Run, Cost]:
@@ -606,9 +606,9 @@ def test_what_others_have_read_is_not_taken_back(
                 patch.setattr(writer, "_file", SimpleNamespace(write=half, **kept))
             with pytest.raises(OSError, match="No space left"):
                 writer.results(map(timed, CELLS[:2]))
-        assert done(tmp_path) == sorted(other.refresh().diverged) == names(CELLS[:2])
+        assert done(tmp_path) == sorted(other.refresh().finished) == names(CELLS[:2])
         writer.results([timed(CELLS[2])])
-    assert done(tmp_path) == sorted(other.refresh().diverged) == names(CELLS[:3])
+    assert done(tmp_path) == sorted(other.refresh().finished) == names(CELLS[:3])
     assert other.ledger.left_out == Store(tmp_path).refresh().left_out == []
 
 
@@ -836,16 +836,16 @@ def test_time_left_counts_the_epochs_that_were_paid_for_and_those_under_way(
 
     engine = Scripted(script, workers=1, lanes=2)
     events = sweep_events(cells, folder=tmp_path, engine=engine)
-    seen: list[Standing] = []
+    seen: list[Status] = []
     while len(seen) < 3 or seen[-1].done < 2 or len(engine.jobs) < 2:
         event = next(events)
-        seen += [event] if isinstance(event, Standing) else []
+        seen += [event] if isinstance(event, Status) else []
     until = time.monotonic() + 10
     while (last := next(events)) and time.monotonic() < until:
-        if isinstance(last, Standing) and last.seconds_left == 50.0:
+        if isinstance(last, Status) and last.seconds_left == 50.0:
             break  # six cells of ten epochs, less half of two that are under way
     events.close()  # type: ignore[attr-defined]
-    assert isinstance(last, Standing)
+    assert isinstance(last, Status)
     assert last.seconds_left == 50.0
 
 
@@ -859,7 +859,7 @@ def test_time_left_is_never_less_than_what_a_pack_under_way_still_takes(tmp_path
         return [Progress(update=90 if job.cells[0] == cells[0] else 10, **of_progress)]
 
     events = sweep_events(cells, folder=tmp_path, engine=Scripted(script, workers=8, lanes=1))
-    told = (event for event in events if isinstance(event, Standing))
+    told = (event for event in events if isinstance(event, Status))
     left = next(standing.seconds_left for standing in told if standing.seconds_left is not None)
     events.close()  # type: ignore[attr-defined]
     assert left == pytest.approx(9.0)
@@ -869,7 +869,7 @@ def test_a_pack_that_waits_keeps_one_worker_busy(tmp_path: Path) -> None:
     cells = [cell(seed, epochs=10) for seed in range(4)]
     swept(cells[:2], tmp_path)  # half a second an epoch
     first = next(sweep_events(cells, folder=tmp_path, engine=Scripted(workers=8, lanes=2)))
-    assert isinstance(first, Standing)
+    assert isinstance(first, Status)
     assert first.seconds_left == pytest.approx(5.0)  # two packs of a cell, not eight
 
 
@@ -923,7 +923,7 @@ def test_what_is_tried_again_does_not_count_as_failed(tmp_path: Path) -> None:
     counted, failures, _ = of_store(Store(tmp_path))
     assert (counted.failed, counted.running, counted.left) == (0, 1, 1)
     assert len(failures) == 1  # the reason is still to be read
-    standing = next(event for event in events if isinstance(event, Standing))
+    standing = next(event for event in events if isinstance(event, Status))
     assert (standing.failed, standing.running, standing.left) == (0, 1, 1)
     events.close()  # type: ignore[attr-defined]
     assert of_store(Store(tmp_path))[0].failed == 1
@@ -936,7 +936,7 @@ def test_a_stop_does_not_wait_for_what_has_ended(tmp_path: Path) -> None:
 
     events = sweep_events(CELLS[:2], folder=tmp_path, engine=Once(workers=1, lanes=2))
     for event in events:
-        if isinstance(event, Standing) and event.done:
+        if isinstance(event, Status) and event.done:
             break
     begun = time.monotonic()
     events.close()  # type: ignore[attr-defined]

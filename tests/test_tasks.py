@@ -15,19 +15,19 @@ from torch import Tensor, nn
 
 from tests.own_tasks import CLASSES, convolutions, net, numbers, pixels
 from tests.toys import config, records_of, toy
-from weightdecay.cli import report
+from weightdecay.cli import run_tables
+from weightdecay.hashing import word
 from weightdecay.records import Record, RunConfig
 from weightdecay.records.tables import export, imported
 from weightdecay.results import landscapes
 from weightdecay.runs import ensemble, train_events
 from weightdecay.runs.build import ORDER, WEIGHTS
 from weightdecay.runs.captured import _measure
-from weightdecay.runs.shelf import Shelf
+from weightdecay.runs.checkpoints import Shelf
 from weightdecay.runs.stacked import can_stack
 from weightdecay.sweeps import Store, sweep_events
 from weightdecay.sweeps.local import Local
 from weightdecay.tasks import Task, split
-from weightdecay.words import word
 
 
 def mean_squared(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -271,7 +271,7 @@ def test_a_metric_that_overflows_alone_ends_its_run(tmp_path: Path) -> None:
 @pytest.mark.cpu("a table is of a CPU")
 def test_tables_say_the_metrics_name_and_no_percent(own: Own, tmp_path: Path) -> None:
     [records] = records_of(train_events(own.lane(), device="cpu")).values()
-    told = report.of_records(records, tmp_path)
+    told = run_tables.of_records(records, tmp_path)
     head = told.splitlines()[0]
     for part in ("train", "validation", "test"):
         assert f"{part} {own.metric_name}" in head

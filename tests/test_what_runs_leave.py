@@ -16,8 +16,8 @@ from weightdecay.records import Event, Progress, Record, Started, unpacked
 from weightdecay.runs import environment as place
 from weightdecay.runs import pack, train_events
 from weightdecay.runs.build import schedule_of
+from weightdecay.runs.checkpoints import Shelf
 from weightdecay.runs.environment import environment
-from weightdecay.runs.shelf import Shelf
 from weightdecay.tasks.models import MLP
 
 pytestmark = pytest.mark.cpu(

@@ -12,9 +12,10 @@ from judge import JUDGES, regrets_of, settings_of
 from register import HERE, chosen, first_stage
 
 from weightdecay.figures import heatmaps, save
-from weightdecay.look import NAMES, percent
+from weightdecay.labels import NAMES
+from weightdecay.number_format import percent
 from weightdecay.results import landscapes
-from weightdecay.studies.rulings import points
+from weightdecay.studies.verdicts import points
 from weightdecay.sweeps import Store
 from weightdecay.sweeps.grids import read_study
 

@@ -76,7 +76,7 @@ class Normalized:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class Reference:
     """What the other ways of stating a decay refer to; None is not known."""
 
     lr: float | None = None
@@ -92,7 +92,7 @@ class Decay:
     """
 
     weight_decay: float
-    run: Run = Run()
+    run: Reference = Reference()
 
     def __str__(self) -> str:
         return table([(title, shown(getattr(self, way))) for way, title in TITLES.items()])
@@ -143,7 +143,7 @@ TITLES = {
     "timescale_epochs": "averaging timescale, epochs",
 }
 # Each way to state a decay, with the way from it to λ; `Decay` has the ways back.
-WAYS: dict[str, Callable[[float, Run], float]] = {
+WAYS: dict[str, Callable[[float, Reference], float]] = {
     "weight_decay": lambda value, _: value,
     "normalized": lambda value, run: value / math.sqrt(_known(run, "updates")),
     "torch": lambda value, run: value * _known(run, "lr"),
@@ -204,7 +204,7 @@ def _run(
     data: float | None,
     epochs: float | None,
     steps: float | None,
-) -> Run:
+) -> Reference:
     for name, value in {
         "lr": lr,
         "batch": batch,
@@ -221,10 +221,10 @@ def _run(
         )
     per_epoch = data / batch if data is not None and batch is not None else None
     updates = per_epoch * epochs if per_epoch is not None and epochs is not None else steps
-    return Run(lr=lr, updates=updates, updates_per_epoch=per_epoch)
+    return Reference(lr=lr, updates=updates, updates_per_epoch=per_epoch)
 
 
-def _known(run: Run, name: str) -> float:
+def _known(run: Reference, name: str) -> float:
     value: float | None = getattr(run, name)
     if value is None:
         raise ValueError(f"This way to state a decay must come with {_KNOWN_FROM[name]}, got none.")

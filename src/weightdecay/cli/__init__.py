@@ -13,9 +13,9 @@ from typing import TextIO
 
 from weightdecay import __version__
 from weightdecay.cli import completion, convert, data, landscape, reproduce, run, sweep
-from weightdecay.cli.reading import Parser, as_options
-from weightdecay.cli.saying import say
-from weightdecay.cli.spelling import spell_out
+from weightdecay.cli.arguments import Parser, as_options
+from weightdecay.cli.encoding import spell_out
+from weightdecay.cli.printing import say
 
 _HERE = Path(__file__).parents[1]
 _MISTAKES = (ImportError, OSError, RuntimeError, TypeError, ValueError)

@@ -8,8 +8,8 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from weightdecay.cli.reading import Commands
-from weightdecay.cli.saying import say
+from weightdecay.cli.arguments import Commands
+from weightdecay.cli.printing import say
 
 _DESCRIPTION = """\
 Print a script that lets a shell complete what is typed after `weightdecay`:

@@ -3,9 +3,9 @@
 import argparse
 from dataclasses import replace
 
+from weightdecay.cli.arguments import NUMBERS, Commands, number, option
 from weightdecay.cli.output import add_json, add_quiet, say_json
-from weightdecay.cli.reading import NUMBERS, Commands, number, option
-from weightdecay.cli.saying import say
+from weightdecay.cli.printing import say
 from weightdecay.decay import TIMESCALE, TITLES, Budget, Decay, convert, transfer
 from weightdecay.table import shown, table
 

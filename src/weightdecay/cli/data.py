@@ -4,9 +4,9 @@ import argparse
 import sys
 import time
 
+from weightdecay.cli.arguments import Commands
+from weightdecay.cli.printing import say
 from weightdecay.cli.progress import Bar
-from weightdecay.cli.reading import Commands
-from weightdecay.cli.saying import say
 from weightdecay.table import table
 
 _MADE = "made by code, nothing to fetch"

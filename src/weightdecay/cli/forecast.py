@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from weightdecay.cli.output import say_json
+from weightdecay.cli.printing import say
 from weightdecay.cli.progress import duration
-from weightdecay.cli.saying import say
-from weightdecay.cli.standing import cells
+from weightdecay.cli.status import cells
 from weightdecay.records import RunConfig
 from weightdecay.sweeps.engine import Engine
 from weightdecay.sweeps.forecast import Forecast, forecast, tried
-from weightdecay.sweeps.names import check_names
+from weightdecay.sweeps.name_checks import check_names
 from weightdecay.sweeps.store import Store
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weightdecay.cli.reading import Commands
-from weightdecay.cli.saying import say
+from weightdecay.cli.arguments import Commands
+from weightdecay.cli.printing import say
 
 if TYPE_CHECKING:
     from weightdecay.cli.sources import Source

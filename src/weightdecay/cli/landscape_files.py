@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from weightdecay import decay, files
 from weightdecay.figures import heatmaps, save
-from weightdecay.look import interval, measured
+from weightdecay.number_format import interval, measured
 from weightdecay.results import Cell, Coupling, Doubts, Landscape, Line, Recommendation
-from weightdecay.site import Picture, Sheet, advice, report
+from weightdecay.site import PageTable, Picture, advice, report
 from weightdecay.site import doubts as said
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def write(
         f"Learning rate and weight decay: {path.name}",
         lead=_lead(found, source),
         pictures=[Picture("Landscapes", svg, _CAPTION)],
-        rulings=[],
-        sheets=[Sheet("Recommendations", [_HEAD, *map(_row, found)])],
+        verdicts=[],
+        tables=[PageTable("Recommendations", [_HEAD, *map(_row, found)])],
         small_print=[*source.notes, *doubts, _FITTED, advice.LEGEND, made],
     )
     for name, text in (("report.html", page), ("cells.csv", _table(found))):
@@ -127,5 +127,5 @@ def _ways(scape: Landscape, cell: Cell) -> list[float | None]:
     if scape.way == "normalized_decay":
         assert scape.updates is not None
         raw /= math.sqrt(scape.updates)
-    stated = decay.Decay(raw, decay.Run(lr=cell.lr, updates=scape.updates))
+    stated = decay.Decay(raw, decay.Reference(lr=cell.lr, updates=scape.updates))
     return [stated.weight_decay, stated.normalized, stated.torch]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from weightdecay.cli.saying import say
+from weightdecay.cli.printing import say
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from weightdecay.cli.saying import say
+from weightdecay.cli.printing import say
 
 #: Seconds between drawings on a terminal, and between lines in a log.
 REDRAWN_EVERY, LOGGED_EVERY = 0.1, 30.0

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weightdecay import checks
-from weightdecay.cli.reading import Commands, whole
-from weightdecay.cli.saying import say
+from weightdecay.cli.arguments import Commands, whole
+from weightdecay.cli.printing import say
 from weightdecay.cli.sweep import add_engine
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def add(commands: Commands) -> None:
 
 def _reproduce(options: argparse.Namespace) -> int:
     import weightdecay.figures  # noqa: F401 - where nothing can be drawn, that is said at once
-    from weightdecay.cli.sweeping import follow
+    from weightdecay.cli.sweep_view import follow
     from weightdecay.studies.findings import undecided
     from weightdecay.sweeps import Store
 
@@ -167,7 +167,7 @@ def _estimate(cells: "Sequence[RunConfig]", options: argparse.Namespace) -> None
     from weightdecay.sweeps import Store
     from weightdecay.sweeps.estimate import seconds
 
-    done = Store(options.folder).refresh().diverged
+    done = Store(options.folder).refresh().finished
     left = [config for config in cells if config.identity not in done]
     if not left:
         return
@@ -200,8 +200,8 @@ def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
         say(table(table_of(found.numbers, BRIEF)) + "\n")
     for line in doubts.lines(found.doubts):
         say(line)
-    for ruling in found.rulings:
-        say(f"{ruling.outcome.upper():12} {ruling.claim}\n{'':12} {ruling.because}")
+    for verdict in found.verdicts:
+        say(f"{verdict.outcome.upper():12} {verdict.claim}\n{'':12} {verdict.because}")
     if drawn:
         told = f"The picture is {page.with_name('figure.png')}"
     else:
@@ -212,7 +212,7 @@ def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
 
 
 def _book(options: argparse.Namespace) -> int:
-    from weightdecay.studies.book import write
+    from weightdecay.studies.docs_writer import write
 
     for path in write(options.results, page=options.page, readme=options.readme):
         say(f"{path} is up to date.")

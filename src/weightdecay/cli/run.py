@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from weightdecay.cli.reading import NUMBERS, Commands, number, option, whole, whole_or_test
+from weightdecay.cli.arguments import NUMBERS, Commands, number, option, whole, whole_or_test
 from weightdecay.records import COUPLED, DECOUPLED, PRECISIONS, SCHEDULES
 
 _DECAYS = {
@@ -108,6 +108,6 @@ def command_of(config: Mapping[str, Any], *, device: str | None = None) -> str:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from weightdecay.cli.following import follow
+    from weightdecay.cli.run_view import follow
 
     return follow(options)

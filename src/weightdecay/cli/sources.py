@@ -44,14 +44,14 @@ def read(path: Path, foreign: Mapping[str, Any] | None = None) -> Source:
 
 
 def _of_folder(folder: Path) -> Source:
-    from weightdecay.records.reading import StoreReader, no_sweep
+    from weightdecay.records.readers import StoreReader, no_sweep
 
     if not (folder / "log").is_dir():
         raise no_sweep(folder, lacks="log")
     store = StoreReader(folder)
     runs, repeats = store.runs(), store.repeats()
     planned = {run for run, _ in store.cells()}
-    done = len(planned & store.ledger.diverged.keys())
+    done = len(planned & store.ledger.finished.keys())
     notes = list(store.ledger.left_out)
     if done < len(planned):
         notes.insert(0, f"Done so far: {done} of {len(planned)} planned cells.")

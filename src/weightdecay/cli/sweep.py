@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weightdecay import checks
+from weightdecay.cli.arguments import Commands, whole
 from weightdecay.cli.output import add_json, add_quiet, say_json
-from weightdecay.cli.reading import Commands, whole
-from weightdecay.cli.saying import say
+from weightdecay.cli.printing import say
 
 if TYPE_CHECKING:
     from weightdecay.sweeps.merging import Conflict
@@ -110,7 +110,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 def _sweep(options: argparse.Namespace) -> int:
     from weightdecay.cli.forecast import dry_run
-    from weightdecay.cli.sweeping import check_folder, engine_of, follow
+    from weightdecay.cli.sweep_view import check_folder, engine_of, follow
     from weightdecay.sweeps.grids import read_study
 
     configs = read_study(options.study)
@@ -121,17 +121,17 @@ def _sweep(options: argparse.Namespace) -> int:
 
 
 def _retry(options: argparse.Namespace) -> int:
-    from weightdecay.cli import standing
-    from weightdecay.cli.sweeping import follow
+    from weightdecay.cli import status as view
+    from weightdecay.cli.sweep_view import follow
     from weightdecay.records import RunConfig
     from weightdecay.sweeps.store import Store
 
     store = Store(options.folder)
     plan = store.plan()
-    done = store.refresh().diverged
+    done = store.refresh().finished
     if all(run in done for run in plan):
         if options.json:
-            say_json(standing.values(options.folder)[0])
+            say_json(view.values(options.folder)[0])
         else:
             say("Every cell is done: none has failed, and none is left.")
         return 0
@@ -140,46 +140,46 @@ def _retry(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from weightdecay.cli import standing
+    from weightdecay.cli import status as view
 
     if options.json:
-        values, status = standing.values(options.folder, every_result=options.check)
+        values, code = view.values(options.folder, every_result=options.check)
         say_json(values)
-        return status
-    now, told, complete = standing.lines(
+        return code
+    now, told, complete = view.lines(
         options.folder, every_failure=options.failures, advice=not options.quiet
     )
-    best = standing.Best(options.folder).lines(now, every_result=options.check)
-    doubts = standing.doubts(options.folder, now, every_result=options.check)
+    best = view.Best(options.folder).lines(now, every_result=options.check)
+    doubts = view.doubts(options.folder, now, every_result=options.check)
     say("\n".join([*told, *best, *doubts]))
     return 1 if now.failed or not complete else 0
 
 
 def _watch(options: argparse.Namespace) -> int:
-    from weightdecay.cli import standing
+    from weightdecay.cli import status as view
     from weightdecay.cli.progress import Bars
 
     checks.number("every", options.every, above=0)
-    best = standing.Best(options.folder)
+    best = view.Best(options.folder)
     try:
         with Bars() as bars:
             while True:
-                now, told, complete = standing.lines(options.folder)
+                now, told, complete = view.lines(options.folder)
                 if not now.left:
                     break
-                whole = standing.share(now), standing.short_line(now)
+                whole = view.share(now), view.short_line(now)
                 others = [*told[1:], *best.lines(now)]
                 bars.draw_all([whole, *((None, line) for line in others)])
                 time.sleep(options.every)
     except KeyboardInterrupt:
         say("No longer watched; what runs goes on.", file=sys.stderr)
         return 130
-    say("\n".join([*told, *best.lines(now), *standing.doubts(options.folder, now)]))
+    say("\n".join([*told, *best.lines(now), *view.doubts(options.folder, now)]))
     return 1 if now.failed or not complete else 0
 
 
 def _merge(options: argparse.Namespace) -> int:
-    from weightdecay.cli.standing import cells
+    from weightdecay.cli.status import cells
     from weightdecay.sweeps.merging import merge
     from weightdecay.sweeps.store import Store
 
@@ -188,7 +188,7 @@ def _merge(options: argparse.Namespace) -> int:
     store, others = Store(options.folder), [*map(Store, options.others)]
     merged = [(other.folder, merge(store, other)) for other in others]
     left_out = [f"{one.folder}: {said}" for one in (store, *others) for said in one.ledger.left_out]
-    done = store.ledger.diverged
+    done = store.ledger.finished
     complete = all(one.is_complete(done) for one in (store, *others))
     if options.json:
         of_others = [{"folder": folder, **asdict(found)} for folder, found in merged]
@@ -207,7 +207,7 @@ def _merge(options: argparse.Namespace) -> int:
 
 def _conflicts(what: str, found: "Sequence[Conflict]", here: Path, there: Path) -> list[str]:
     """Name the cells that have other results or repeats elsewhere, and say what these are."""
-    from weightdecay.cli.standing import cells
+    from weightdecay.cli.status import cells
 
     if not found:
         return []
@@ -222,7 +222,7 @@ def _conflicts(what: str, found: "Sequence[Conflict]", here: Path, there: Path) 
 
 
 def _export(options: argparse.Namespace) -> int:
-    from weightdecay.cli.saying import csv_stream
+    from weightdecay.cli.printing import csv_stream
     from weightdecay.records.tables import export, write_csv
     from weightdecay.sweeps.store import Store
 
@@ -248,7 +248,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _check_sweep(folder: Path) -> None:
-    from weightdecay.records.reading import no_sweep
+    from weightdecay.records.readers import no_sweep
 
     if not (folder / "log").is_dir():
         raise no_sweep(folder, lacks="log")

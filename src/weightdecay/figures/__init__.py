@@ -10,9 +10,9 @@ except ImportError:
 from weightdecay.figures.charts import Curves, Scatter, Settings, Trace
 from weightdecay.figures.curves import curves
 from weightdecay.figures.heatmaps import heatmaps
-from weightdecay.figures.page import NothingToDrawError
 from weightdecay.figures.saving import save
 from weightdecay.figures.schedule import multipliers
+from weightdecay.figures.sheet import NothingToDrawError
 
 __all__ = [
     "Curves",

@@ -15,8 +15,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from weightdecay.figures.page import decay_words, drawn
-from weightdecay.look import MUTED, PAPER, name, power, shades, stroke
+from weightdecay.colours import MUTED, PAPER, shades, stroke
+from weightdecay.figures.sheet import decay_words, drawn
+from weightdecay.labels import name
+from weightdecay.number_format import power
 from weightdecay.results import Cell, Curve, Landscape
 
 
@@ -29,7 +31,7 @@ class Trace:
     ends: tuple[float, ...] = ()
 
 
-class Panel(ABC):
+class Chart(ABC):
     """What `curves` lays out: a title, a drawing, and the legend's lines for it."""
 
     title: str
@@ -44,7 +46,7 @@ class Panel(ABC):
 
 
 @dataclass(frozen=True)
-class Curves(Panel):
+class Curves(Chart):
     """Medians over seeds as training goes on, in the band that holds the middle 60 % of them.
 
     Bands are left out where an algorithm has several traces: they would cover each other. A dot
@@ -94,7 +96,7 @@ class Curves(Panel):
 
 
 @dataclass(frozen=True)
-class Settings(Panel):
+class Settings(Chart):
     """The mean final test error at each decay, with its standard error, at one learning rate.
 
     Each landscape is drawn as the algorithm it is given with. No decay stands apart on the left. A
@@ -152,7 +154,7 @@ class Settings(Panel):
 
 
 @dataclass(frozen=True)
-class Scatter(Panel):
+class Scatter(Chart):
     """A point a run: its final test error against its final training loss."""
 
     title: str

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from weightdecay import checks
-from weightdecay.figures.charts import Panel
-from weightdecay.figures.page import (
+from weightdecay.figures.charts import Chart
+from weightdecay.figures.sheet import (
     HEADING,
     MARGIN,
     WIDTH,
@@ -24,7 +24,7 @@ _BESIDE, _BELOW = 0.55, 0.42  # inches for the numbers and words beside a panel,
 
 @styled()
 def curves(
-    panels: Sequence[Panel],
+    panels: Sequence[Chart],
     *,
     columns: int = 2,
     title: str | None = None,

@@ -23,14 +23,15 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from weightdecay import checks
-from weightdecay.figures.grid import Grid, along_words, draw, upward_words
-from weightdecay.figures.page import (
+from weightdecay.colours import COLOURS_OF_ERRORS, FAINT, INK, MUTED, PAPER
+from weightdecay.figures.heatmap import CellPositions, along_words, draw, upward_words
+from weightdecay.figures.sheet import (
     HEADING,
     MARGIN,
     TEXT,
     WIDTH,
     NothingToDrawError,
-    Page,
+    Sheet,
     fitting,
     height_of,
     page,
@@ -38,18 +39,8 @@ from weightdecay.figures.page import (
     width_of,
     wrapped,
 )
-from weightdecay.look import (
-    COLOURS_OF_ERRORS,
-    FAINT,
-    INK,
-    MUTED,
-    PAPER,
-    in_units,
-    interval,
-    measured,
-    metric_words,
-    titled,
-)
+from weightdecay.labels import titled
+from weightdecay.number_format import in_units, interval, measured, metric_words
 from weightdecay.results import Coupling, Landscape, Outlier, outliers
 
 #: A panel's title, or None for its labels; its landscape; its coupling where that was measured.
@@ -124,7 +115,7 @@ class _Layout:
 
     def __init__(self, panels: Sequence[Panel], columns: int) -> None:
         self.columns = min(columns, len(panels))
-        self.grids = [Grid(landscape) for _, landscape, _ in panels]
+        self.grids = [CellPositions(landscape) for _, landscape, _ in panels]
         rows = [self.grids[at : at + columns] for at in range(0, len(panels), columns)]
         widths = [max(g.width for g in column if g) for column in zip_longest(*rows)]
         ticks = max(widest(grid.upward) for grid in self.grids) + 0.1
@@ -205,7 +196,7 @@ def _said(panel: Panel, room: float) -> str:
 
 
 def _panel(
-    sheet: Page,
+    sheet: Sheet,
     layout: _Layout,
     index: int,
     panel: Panel,
@@ -233,7 +224,7 @@ def _panel(
     sheet.text(layout.texts[index], left=left, top=under, size=TEXT - 0.5)
 
 
-def _bar(sheet: Page, layout: _Layout, norm: Normalize, *, beyond: bool, quantity: str) -> None:
+def _bar(sheet: Sheet, layout: _Layout, norm: Normalize, *, beyond: bool, quantity: str) -> None:
     top = layout.tops[0]
     height = layout.bottom - top
     axes = sheet.axes(left=layout.right + _BAR_GAP, top=top, width=_BAR, height=height)

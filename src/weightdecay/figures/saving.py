@@ -6,7 +6,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from weightdecay import checks
-from weightdecay.figures.page import styled
+from weightdecay.figures.sheet import styled
 from weightdecay.files import written
 
 # Neither dates nor versions: what a file says of itself must not change from day to day.

@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from weightdecay import checks
-from weightdecay.figures.page import MARGIN, drawn, fitting, page, styled
-from weightdecay.look import INK, PAPER, Stroke, stroke
+from weightdecay.colours import INK, PAPER, Stroke, stroke
+from weightdecay.figures.sheet import MARGIN, drawn, fitting, page, styled
 from weightdecay.schedules import Schedule, cycles
 
 _STROKES = [Stroke(INK), *map(stroke, ("adamw", "sgdw", "adagradw", "amsgradw"))]

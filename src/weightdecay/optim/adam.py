@@ -18,7 +18,7 @@ from weightdecay.optim.arguments import documented
 from weightdecay.optim.elementwise import Elementwise
 from weightdecay.optim.kernels import foreach, fused
 from weightdecay.optim.kernels.algorithm import Algorithm
-from weightdecay.optim.kernels.slot import Columns, State
+from weightdecay.optim.kernels.slot import State, TensorLists
 from weightdecay.optim.rates import Group
 from weightdecay.optim.scheduled import AnySchedule, Groups, Parameters
 
@@ -74,7 +74,7 @@ def _reference(param: Tensor, grad: Tensor, state: State, group: Group, multipli
     )
 
 
-def _foreach(columns: Columns, grads: list[Tensor], group: Group, multiplier: float) -> None:
+def _foreach(columns: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
     """Lines 6 to 12, with multi-tensor operations."""
     params, exp_avgs = columns.params, columns.states["exp_avg"]
     exp_avg_sqs = columns.states["exp_avg_sq"]
@@ -96,7 +96,7 @@ def _foreach(columns: Columns, grads: list[Tensor], group: Group, multiplier: fl
     torch._foreach_add_(params, directions, alpha=-multiplier * group["base"])  # line 12
 
 
-def _fused(columns: Columns, grads: list[Tensor], group: Group, multiplier: float) -> None:
+def _fused(columns: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
     """Lines 6 to 12, by a kernel of torch's that decays by lr · weight_decay."""
     lr = multiplier * group["base"]
     decoupled = "weight_decay" in group

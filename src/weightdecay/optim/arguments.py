@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from weightdecay.optim.keys import refuse
+from weightdecay.optim.unknown_keys import refuse
 
 T = TypeVar("T")
 

@@ -17,10 +17,10 @@ from weightdecay.optim.kernels import KERNELS, Ahead, Plan
 from weightdecay.optim.kernels.algorithm import Algorithm
 from weightdecay.optim.kernels.slot import Scaling, Slot, State, slot_of
 from weightdecay.optim.kernels.table import Table
-from weightdecay.optim.keys import looks_wrong, refuse
 from weightdecay.optim.rates import OURS, Applied, Coming, Group
 from weightdecay.optim.rounding import KEY, ROUNDED, SIXTEEN_BIT, new_keys, round_into
 from weightdecay.optim.scheduled import AnySchedule, ScheduledOptimizer
+from weightdecay.optim.unknown_keys import looks_wrong, refuse
 
 _STATE_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from weightdecay import checks
-from weightdecay.decay import Decay, Run, checked_weight_decay
+from weightdecay.decay import Decay, Reference, checked_weight_decay
 from weightdecay.optim.groups import parameter_groups
 from weightdecay.optim.migrate import largest_lr
 from weightdecay.optim.rates import Group, normalized_of
@@ -174,7 +174,7 @@ def _stretches(
         if weight_decay:
             log_left += sum(_log_kept(schedule, t, weight_decay) for t in range(start, end))
         told = group.get("normalized") and group["normalized"][2]
-        run = Run(lr=group["base"] or None, updates=told or cycle.length or length)
+        run = Reference(lr=group["base"] or None, updates=told or cycle.length or length)
         decay = Decay(weight_decay, run) if weight_decay else None
         same = stretch is not None and stretch.decay == decay
         if stretch is not None and not same:

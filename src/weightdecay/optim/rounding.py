@@ -22,8 +22,8 @@ from zlib import crc32
 import torch
 from torch import Tensor
 
+from weightdecay.hashing import WORD, scramble, word
 from weightdecay.optim.shards import Region
-from weightdecay.words import WORD, scramble, word
 
 SIXTEEN_BIT = (torch.bfloat16, torch.float16)
 #: What is rounded at random; of complex numbers, each part.

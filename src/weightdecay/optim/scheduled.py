@@ -24,9 +24,10 @@ from torch import Tensor
 from torch.optim.lr_scheduler import LRScheduler
 from torch.optim.optimizer import ParamsT
 
-from weightdecay.optim.bystander import Bystander
+from weightdecay.optim.foreign_groups import follow
 from weightdecay.optim.kernels.slot import State
 from weightdecay.optim.loading import load_into
+from weightdecay.optim.noop_scheduler import Bystander
 from weightdecay.optim.rates import (
     Applied,
     Coming,
@@ -42,7 +43,6 @@ from weightdecay.optim.rates import (
     show,
     write_rates,
 )
-from weightdecay.optim.replaced import follow
 from weightdecay.optim.warning import warn
 from weightdecay.schedules import Cycle, Schedule, as_schedule
 

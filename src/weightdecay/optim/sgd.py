@@ -22,7 +22,7 @@ from weightdecay.optim.arguments import documented
 from weightdecay.optim.elementwise import Elementwise
 from weightdecay.optim.kernels import foreach
 from weightdecay.optim.kernels.algorithm import Algorithm
-from weightdecay.optim.kernels.slot import Columns, Slot, State
+from weightdecay.optim.kernels.slot import Slot, State, TensorLists
 from weightdecay.optim.rates import Group
 from weightdecay.optim.scheduled import AnySchedule, Groups, Parameters
 
@@ -67,7 +67,7 @@ def _reference(param: Tensor, grad: Tensor, state: State, group: Group, multipli
     )
 
 
-def _foreach(columns: Columns, grads: list[Tensor], group: Group, multiplier: float) -> None:
+def _foreach(columns: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
     """Lines 6 to 9, with multi-tensor operations."""
     params, momentum = columns.params, group["momentum"]
     grads = foreach.regularized(params, grads, group)
@@ -82,7 +82,7 @@ def _foreach(columns: Columns, grads: list[Tensor], group: Group, multiplier: fl
         torch._foreach_add_(params, buffers, alpha=-momentum if group["nesterov"] else -1.0)
 
 
-def _fused(columns: Columns, grads: list[Tensor], group: Group, multiplier: float) -> None:
+def _fused(columns: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
     """Algorithm 1: what torch calls dampening puts η·α inside the momentum.
 
     Decay is descent along the weights themselves, at rate η·λ. A multi-tensor multiplication would

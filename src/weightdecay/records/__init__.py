@@ -25,7 +25,7 @@ from weightdecay.records.config import (
     Spec,
 )
 from weightdecay.records.events import Event, Notice, Progress, Saving, Started, Timing
-from weightdecay.records.reading import Source, StoreReader, read
+from weightdecay.records.readers import FinishedRuns, StoreReader, read
 from weightdecay.records.record import (
     Environment,
     Record,
@@ -45,6 +45,7 @@ __all__ = [
     "SHARED",
     "Environment",
     "Event",
+    "FinishedRuns",
     "Notice",
     "Option",
     "Progress",
@@ -52,7 +53,6 @@ __all__ = [
     "Run",
     "RunConfig",
     "Saving",
-    "Source",
     "Spec",
     "Started",
     "StoreReader",

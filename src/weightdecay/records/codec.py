@@ -19,7 +19,7 @@ from zlib import crc32
 
 from weightdecay import checks
 from weightdecay.records import config as definition
-from weightdecay.records.columns import check, run_of
+from weightdecay.records.columnar import check, run_of
 from weightdecay.records.config import RunConfig
 from weightdecay.records.record import Run
 

@@ -33,7 +33,8 @@ class Damage:
 class Ledger:
     """What the log says: of each cell the first result, and else the last failure."""
 
-    diverged: dict[str, bool] = field(default_factory=dict)
+    #: Finished cells, and whether each diverged.
+    finished: dict[str, bool] = field(default_factory=dict)
     #: Where the first result of each cell is, and the first of those trained a second time.
     results: dict[str, Place] = field(default_factory=dict)
     repeated: dict[str, Place] = field(default_factory=dict)
@@ -66,14 +67,14 @@ class Ledger:
         """Take in what a line says."""
         match kind:
             case "result":
-                self.diverged.setdefault(value["run"], value["records"]["diverged"][-1])
+                self.finished.setdefault(value["run"], value["records"]["diverged"][-1])
                 self.results.setdefault(value["run"], place)
                 self.failures.pop(value["run"], None)
             case "repeat":
                 self.repeated.setdefault(value["run"], place)
             case "outdated":
                 self.outdated[value["run"]] = value["now"]
-            case "failure" if value["run"] not in self.diverged:
+            case "failure" if value["run"] not in self.finished:
                 self.failures[value["run"]] = Failure(
                     value["run"], value["reason"], value.get("trace", "")
                 )
@@ -86,7 +87,7 @@ class Ledger:
         """Leave out what was counted, and has been damaged since."""
         is_result = self.results.get(run) == place
         if is_result:
-            del self.results[run], self.diverged[run]
+            del self.results[run], self.finished[run]
         else:
             self.repeated.pop(run, None)
         said = f"The result of {run} in {place[0]} is left out: {why}."
@@ -97,10 +98,10 @@ class Ledger:
         """Say what the log has that does not count."""
         again = {True: " The cell has another result, which counts.", False: ""}
         damage = self.damage + self.torn
-        said = [one.said + again[one.run in self.diverged] for one in damage[:_NAMED]]
+        said = [one.said + again[one.run in self.finished] for one in damage[:_NAMED]]
         if more := len(damage) - len(said):
             said.append(f"{more} more are left out.")
-        if gone := sum(now not in self.diverged for now in self.outdated.values()):
+        if gone := sum(now not in self.finished for now in self.outdated.values()):
             said.append(
                 f"{gone} result{'s' * (gone != 1)} left out: another version of weightdecay "
                 "trained these cells, in another way. Sweep again to train them anew."

@@ -2,6 +2,7 @@
 
 from weightdecay.results.agreement import Agreement, Doubts, Pair, agreement, doubts
 from weightdecay.results.budget import budget_exponents
+from weightdecay.results.carrying import Knobs
 from weightdecay.results.comparison import (
     chosen_by_others,
     contrast,
@@ -12,13 +13,11 @@ from weightdecay.results.comparison import (
 from weightdecay.results.coupling import Coupling, Exponent, Line, RidgePoint, coupling
 from weightdecay.results.curves import Curve, against_training_loss, anytime, curve
 from weightdecay.results.estimate import Estimate
-from weightdecay.results.gathering import landscapes
+from weightdecay.results.grouping import landscapes
 from weightdecay.results.judging import Judgement, judged, transfer_regret
-from weightdecay.results.knobs import Knobs
 from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.outliers import Outlier, outliers
 from weightdecay.results.points import Point, Points, Remark
-from weightdecay.results.reading import read_points
 from weightdecay.results.recommendation import (
     Decays,
     Extension,
@@ -29,6 +28,7 @@ from weightdecay.results.recommendation import (
 )
 from weightdecay.results.scatter import SurfaceFit, fit_surface
 from weightdecay.results.separability import Regret, interaction_share, regret, sensitivity
+from weightdecay.results.table_points import read_points
 
 __all__ = [
     "Agreement",

@@ -21,7 +21,7 @@ from weightdecay.records import (
     Spec,
     or_infinite,
 )
-from weightdecay.results.gathering import apart, landscapes, way_of
+from weightdecay.results.grouping import apart, landscapes, way_of
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.outliers import Outlier, allowances, least_error, outliers
 

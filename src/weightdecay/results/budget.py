@@ -17,9 +17,9 @@ import numpy as np
 
 from weightdecay.records import RunConfig
 from weightdecay.results import ridge, surface
+from weightdecay.results.arrays import grid
 from weightdecay.results.estimate import student
 from weightdecay.results.exponent import Exponent, bounded, unknown
-from weightdecay.results.grid import grid
 from weightdecay.results.landscape import Landscape
 
 #: The factors of a budget, and whether the best decay is said to fall or rise with them.

@@ -11,8 +11,8 @@ from statistics import fmean
 
 import numpy as np
 
+from weightdecay.results.arrays import Arrays, grid, lost_last
 from weightdecay.results.estimate import UNKNOWN, Array, Estimate, summed, within
-from weightdecay.results.grid import Grid, grid, lost_last
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import Flags, basin, effects, mean
 
@@ -28,7 +28,7 @@ class _Side:
     """
 
     sign: int
-    grid: Grid
+    grid: Arrays
     choices: dict[int, tuple[int, int]]
     judged: dict[int, float]
     effects: dict[int, float]
@@ -133,7 +133,7 @@ def _combined(signed: Sequence[tuple[int, Landscape]]) -> Estimate:
     return within(value, *summed(*noises, *of_seeds))
 
 
-def _side(sign: int, grid: Grid) -> _Side:
+def _side(sign: int, grid: Arrays) -> _Side:
     choices = _choices(grid)
     chosen: Flags = np.zeros(grid.tested.shape[:2], dtype=np.bool_)
     for place in choices.values():
@@ -146,7 +146,7 @@ def _side(sign: int, grid: Grid) -> _Side:
     return _Side(sign, grid, choices, judged, own)
 
 
-def _choices(grid: Grid) -> dict[int, tuple[int, int]]:
+def _choices(grid: Arrays) -> dict[int, tuple[int, int]]:
     """Return the place of the setting that all other seeds choose for each seed."""
     choices = {}
     for index, scores, lost in grid.folds() if len(grid.seeds) > 1 else []:
@@ -174,7 +174,7 @@ def _variance_of_mean(values: list[float]) -> tuple[float, float]:
     return float(np.var(values, ddof=1)) / len(values), float(freedom)
 
 
-def _points(grid: Grid) -> Array:
+def _points(grid: Arrays) -> Array:
     """Return log2 training loss and test error of each setting near the best, over fresh seeds."""
     losses, errors = (np.full(grid.tested.shape, np.nan) for _ in range(2))
     for index, scores, lost in grid.folds() if len(grid.seeds) > 1 else []:

@@ -18,18 +18,18 @@ import numpy as np
 
 from weightdecay import checks
 from weightdecay.results import ridge, surface
+from weightdecay.results.arrays import Arrays, grid
 from weightdecay.results.estimate import Array, student
 from weightdecay.results.exponent import (
     Exponent,
-    Fit,
     Line,
+    WeightedLine,
     bend,
     bounded,
     line,
     spread_out,
     unknown,
 )
-from weightdecay.results.grid import Grid, grid
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.scatter import fit_surface
 
@@ -112,8 +112,8 @@ def _scattered(landscape: Landscape, convention: str) -> Coupling:
 
 
 def _profile(
-    grid: Grid, columns: ridge.Columns | None, points: tuple[RidgePoint, ...]
-) -> tuple[Exponent, Fit | None]:
+    grid: Arrays, columns: ridge.Columns | None, points: tuple[RidgePoint, ...]
+) -> tuple[Exponent, WeightedLine | None]:
     if len(grid.seeds) < 2:
         return unknown("One seed chooses and none is left to estimate: run at least two."), None
     if columns is None or len(columns.x) < 3:
@@ -143,7 +143,7 @@ def _profile(
     return Exponent(value, low, high), fit
 
 
-def _check(grid: Grid, log_decays: Array) -> Exponent:
+def _check(grid: Arrays, log_decays: Array) -> Exponent:
     fitted = surface.surface(grid, log_decays, draws=_DRAWS)
     if fitted is None:
         return unknown("A quadratic surface needs three learning rates and two seeds.")
@@ -155,7 +155,7 @@ def _check(grid: Grid, log_decays: Array) -> Exponent:
 
 
 def _bound(
-    grid: Grid,
+    grid: Arrays,
     log_decays: Array,
     columns: ridge.Columns | None,
     points: tuple[RidgePoint, ...],

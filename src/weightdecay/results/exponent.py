@@ -41,7 +41,7 @@ def unknown(why: str) -> Exponent:
 
 
 @dataclass(frozen=True)
-class Fit:
+class WeightedLine:
     """A weighted line; `shares` are the points' parts of the slope's variance.
 
     Fields are arrays where the points were draws.
@@ -53,15 +53,15 @@ class Fit:
     shares: Array
 
 
-def line(x: Array, y: Array, variance: Array) -> Fit:
-    """Fit y over x by weighted least squares, along the last axis."""
+def line(x: Array, y: Array, variance: Array) -> WeightedLine:
+    """WeightedLine y over x by weighted least squares, along the last axis."""
     weight = 1 / variance
     total = weight.sum(-1, keepdims=True)
     x_mean = (weight * x).sum(-1, keepdims=True) / total
     y_mean = (weight * y).sum(-1, keepdims=True) / total
     spread = (weight * (x - x_mean) ** 2).sum(-1, keepdims=True)
     slope = (weight * (x - x_mean) * y).sum(-1, keepdims=True) / spread
-    return Fit(
+    return WeightedLine(
         slope=slope[..., 0],
         intercept=(y_mean - slope * x_mean)[..., 0],
         variance=1 / spread[..., 0],

@@ -50,7 +50,7 @@ _SETS = (
 
 
 @dataclass(frozen=True)
-class Fit:
+class Surface:
     """The fitted surface: `best` is its lowest point, as log2 of the learning rate and the decay.
 
     `centre`, `powers` and `coefficients` say what it is; its covariance is `inverse` · `variance`,
@@ -121,7 +121,7 @@ class Fit:
         return Exponent(value, value - half, value + half)
 
 
-def fit(landscape: Landscape) -> Fit | None:
+def fit(landscape: Landscape) -> Surface | None:
     """Fit the surface; None where no cell with a decay above 0 came to its end."""
     cells = [cell for cell in landscape.cells.values() if cell.decay > 0]
     lost = np.array([bool(cell.diverged) for cell in cells], dtype=np.bool_)
@@ -162,7 +162,7 @@ def fit(landscape: Landscape) -> Fit | None:
         tested = within(tested.value, *summed(own, shared))
     depth = 1 - min(float(row @ coefficients), 0.99)
     score = lowest - unit * math.log(depth)
-    return Fit(
+    return Surface(
         centre=centre,
         powers=powers,
         coefficients=coefficients,

@@ -17,7 +17,7 @@ UNITS = ("fraction", "percent")
 
 
 @dataclass(frozen=True)
-class Scale:
+class MetricScale:
     """How a number becomes an error or a loss: of which kind it is, and in which unit."""
 
     kind: str
@@ -37,13 +37,15 @@ class Scale:
         return (whole - value) / whole if self.kind == "accuracy" else value / whole
 
 
-def scale_of(columns: Mapping[str, Sequence[Any]], kind: str | None, unit: str | None) -> Scale:
+def scale_of(
+    columns: Mapping[str, Sequence[Any]], kind: str | None, unit: str | None
+) -> MetricScale:
     """Return the scale of the metric's columns, which all have the same."""
     assert kind is not None
     if kind == "loss":
         if unit is not None:
             raise ValueError(f"`unit` must be left out for a loss, got {unit!r}. It has none.")
-        return Scale(kind, None)
+        return MetricScale(kind, None)
     if unit is not None:
         checks.one_of("unit", unit, UNITS)
     signed = any(isinstance(v, str) and v.endswith("%") for vs in columns.values() for v in vs)
@@ -55,7 +57,7 @@ def scale_of(columns: Mapping[str, Sequence[Any]], kind: str | None, unit: str |
             f"Columns {' and '.join(map(repr, columns))} must be in one unit, got fractions in one "
             "and percent in the other. Rewrite one of them."
         )
-    return Scale(kind, next(iter(units), "fraction"))
+    return MetricScale(kind, next(iter(units), "fraction"))
 
 
 def _unit(name: str, cells: Sequence[Any], kind: str, told: str | None) -> str | None:

@@ -7,10 +7,10 @@ cell with the lowest error: on a noisy task that one is mostly luck.
 import math
 from dataclasses import dataclass
 
+from weightdecay.results.carrying import Knobs, knobs
 from weightdecay.results.coupling import Coupling, coupling
 from weightdecay.results.estimate import Estimate
-from weightdecay.results.fit import Fit, fit
-from weightdecay.results.knobs import Knobs, knobs
+from weightdecay.results.fit import Surface, fit
 from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.stencils import usual_steps
 
@@ -122,7 +122,7 @@ def recommend(landscape: Landscape) -> Recommendation:
     )
 
 
-def _range(found: Fit, axis: int) -> Range:
+def _range(found: Surface, axis: int) -> Range:
     low, high = found.interval(axis)
     return Range(2.0 ** found.best[axis], 2.0**low, 2.0**high)
 
@@ -137,12 +137,12 @@ def _decays(landscape: Landscape, lr: float, decay: Range) -> Decays:
     return Decays(decay, None if root is None else decay.times(root), decay.times(1 / lr))
 
 
-def _without_decay(landscape: Landscape, found: Fit) -> Cell | None:
+def _without_decay(landscape: Landscape, found: Surface) -> Cell | None:
     cells = [cell for cell in landscape.cells.values() if cell.decay == 0 and not cell.diverged]
     return min(cells, key=lambda cell: abs(math.log2(cell.lr) - found.best[0]), default=None)
 
 
-def _repeat(landscape: Landscape, found: Fit) -> Repeat:
+def _repeat(landscape: Landscape, found: Surface) -> Repeat:
     """Return two more seeds of what was fitted."""
     last = max(seed for cell in landscape.cells.values() for seed in cell.seeds)
     lrs = sorted({cell.lr for cell in found.cells})
@@ -150,7 +150,7 @@ def _repeat(landscape: Landscape, found: Fit) -> Repeat:
     return Repeat(tuple(lrs), tuple(decays), tuple(range(last + 1, last + 1 + MORE)))
 
 
-def _extensions(landscape: Landscape, found: Fit) -> tuple[Extension, ...]:
+def _extensions(landscape: Landscape, found: Surface) -> tuple[Extension, ...]:
     """Return the values to add where the best is at an end of what was trained near it.
 
     A knob with fewer than three values there has two ends.

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from weightdecay.results.arrays import Arrays
 from weightdecay.results.estimate import Array
-from weightdecay.results.grid import Grid
 from weightdecay.results.noise import DEPTH, Flags, mean
 
 #: How far a window reaches to either side of an optimum, in powers of two; one step at least.
@@ -122,7 +122,7 @@ def _usual_step(scores: Array, decays: Array) -> float:
     return float(np.median(gaps)) if len(gaps) else 1.0
 
 
-def best_at_edge(grid: Grid) -> tuple[int, str]:
+def best_at_edge(grid: Arrays) -> tuple[int, str]:
     """Return −1 or 1 and words where the best decay is the lowest or highest; else 0 and none."""
     scores = grid.scores()
     rate, decay = grid.best
@@ -136,7 +136,7 @@ def best_at_edge(grid: Grid) -> tuple[int, str]:
     return edge, why
 
 
-def rises(grid: Grid, said: Windows) -> bool:
+def rises(grid: Arrays, said: Windows) -> bool:
     """Whether errors rise inwards from where columns' optima are edges, by more than noise does."""
     rows = np.flatnonzero(said.basin & (said.edge != 0))
     inside = said.at[rows] - said.edge[rows] * steps(grid.decays)
@@ -150,7 +150,7 @@ def rises(grid: Grid, said: Windows) -> bool:
     return bool(np.nanmean(rise) > allowed)
 
 
-def fresh(grid: Grid) -> Flags:
+def fresh(grid: Arrays) -> Flags:
     """Return which rates × decays × seeds to fit: each seed in the windows that others chose.
 
     A run that diverged lies on no quadratic: where a window has one of the seed's own, the seed
@@ -165,7 +165,7 @@ def fresh(grid: Grid) -> Flags:
     return cells
 
 
-def columns(grid: Grid, log_decays: Array) -> Columns | None:
+def columns(grid: Arrays, log_decays: Array) -> Columns | None:
     """Fit each seed in the windows that the others chose; None where no column has two seeds.
 
     `log_decays` are learning rates × decays: how a decay is stated may depend on the rate.

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from weightdecay.results.arrays import Arrays, grid, lost_last
 from weightdecay.results.estimate import UNKNOWN, Array, Estimate, within
-from weightdecay.results.grid import Grid, grid, lost_last
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import Flags, basin, mean, noise
 
@@ -105,7 +105,7 @@ def interaction_share(landscape: Landscape) -> Estimate:
     return Estimate(share, max(0.0, estimate.low), min(1.0, estimate.high))
 
 
-def _folds(grid: Grid) -> list[tuple[int, Array]]:
+def _folds(grid: Arrays) -> list[tuple[int, Array]]:
     if len(grid.seeds) < 2:
         return []
     folds = [(seed, lost_last(scores, lost)) for seed, scores, lost in grid.folds()]
@@ -121,7 +121,7 @@ def _lowest(scores: Array) -> Place:
     return int(rate), int(decay)
 
 
-def _ends(grid: Grid, scores: Array) -> list[_End]:
+def _ends(grid: Arrays, scores: Array) -> list[_End]:
     filled = _filled(scores)
     ends = []
     for j in np.flatnonzero(np.isfinite(scores).any(0)):
@@ -149,7 +149,7 @@ def _weighed(scores: Array, places: list[Place], less: dict[Place, float]) -> Ar
     return weights
 
 
-def _judged(grid: Grid, folds: list[tuple[int, Array]]) -> Estimate:
+def _judged(grid: Arrays, folds: list[tuple[int, Array]]) -> Estimate:
     """Return the mean over fresh seeds of so weighted test errors; one that lacks some is out."""
     values, squares = [], np.zeros(grid.tested.shape[:2])
     for seed, weights in folds:

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from weightdecay.results import ridge
+from weightdecay.results.arrays import Arrays
 from weightdecay.results.estimate import Array
-from weightdecay.results.grid import Grid
 
 _LEAST = 1e-18
 _COUNT = 5
@@ -31,7 +31,7 @@ class Surface:
     freedom: float
 
 
-def surface(grid: Grid, log_decays: Array, *, draws: int) -> Surface | None:
+def surface(grid: Arrays, log_decays: Array, *, draws: int) -> Surface | None:
     """Fit the surface; None where the windows have fewer than three rates or two seeds."""
     cells = ridge.fresh(grid)
     columns = cells.any((1, 2))

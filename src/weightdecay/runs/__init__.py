@@ -1,7 +1,7 @@
 """Configurations into records: training, checkpoints, resuming, and what came of it."""
 
+from weightdecay.runs.checkpoints import Keep
 from weightdecay.runs.ensemble import Ensemble, ensemble
-from weightdecay.runs.shelf import Keep
 from weightdecay.runs.training import train, train_events
 
 __all__ = ["Ensemble", "Keep", "ensemble", "train", "train_events"]

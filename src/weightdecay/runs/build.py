@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from weightdecay import checks, references
 from weightdecay.decay import Normalized
+from weightdecay.hashing import word
 from weightdecay.optim import SGD, SGDW, Adam, AdamW
 from weightdecay.optim.decouple import decouple
 from weightdecay.optim.rates import TORCHS
@@ -17,7 +18,6 @@ from weightdecay.optim.scheduled import ScheduledOptimizer
 from weightdecay.records import DECAYS, RunConfig, Spec
 from weightdecay.schedules import Constant, Cosine, Schedule, StepDrop, WarmRestarts, Warmup
 from weightdecay.tasks import Builder, Measured, Task
-from weightdecay.words import word
 
 _ALGORITHMS: dict[str, Any] = {"sgd": SGD, "sgdw": SGDW, "adam": Adam, "adamw": AdamW}
 # Those of torch's classes whose update of an element needs that element alone. A subclass may not.

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from weightdecay.hashing import word
 from weightdecay.optim.elementwise import Elementwise
 from weightdecay.records import RunConfig, Spec
 from weightdecay.runs.build import DRAWS, model_of
@@ -21,7 +22,6 @@ from weightdecay.runs.lanes import CHUNK, Evaluation, LaneState, judged, summed
 from weightdecay.runs.separate import Separate, give_generator
 from weightdecay.tasks import Examples, Task
 from weightdecay.tasks.measure import Measure
-from weightdecay.words import word
 
 _Result = TypeVar("_Result")
 #: Updates before one is captured: torch's libraries choose their kernels during the first few.

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from weightdecay.records import RunConfig, finite
 from weightdecay.runs.build import model_of
+from weightdecay.runs.checkpoints import Shelf
 from weightdecay.runs.lanes import CHUNK, judged
-from weightdecay.runs.shelf import Shelf
 from weightdecay.tasks import Source, Task, given
 
 

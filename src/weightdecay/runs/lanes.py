@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from weightdecay.hashing import word
 from weightdecay.optim.rates import Applied, coming_of
 from weightdecay.optim.scheduled import ScheduledOptimizer
 from weightdecay.records import RunConfig
@@ -25,7 +26,6 @@ from weightdecay.runs.build import (
 )
 from weightdecay.tasks import Examples, Task
 from weightdecay.tasks.measure import Measure
-from weightdecay.words import word
 
 #: All that a lane is at an update, as tensors and plain values: what a checkpoint holds.
 LaneState: TypeAlias = dict[str, Any]

@@ -22,9 +22,9 @@ from weightdecay.records import (
     finite,
     packed,
 )
+from weightdecay.runs.checkpoints import Keep, Shelf
 from weightdecay.runs.environment import environment
 from weightdecay.runs.lanes import Evaluation, Lanes, LaneState
-from weightdecay.runs.shelf import Keep, Shelf
 from weightdecay.runs.stacked import Stacked
 
 #: Seconds between checkpoints, and between signs of life.

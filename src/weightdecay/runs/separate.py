@@ -13,11 +13,11 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from weightdecay.hashing import word
 from weightdecay.records import RunConfig
 from weightdecay.runs.build import DRAWS, model_of
 from weightdecay.runs.lanes import CHUNK, Evaluation, Lanes, judged, summed
 from weightdecay.tasks import Examples, Task
-from weightdecay.words import word
 
 
 class Separate(Lanes):

@@ -17,13 +17,13 @@ import torch
 import torch.distributed as dist
 
 from weightdecay.records import SHARED, Event, Notice, Run, RunConfig
-from weightdecay.records.gathering import Gathered
+from weightdecay.records.collecting import Gathered
 from weightdecay.runs.build import check, shapes_matter
 from weightdecay.runs.captured import Captured, can_capture, fitting
+from weightdecay.runs.checkpoints import EVERYTHING, BusyError, Keep, Shelf, read
 from weightdecay.runs.lanes import Lanes, LaneState
 from weightdecay.runs.pack import PROGRESS_EVERY, Pack, leads
 from weightdecay.runs.separate import Separate
-from weightdecay.runs.shelf import EVERYTHING, BusyError, Keep, Shelf, read
 from weightdecay.runs.stacked import Stacked, can_stack
 from weightdecay.tasks import Source, Task, given, split_on
 

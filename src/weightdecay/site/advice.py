@@ -3,22 +3,11 @@
 import math
 from collections.abc import Sequence
 
-from weightdecay.look import (
-    AXES,
-    NAMES,
-    SCHEDULES,
-    in_units,
-    interval,
-    measured,
-    name,
-    number,
-    titled,
-    typed,
-    word_of,
-)
+from weightdecay.labels import AXES, NAMES, SCHEDULES, method_of, name, titled
+from weightdecay.number_format import in_units, interval, measured, number, typed
 from weightdecay.records import Spec
 from weightdecay.results import Exponent, Extension, Knobs, Landscape, Range, Recommendation, Repeat
-from weightdecay.results.knobs import RULES
+from weightdecay.results.carrying import RULES
 from weightdecay.table import shown
 
 #: What each rule λ ∝ α^(−s) is called, and what it does to λ when α changes by 4.
@@ -51,7 +40,7 @@ def title(landscape: Landscape, varied: Sequence[str] = ()) -> str:
     if landscape.run_config is None:
         return titled(landscape.labels)
     config = landscape.run_config
-    known = word_of(config, landscape.way)
+    known = method_of(config, landscape.way)
     schedule = SCHEDULES[Spec.parse("schedule", config.schedule).name]
     parts = [NAMES.get(known, name(known)), schedule]
     if landscape.way == "normalized_decay":

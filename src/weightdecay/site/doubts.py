@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
-from weightdecay.look import measured, metric_words, power, shared_base
+from weightdecay.number_format import measured, metric_words, power, shared_base
 from weightdecay.records import DECAYS, Environment, Run, RunConfig, or_infinite
 from weightdecay.results import Agreement, Doubts, Landscape, Outlier, Pair
 

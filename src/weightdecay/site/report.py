@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 
 from weightdecay import checks
-from weightdecay.look import OUTCOMES
+from weightdecay.colours import OUTCOMES
 from weightdecay.site.inline import inline
 from weightdecay.site.style import STYLE
 
@@ -35,7 +35,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Ruling:
+class Verdict:
     """What became of a claim, the numbers that decided it, and the rule that was set before."""
 
     claim: str
@@ -48,7 +48,7 @@ class Ruling:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class PageTable:
     """A table, the first row of which says what the columns are."""
 
     title: str
@@ -68,15 +68,15 @@ def report(
     *,
     lead: str,
     pictures: Sequence[Picture],
-    rulings: Sequence[Ruling],
-    sheets: Sequence[Sheet],
+    verdicts: Sequence[Verdict],
+    tables: Sequence[PageTable],
     small_print: Sequence[str],
 ) -> str:
     """Return the page; a part that has nothing to show is left out."""
     parts = {
         "Pictures": [_figure(one, f"picture-{at}") for at, one in enumerate(pictures, 1)],
-        "Claims": _listed(_ruling(one, f"claim-{at}") for at, one in enumerate(rulings, 1)),
-        "Numbers": [_table(one, f"numbers-{at}") for at, one in enumerate(sheets, 1)],
+        "Claims": _listed(_verdict(one, f"claim-{at}") for at, one in enumerate(verdicts, 1)),
+        "Numbers": [_table(one, f"numbers-{at}") for at, one in enumerate(tables, 1)],
         "Small print": [f"<p>{_text(one)}</p>" for one in small_print],
     }
     shown = {heading: "\n".join(body) for heading, body in parts.items() if body}
@@ -96,20 +96,20 @@ def report(
 <header>
 <h1>{_text(title)}</h1>
 <p class="lead">{_text(lead)}</p>
-{_tally(rulings)}<nav aria-label="Contents"><ul>{contents}</ul></nav>
+{_tally(verdicts)}<nav aria-label="Contents"><ul>{contents}</ul></nav>
 </header>
 <main>
 {"".join(_section(heading, body) for heading, body in shown.items())}</main>
-{_FOOTER if rulings else ""}</body>
+{_FOOTER if verdicts else ""}</body>
 </html>
 """
 
 
-def _tally(rulings: Sequence[Ruling]) -> str:
+def _tally(verdicts: Sequence[Verdict]) -> str:
     """Say how many claims came to what; none is said too."""
-    if not rulings:
+    if not verdicts:
         return ""
-    outcomes = [ruling.outcome for ruling in rulings]
+    outcomes = [verdict.outcome for verdict in verdicts]
     counted = (_outcome(word, f"{outcomes.count(word)} {word}") for word in OUTCOMES)
     return f'<p class="tally">{", ".join(counted)}</p>\n'
 
@@ -133,11 +133,11 @@ def _listed(items: Iterable[str]) -> list[str]:
     return ["<ol>", *items, "</ol>"] if items else []
 
 
-def _ruling(ruling: Ruling, key: str) -> str:
+def _verdict(verdict: Verdict, key: str) -> str:
     return (
-        f'<li id="{key}">\n<p class="verdict">{_outcome(ruling.outcome, ruling.outcome)}</p>\n'
-        f"<div>\n<h3>{_text(ruling.claim)}</h3>\n<p>{_text(ruling.because)}</p>\n"
-        f'<p class="rule"><b>Rule</b> {_text(ruling.rule)}</p>\n</div>\n</li>'
+        f'<li id="{key}">\n<p class="verdict">{_outcome(verdict.outcome, verdict.outcome)}</p>\n'
+        f"<div>\n<h3>{_text(verdict.claim)}</h3>\n<p>{_text(verdict.because)}</p>\n"
+        f'<p class="rule"><b>Rule</b> {_text(verdict.rule)}</p>\n</div>\n</li>'
     )
 
 
@@ -149,8 +149,8 @@ def _outcome(word: str, said: str) -> str:
     )
 
 
-def _table(sheet: Sheet, key: str) -> str:
-    head, *body = sheet.rows
+def _table(table: PageTable, key: str) -> str:
+    head, *body = table.rows
     aligned = [
         ' class="number"' if all(map(_NUMBER.fullmatch, cells)) else ""
         for cells in zip(*body, strict=True)
@@ -162,7 +162,7 @@ def _table(sheet: Sheet, key: str) -> str:
         f'<table aria-labelledby="{key}">\n<thead>\n<tr>{first}</tr>\n</thead>\n'
         f"<tbody>\n{lines}\n</tbody>\n</table>"
     )
-    return f'<h3 id="{key}">{_text(sheet.title)}</h3>\n{_scrolling(grid, f"Table: {sheet.title}")}'
+    return f'<h3 id="{key}">{_text(table.title)}</h3>\n{_scrolling(grid, f"Table: {table.title}")}'
 
 
 def _cells(row: Sequence[str], aligned: Sequence[str]) -> str:

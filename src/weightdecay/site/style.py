@@ -3,7 +3,7 @@
 Letters are those that the reader's machine has; colour belongs to pictures and outcomes alone.
 """
 
-from weightdecay.look import FAINT, INK, MUTED, OUTCOMES, PAPER
+from weightdecay.colours import FAINT, INK, MUTED, OUTCOMES, PAPER
 
 _NAMES = [word.replace(" ", "-") for word in OUTCOMES]
 _LIGHT = {"paper": PAPER, "card": PAPER, "ink": INK, "muted": MUTED, "faint": FAINT}

@@ -3,7 +3,7 @@
 from weightdecay.studies.budget_figures import EXPONENTS, SUPPLEMENT_3
 from weightdecay.studies.curve_figures import FIGURE_3, FIGURE_4
 from weightdecay.studies.landscape_figures import CONJECTURE, FIGURE_1, FIGURE_2
-from weightdecay.studies.own import own_scale
+from weightdecay.studies.own_scale import own_scale
 from weightdecay.studies.panel import Measurement, Panel
 from weightdecay.studies.scales import Scale, scale
 from weightdecay.studies.study import Claim, Evidence, NotAtThisScaleError, Study

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weightdecay.look import NAMES
+from weightdecay.labels import NAMES
 from weightdecay.results import Landscape, budget_exponents
 from weightdecay.results.exponent import unknown
-from weightdecay.site import Ruling
-from weightdecay.studies import rulings
+from weightdecay.site import Verdict
+from weightdecay.studies import verdicts
 from weightdecay.studies.differences import normalized_apart
 from weightdecay.studies.panel import Panel
 from weightdecay.studies.scales import Axis, Scale
@@ -101,26 +101,26 @@ def _normalization_claims(at: Scale) -> list[Claim]:
     raw, own, *others = _rows(at)
 
     def exponent_of(row: Sequence[Panel], above: float, below: float) -> Judge:
-        def judge(claim: str, seen: Evidence) -> Ruling:
+        def judge(claim: str, seen: Evidence) -> Verdict:
             found = budget_exponents(_measured(row, seen))["epochs"]
-            return rulings.between(claim, found, "e in λ* ∝ epochs^−e", above=above, below=below)
+            return verdicts.between(claim, found, "e in λ* ∝ epochs^−e", above=above, below=below)
 
         return judge
 
-    def elsewhere(claim: str, seen: Evidence) -> Ruling:
+    def elsewhere(claim: str, seen: Evidence) -> Verdict:
         if not others:
             raise NotMeasuredError(f"The scale of {at.folder} has no second task.")
         middle = [seen.landscape(row[len(row) // 2].name) for row in (own, *others)]
         here, there, sgdw = middle
         what = "doublings between the best λ_norm"
         parts = [
-            rulings.between(name, normalized_apart(*pair), what, above=-1, below=1)
+            verdicts.between(name, normalized_apart(*pair), what, above=-1, below=1)
             for name, pair in (
                 (f"{here.config.task} and {there.config.task}", (here, there)),
                 ("AdamW and SGDW", (there, sgdw)),
             )
         ]
-        return rulings.all_of(claim, parts)
+        return verdicts.all_of(claim, parts)
 
     return [
         Claim("Longer budgets want a smaller λ", exponent_of(raw, 0, math.inf)),
@@ -160,10 +160,10 @@ def _varied(at: Scale) -> list[Panel]:
 
 
 def _root_of(factor: str, panels: Sequence[Panel]) -> Judge:
-    def judge(claim: str, seen: Evidence) -> Ruling:
+    def judge(claim: str, seen: Evidence) -> Verdict:
         exponents = budget_exponents(_measured(panels, seen))
         found = exponents.get(factor, unknown("Not all landscapes are there."))
-        return rulings.between(claim, found, "e", above=0.25, below=0.75)
+        return verdicts.between(claim, found, "e", above=0.25, below=0.75)
 
     return judge
 

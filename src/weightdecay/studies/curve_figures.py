@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from weightdecay.look import NAMES
+from weightdecay.labels import NAMES
 from weightdecay.records import Run
 from weightdecay.results import against_training_loss, anytime, curve, equal_loss
-from weightdecay.site import Ruling
-from weightdecay.studies import rulings
+from weightdecay.site import Verdict
+from weightdecay.studies import verdicts
 from weightdecay.studies.differences import (
     at_cycle_ends,
     compared,
@@ -77,18 +77,20 @@ def _draw_settings(seen: Evidence, small_print: str) -> "Figure":
     )
 
 
-def _coincide(claim: str, seen: Evidence) -> Ruling:
+def _coincide(claim: str, seen: Evidence) -> Verdict:
     return first_half(claim, seen["adam"], seen["adamw"], epochs=long_of(seen.scale).epochs)
 
 
-def _fitter(claim: str, seen: Evidence) -> Ruling:
+def _fitter(claim: str, seen: Evidence) -> Verdict:
     found = equal_loss(seen.landscape("adamw"), seen.landscape("adam"))
-    return rulings.better(claim, found, "AdamW's test error minus Adam's at equal training loss")
+    return verdicts.better(claim, found, "AdamW's test error minus Adam's at equal training loss")
 
 
-def _better(claim: str, seen: Evidence) -> Ruling:
+def _better(claim: str, seen: Evidence) -> Verdict:
     adamw, adam = seen.landscape("adamw"), seen.landscape("adam")
-    return compared(rulings.better, claim, "AdamW's best error minus Adam's", one=adamw, rival=adam)
+    return compared(
+        verdicts.better, claim, "AdamW's best error minus Adam's", one=adamw, rival=adam
+    )
 
 
 FIGURE_3 = Study(
@@ -195,26 +197,26 @@ def _contest_claims(at: Scale) -> list[Claim]:
     """Return the claims on how early restarts are as good as none, and what they end at."""
     long = long_of(at)
 
-    def kept(ruling: Ruling, name: str, seen: Evidence) -> Ruling:
+    def kept(verdict: Verdict, name: str, seen: Evidence) -> Verdict:
         sides = [seen.landscape(one) for one in (f"{name}r", name)]
-        return unless_at_edge(ruling, ones=sides[:1], rivals=sides[1:])
+        return unless_at_edge(verdict, ones=sides[:1], rivals=sides[1:])
 
-    def early(claim: str, seen: Evidence) -> Ruling:
+    def early(claim: str, seen: Evidence) -> Verdict:
         found = at_cycle_ends(seen["adamwr"], seen["adamw"])
         return kept(early_enough(claim, found, epochs=long.epochs), "adamw", seen)
 
-    def at_the_first(claim: str, seen: Evidence) -> Ruling:
+    def at_the_first(claim: str, seen: Evidence) -> Verdict:
         first, *_ = at_cycle_ends(seen["adamwr"], seen["adamw"]).values()
         minus = f"AdamWR's error there minus AdamW's after {long.epochs} epochs"
-        return kept(rulings.no_worse(claim, first, minus), "adamw", seen)
+        return kept(verdicts.no_worse(claim, first, minus), "adamw", seen)
 
-    def in_the_end(claim: str, seen: Evidence) -> Ruling:
+    def in_the_end(claim: str, seen: Evidence) -> Verdict:
         what = "its error at the end minus that without restarts"
         parts = []
         for name in ("adamw", "sgdw"):
             less = less_than_final(seen[f"{name}r"], seen[name], epoch=long.restarted)
-            parts.append(kept(rulings.better(NAMES[f"{name}r"], less, what), name, seen))
-        return rulings.all_of(claim, parts)
+            parts.append(kept(verdicts.better(NAMES[f"{name}r"], less, what), name, seen))
+        return verdicts.all_of(claim, parts)
 
     times = f"{long.epochs / long.first_cycle:g}"
     return [

@@ -1,4 +1,4 @@
-"""What rulings are made of, where a landscape does not say it: pairs of runs, seed by seed."""
+"""What verdicts are made of, where a landscape does not say it: pairs of runs, seed by seed."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -10,12 +10,12 @@ from weightdecay.results import Estimate, Exponent, Landscape, difference, with_
 from weightdecay.results.budget import optimum
 from weightdecay.results.estimate import UNKNOWN, within
 from weightdecay.results.exponent import unknown
-from weightdecay.site import Ruling
-from weightdecay.studies import rulings
+from weightdecay.site import Verdict
+from weightdecay.studies import verdicts
 from weightdecay.studies.formats import points, points_of
 from weightdecay.studies.panel import Measurement, titled
-from weightdecay.studies.rulings import HELD, MARGIN, NOT_DECIDED, NOT_HELD
 from weightdecay.studies.study import NotMeasuredError, TwinRuns
+from weightdecay.studies.verdicts import HELD, MARGIN, NOT_DECIDED, NOT_HELD
 
 #: Relative difference of training losses below which two runs took the same steps, and above which
 #: they did not. Rounding in float32 is far below the first.
@@ -31,23 +31,23 @@ def paired(differences: Sequence[float]) -> Estimate:
 
 
 def compared(
-    rule: Callable[[str, Estimate, str], Ruling],
+    rule: Callable[[str, Estimate, str], Verdict],
     claim: str,
     what: str,
     *,
     one: Landscape,
     rival: Landscape,
-) -> Ruling:
+) -> Verdict:
     """Rule on the difference of two best errors, unless the loser's may lie beyond its grid."""
     return unless_at_edge(rule(claim, difference(one, rival), what), ones=[one], rivals=[rival])
 
 
 def unless_at_edge(
-    ruling: Ruling, *, ones: Sequence[Landscape], rivals: Sequence[Landscape]
-) -> Ruling:
-    """Take back a ruling where the best of what loses may lie beyond its grid."""
+    verdict: Verdict, *, ones: Sequence[Landscape], rivals: Sequence[Landscape]
+) -> Verdict:
+    """Take back a verdict where the best of what loses may lie beyond its grid."""
     told = [[(titled(side), _edges(side)) for side in sides] for sides in (ones, rivals)]
-    return rulings.unless_beyond(ruling, ones=told[0], rivals=told[1])
+    return verdicts.unless_beyond(verdict, ones=told[0], rivals=told[1])
 
 
 def _edges(landscape: Landscape) -> list[str]:
@@ -56,7 +56,7 @@ def _edges(landscape: Landscape) -> list[str]:
     return [edge for edge in landscape.edges if edge != "lowest decay" or below]
 
 
-def same_steps(claim: str, twins: Mapping[str, Sequence[TwinRuns]]) -> Ruling:
+def same_steps(claim: str, twins: Mapping[str, Sequence[TwinRuns]]) -> Verdict:
     """Rule on Proposition 1: λ′ = λ/α makes L2 and decay the same for SGD, and not for Adam."""
     sgd, adam = _gaps(twins.get("SGD", ())), _gaps(twins.get("Adam", ()))
     if not sgd or not adam:
@@ -77,7 +77,7 @@ def same_steps(claim: str, twins: Mapping[str, Sequence[TwinRuns]]) -> Ruling:
         f"Adam's; not held if by more than {OTHER:g} in a pair of SGD, or by less than {SAME:g} in "
         "more than half of Adam's."
     )
-    return Ruling(claim, outcome, because, rule)
+    return Verdict(claim, outcome, because, rule)
 
 
 def _gaps(twins: Sequence[TwinRuns]) -> list[float]:
@@ -95,16 +95,16 @@ def _loss(run: Run) -> float:
     return math.inf if run.last.train_loss is None else run.last.train_loss
 
 
-def gains_nothing(claim: str, adam: Landscape) -> Ruling:
+def gains_nothing(claim: str, adam: Landscape) -> Verdict:
     """Rule on whether L2 regularization gains nothing over a decay of 0."""
     some, none = with_and_without(adam)
     if not some.cells or not none.cells:
         raise NotMeasuredError("There are no runs with λ = 0, or none with another.")
     what = "the best error with λ = 0 minus the best with L2"
-    return compared(rulings.no_worse, claim, what, one=none, rival=some)
+    return compared(verdicts.no_worse, claim, what, one=none, rival=some)
 
 
-def first_half(claim: str, adam: Measurement, adamw: Measurement, *, epochs: int) -> Ruling:
+def first_half(claim: str, adam: Measurement, adamw: Measurement, *, epochs: int) -> Verdict:
     """Rule on whether the best settings' curves coincide, part by part of training's first half."""
     seeds = sorted(adam.fresh.keys() & adamw.fresh.keys())
     what, error = "AdamW's mean test error minus Adam's", f"test_{adam.panel.error}"
@@ -115,8 +115,8 @@ def first_half(claim: str, adam: Measurement, adamw: Measurement, *, epochs: int
             - _mean_within(adam.fresh[seed], begin, end, error)
             for seed in seeds
         ]
-        parts.append(rulings.alike(f"epochs {begin + 1} to {end}", paired(gaps), what))
-    return rulings.all_of(claim, parts)
+        parts.append(verdicts.alike(f"epochs {begin + 1} to {end}", paired(gaps), what))
+    return verdicts.all_of(claim, parts)
 
 
 def _parts(epochs: int) -> list[tuple[int, int]]:
@@ -167,7 +167,7 @@ def cycle_ends(runs: Sequence[Run]) -> list[int]:
     return sorted({record.epoch for run in runs for record in run.records if record.cycle_ended})
 
 
-def early_enough(claim: str, found: Mapping[int, Estimate], *, epochs: int) -> Ruling:
+def early_enough(claim: str, found: Mapping[int, Estimate], *, epochs: int) -> Verdict:
     """Rule on differences at cycles' ends: whether one in half the epochs is as good as the end."""
     soon = [less for end, less in found.items() if 2 * end <= epochs]
     enough = [end for end, less in found.items() if less.high < MARGIN]
@@ -180,7 +180,7 @@ def early_enough(claim: str, found: Mapping[int, Estimate], *, epochs: int) -> R
     said = f"{epochs / enough[0]:.1f} times as early" if enough else "at no cycle's end surely"
     if enough and enough[0] == epochs:
         said = "at the end"
-    return Ruling(
+    return Verdict(
         claim,
         outcome,
         f"AdamWR's error at its cycles' ends minus AdamW's after {epochs} epochs: {told}. "

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from weightdecay.look import NAMES
+from weightdecay.labels import NAMES
 from weightdecay.studies.panel import Panel
 from weightdecay.studies.scales import Scale
 

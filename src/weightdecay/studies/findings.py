@@ -1,4 +1,4 @@
-"""What came of a study: rulings and numbers, and the files that tell of them."""
+"""What came of a study: verdicts and numbers, and the files that tell of them."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -9,18 +9,18 @@ from pathlib import Path
 from weightdecay import files
 from weightdecay.records import Run
 from weightdecay.results import Doubts, doubts
-from weightdecay.site import Picture, Ruling, Sheet, report
+from weightdecay.site import PageTable, Picture, Verdict, report
 from weightdecay.site import doubts as said
 from weightdecay.studies.formats import table_of
-from weightdecay.studies.numbers import Numbers, is_grid, numbers_of
-from weightdecay.studies.own import OWN, options_of
+from weightdecay.studies.landscape_numbers import Numbers, is_grid, numbers_of
+from weightdecay.studies.own_scale import OWN, options_of
 from weightdecay.studies.scales import Scale, scale, values
 from weightdecay.studies.study import Evidence, Study
 
 
 @dataclass(frozen=True)
 class Findings:
-    """A study's rulings, the numbers of its landscapes, and what of its runs is doubtful.
+    """A study's verdicts, the numbers of its landscapes, and what of its runs is doubtful.
 
     `runs` are the identities of those that it was judged by.
     """
@@ -28,7 +28,7 @@ class Findings:
     study: Study
     scale: Scale
     runs: frozenset[str]
-    rulings: tuple[Ruling, ...]
+    verdicts: tuple[Verdict, ...]
     numbers: tuple[Numbers, ...]
     small_print: str
     doubts: Doubts
@@ -50,7 +50,7 @@ def find(
         study=study,
         scale=at,
         runs=frozenset(run.config.identity for run in own),
-        rulings=tuple(study.rulings(seen)),
+        verdicts=tuple(study.verdicts(seen)),
         numbers=tuple(
             numbers_of(one, task=at.task) for one in seen.panels.values() if is_grid(one.landscape)
         ),
@@ -124,10 +124,10 @@ def _warning(found: Findings) -> list[str]:
     return said.lines(found.doubts) if found.doubts else []
 
 
-def write_rulings(found: Findings, folder: Path) -> None:
+def write_verdicts(found: Findings, folder: Path) -> None:
     """Write what became of the claims, as JSON."""
-    rows = [asdict(ruling) for ruling in found.rulings]
-    with files.written(folder / "rulings.json") as file:
+    rows = [asdict(verdict) for verdict in found.verdicts]
+    with files.written(folder / "verdicts.json") as file:
         file.write(json.dumps(rows, indent=1, ensure_ascii=False).encode() + b"\n")
 
 
@@ -159,8 +159,8 @@ def undrawn(found: Findings) -> str:
 
 
 def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
-    """Write the rulings, and the report as a page, beside the picture if that was `drawn`."""
-    write_rulings(found, folder)
+    """Write the verdicts, and the report as a page, beside the picture if that was `drawn`."""
+    write_verdicts(found, folder)
     name = found.study.name.replace("-", " ").capitalize()
     pictures = []
     if drawn:
@@ -171,7 +171,7 @@ def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
     lead = f"{name} of Decoupled Weight Decay Regularization, on {found.scale.task}, "
     at = found.scale.name
     lead += "over the usual grids." if at == OWN else f"at {at} scale."
-    sheets: list[tuple[str, Sequence[Sequence[str]]]] = [
+    tables: list[tuple[str, Sequence[Sequence[str]]]] = [
         ("Landscapes", table_of(found.numbers)),
         ("Cells that stand out from their neighbours", said.rows(found.doubts)),
     ]
@@ -179,8 +179,8 @@ def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
         found.study.title,
         lead=" ".join([lead, *(line.strip() for line in _warning(found))]),
         pictures=pictures,
-        rulings=found.rulings,
-        sheets=[Sheet(title, rows) for title, rows in sheets if rows],
+        verdicts=found.verdicts,
+        tables=[PageTable(title, rows) for title, rows in tables if rows],
         small_print=[
             *filter(None, notes),
             *(() if found.doubts else said.lines(found.doubts)),

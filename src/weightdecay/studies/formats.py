@@ -3,9 +3,9 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from weightdecay.look import interval, percent, power
+from weightdecay.number_format import interval, percent, power
 from weightdecay.results import Estimate, Exponent
-from weightdecay.studies.numbers import Numbers
+from weightdecay.studies.landscape_numbers import Numbers
 
 
 def points(value: float) -> str:

@@ -2,11 +2,11 @@
 
 from functools import partial
 
-from weightdecay.look import SCHEDULES
+from weightdecay.labels import SCHEDULES
 from weightdecay.records import Spec
 from weightdecay.results import contrast
-from weightdecay.site import Ruling
-from weightdecay.studies import rulings
+from weightdecay.site import Verdict
+from weightdecay.studies import verdicts
 from weightdecay.studies.differences import compared, gains_nothing, same_steps, unless_at_edge
 from weightdecay.studies.families import landscape_of
 from weightdecay.studies.panel import Panel
@@ -36,10 +36,10 @@ def _under_schedules(at: Scale) -> list[Panel]:
     ]
 
 
-def _better_under_every(claim: str, seen: Evidence) -> Ruling:
+def _better_under_every(claim: str, seen: Evidence) -> Verdict:
     parts = [
         compared(
-            rulings.better,
+            verdicts.better,
             f"with {name}",
             "AdamW's best error minus Adam's",
             one=seen.landscape(f"adamw, {name}"),
@@ -47,10 +47,10 @@ def _better_under_every(claim: str, seen: Evidence) -> Ruling:
         )
         for name in (_FIXED, _DROPS, _COSINE)
     ]
-    return rulings.all_of(claim, parts)
+    return verdicts.all_of(claim, parts)
 
 
-def _gains_more(claim: str, seen: Evidence) -> Ruling:
+def _gains_more(claim: str, seen: Evidence) -> Verdict:
     """Rule on whether decoupling gains more under each better schedule than at a fixed rate."""
     what = "AdamW's best error minus Adam's, less the same at a fixed rate"
     fixed_adam, fixed_adamw = (seen.landscape(f"{one}, {_FIXED}") for one in ("adam", "adamw"))
@@ -58,16 +58,16 @@ def _gains_more(claim: str, seen: Evidence) -> Ruling:
     for name in (_DROPS, _COSINE):
         adam, adamw = (seen.landscape(f"{one}, {name}") for one in ("adam", "adamw"))
         found = contrast((adamw, adam), (fixed_adamw, fixed_adam))
-        ruling = rulings.better(f"with {name}", found, what)
+        verdict = verdicts.better(f"with {name}", found, what)
         sides = {"ones": [adamw, fixed_adam], "rivals": [adam, fixed_adamw]}
-        parts.append(unless_at_edge(ruling, **sides))
-    return rulings.all_of(claim, parts)
+        parts.append(unless_at_edge(verdict, **sides))
+    return verdicts.all_of(claim, parts)
 
 
-def _cosine_is_best(claim: str, seen: Evidence) -> Ruling:
+def _cosine_is_best(claim: str, seen: Evidence) -> Verdict:
     parts = [
         compared(
-            rulings.better,
+            verdicts.better,
             f"than with {name}",
             "AdamW's best error with cosine minus that",
             one=seen.landscape(f"adamw, {_COSINE}"),
@@ -75,7 +75,7 @@ def _cosine_is_best(claim: str, seen: Evidence) -> Ruling:
         )
         for name in (_FIXED, _DROPS)
     ]
-    return rulings.all_of(claim, parts)
+    return verdicts.all_of(claim, parts)
 
 
 FIGURE_1 = Study(
@@ -107,24 +107,24 @@ def _twins(at: Scale) -> dict[str, list[Twins]]:
     }
 
 
-def _upright(name: str, claim: str, seen: Evidence) -> Ruling:
-    return rulings.upright(claim, seen.exponent(name))
+def _upright(name: str, claim: str, seen: Evidence) -> Verdict:
+    return verdicts.upright(claim, seen.exponent(name))
 
 
-def _diagonal(name: str, claim: str, seen: Evidence) -> Ruling:
-    return rulings.diagonal(claim, seen.exponent(name))
+def _diagonal(name: str, claim: str, seen: Evidence) -> Verdict:
+    return verdicts.diagonal(claim, seen.exponent(name))
 
 
-def _better(one: str, rival: str, what: str, claim: str, seen: Evidence) -> Ruling:
+def _better(one: str, rival: str, what: str, claim: str, seen: Evidence) -> Verdict:
     return compared(
-        rulings.better, claim, what, one=seen.landscape(one), rival=seen.landscape(rival)
+        verdicts.better, claim, what, one=seen.landscape(one), rival=seen.landscape(rival)
     )
 
 
-def _rivals(claim: str, seen: Evidence) -> Ruling:
+def _rivals(claim: str, seen: Evidence) -> Verdict:
     parts = [
         compared(
-            rulings.no_worse,
+            verdicts.no_worse,
             f"against {told}",
             f"AdamW's best error minus {told}'s",
             one=seen.landscape("adamw"),
@@ -132,7 +132,7 @@ def _rivals(claim: str, seen: Evidence) -> Ruling:
         )
         for name, told in (("sgd", "SGD"), ("sgdw", "SGDW"))
     ]
-    return rulings.all_of(claim, parts)
+    return verdicts.all_of(claim, parts)
 
 
 FIGURE_2 = Study(
@@ -163,14 +163,14 @@ FIGURE_2 = Study(
 )
 
 
-def _the_same_holds(coupled: str, decoupled: str, claim: str, seen: Evidence) -> Ruling:
+def _the_same_holds(coupled: str, decoupled: str, claim: str, seen: Evidence) -> Verdict:
     what = "the best error with decay minus that with L2"
     parts = [
         _diagonal(coupled, "L2 lies on a diagonal", seen),
         _upright(decoupled, "decay stands upright", seen),
         _better(decoupled, coupled, what, "decay is better than L2", seen),
     ]
-    return rulings.all_of(claim, parts)
+    return verdicts.all_of(claim, parts)
 
 
 CONJECTURE = Study(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from weightdecay.look import AXES, NAMES, SCHEDULES, word_of
+from weightdecay.labels import AXES, NAMES, SCHEDULES, method_of
 from weightdecay.records import DECAYS, Run, RunConfig, Spec
 from weightdecay.results import Coupling, Landscape, chosen_by_others, coupling, landscapes
 from weightdecay.sweeps import grid
@@ -99,7 +99,7 @@ class Measurement:
 
 def titled(landscape: Landscape) -> str:
     """Return the name of a landscape's algorithm as the paper spells it."""
-    key = word_of(landscape.config, landscape.way)
+    key = method_of(landscape.config, landscape.way)
     return NAMES.get(key, key)
 
 

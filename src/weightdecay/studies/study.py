@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from weightdecay.records import Run, RunConfig
 from weightdecay.results import Exponent, Landscape
-from weightdecay.site import Ruling
-from weightdecay.studies import rulings
+from weightdecay.site import Verdict
+from weightdecay.studies import verdicts
 from weightdecay.studies.panel import Measurement, Panel
 from weightdecay.studies.scales import Scale, scale
 
@@ -51,7 +51,7 @@ class Evidence:
 
 
 #: From a claim's words and what was measured to what becomes of the claim.
-Judge: TypeAlias = Callable[[str, Evidence], Ruling]
+Judge: TypeAlias = Callable[[str, Evidence], Verdict]
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class Claim:
     words: str
     judge: Judge
 
-    def ruling(self, seen: Evidence) -> Ruling:
+    def verdict(self, seen: Evidence) -> Verdict:
         """Judge the claim; where a panel that it needs is missing, nothing is decided."""
         try:
             return self.judge(self.words, seen)
         except NotMeasuredError as error:
-            return rulings.unseen(self.words, str(error))
+            return verdicts.unseen(self.words, str(error))
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ class Study:
         }
         return Evidence(here, {name: one for name, one in found.items() if one}, twins)
 
-    def rulings(self, seen: Evidence) -> list[Ruling]:
+    def verdicts(self, seen: Evidence) -> list[Verdict]:
         """Judge every claim."""
-        return [claim.ruling(seen) for claim in self.claims(seen.scale)]
+        return [claim.verdict(seen) for claim in self.claims(seen.scale)]
 
 
 def heatmaps_of(

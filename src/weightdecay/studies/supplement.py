@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from weightdecay.schedules import WarmRestarts
-from weightdecay.site import Ruling
-from weightdecay.studies import rulings
+from weightdecay.site import Verdict
+from weightdecay.studies import verdicts
 from weightdecay.studies.curve_figures import FIGURE_3, FIGURE_4, draw_contest
 from weightdecay.studies.differences import compared
 from weightdecay.studies.families import landscape_of
@@ -78,10 +78,10 @@ def _standard(at: Scale) -> list[Panel]:
     return [Panel(_LONG_ADAM, title, axes, at.error), landscape_of(at, "adamw")]
 
 
-def _matches(claim: str, seen: Evidence) -> Ruling:
+def _matches(claim: str, seen: Evidence) -> Verdict:
     what = "AdamW's best error minus that of long standard Adam"
     short, long = seen.landscape("adamw"), seen.landscape(_LONG_ADAM)
-    return compared(rulings.no_worse, claim, what, one=short, rival=long)
+    return compared(verdicts.no_worse, claim, what, one=short, rival=long)
 
 
 def _standard_claims(at: Scale) -> list[Claim]:

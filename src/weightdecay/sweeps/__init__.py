@@ -2,9 +2,9 @@
 
 from weightdecay.sweeps.events import CellFailed, Idle, SweepEvent, Working
 from weightdecay.sweeps.grids import grid, read_study
-from weightdecay.sweeps.here import Here
+from weightdecay.sweeps.inprocess import Here
 from weightdecay.sweeps.local import Local
-from weightdecay.sweeps.standing import Standing
+from weightdecay.sweeps.status import Status
 from weightdecay.sweeps.store import Store
 from weightdecay.sweeps.sweeping import sweep, sweep_events
 
@@ -13,7 +13,7 @@ __all__ = [
     "Here",
     "Idle",
     "Local",
-    "Standing",
+    "Status",
     "Store",
     "SweepEvent",
     "Working",

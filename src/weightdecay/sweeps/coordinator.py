@@ -27,10 +27,10 @@ from weightdecay.sweeps.engine import (
     Unheard,
 )
 from weightdecay.sweeps.events import CellFailed, Idle, SweepEvent, Working
-from weightdecay.sweeps.handing import Handed
-from weightdecay.sweeps.planning import Pack, halves, packs
-from weightdecay.sweeps.standing import Standing, Tally, Underway
+from weightdecay.sweeps.packing import Pack, halves, packs
+from weightdecay.sweeps.status import Status, Tally, Underway
 from weightdecay.sweeps.store import Store, Writer
+from weightdecay.sweeps.task_transfer import Handed
 
 #: Deaths of its worker, without having come further, after which a pack is halved, or a cell given
 #: up. Workers are killed for other reasons than what they train, so it takes more than one.
@@ -97,12 +97,12 @@ class Coordinator:
         """Train what is not done."""
         ledger = self._store.refresh()
         yield from map(Notice, ledger.left_out)
-        gone = [run for run in self._cells if run in ledger.diverged]
+        gone = [run for run in self._cells if run in ledger.finished]
         self._store.forget_checkpoints(gone)
         left = [
             config
             for run, config in self._cells.items()
-            if run not in ledger.diverged and (retry or run not in ledger.failures)
+            if run not in ledger.finished and (retry or run not in ledger.failures)
         ]
         if retry:
             self._forgiven = {
@@ -119,7 +119,7 @@ class Coordinator:
         They are of those that were trained just now, on the same device and by the same code.
         """
         ledger = self._store.refresh()
-        done = sorted(run for run in self._trained if ledger.diverged.get(run) is False)
+        done = sorted(run for run in self._trained if ledger.finished.get(run) is False)
         chosen = done[: math.floor(len(done) * self._engine.repeats + 0.5)]
         left = [self._cells[run] for run in chosen if run not in ledger.repeated]
         if left:
@@ -167,7 +167,7 @@ class Coordinator:
         failure = ledger.failures.get(run)
         if failure is not self._forgiven.get(run):  # it was tried again, elsewhere
             self._forgiven.pop(run, None)
-        return run in ledger.diverged or (failure is not None and run not in self._forgiven)
+        return run in ledger.finished or (failure is not None and run not in self._forgiven)
 
     def _claimed(self, pack: Pack) -> Pack:
         """Claim the cells that nobody else has, and return those that are not over."""
@@ -299,7 +299,7 @@ class Coordinator:
                     until = time.monotonic() + _STOP_WITHIN
             self._inbox.clear()
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> Status:
         self._counted_at = time.monotonic()
         packs = self._going.values()
         return self._tally.standing(

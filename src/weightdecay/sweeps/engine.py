@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from weightdecay.records import Event, Notice, Progress, Run, RunConfig, Saving
 from weightdecay.records.codec import Cost
-from weightdecay.records.gathering import Gathered
-from weightdecay.sweeps.handing import Handed
+from weightdecay.records.collecting import Gathered
+from weightdecay.sweeps.task_transfer import Handed
 
 if TYPE_CHECKING:
     from weightdecay.tasks import Task

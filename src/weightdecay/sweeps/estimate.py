@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from weightdecay.records import SHARED, Progress, RunConfig, Timing
 from weightdecay.sweeps.local import MEMORY, cores, gpu_count
-from weightdecay.sweeps.names import check_names
+from weightdecay.sweeps.name_checks import check_names
 
 # Lanes of a trial: enough that they are as fast as more, few enough that it is short. Its epochs:
 # in the first, memory and code are new.

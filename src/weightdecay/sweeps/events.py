@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from weightdecay.records import Notice, Progress, RunConfig
 from weightdecay.records.codec import Failure
-from weightdecay.sweeps.standing import Standing
+from weightdecay.sweeps.status import Status
 
 
 @dataclass(frozen=True)
@@ -36,4 +36,4 @@ class CellFailed:
     failure: Failure
 
 
-SweepEvent: TypeAlias = Standing | Working | Idle | CellFailed | Notice
+SweepEvent: TypeAlias = Status | Working | Idle | CellFailed | Notice

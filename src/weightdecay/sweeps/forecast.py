@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from weightdecay.records import RunConfig
 from weightdecay.sweeps.engine import Engine
 from weightdecay.sweeps.estimate import is_worthwhile, seconds_apart
-from weightdecay.sweeps.planning import packs
-from weightdecay.sweeps.standing import Tally
+from weightdecay.sweeps.packing import packs
+from weightdecay.sweeps.status import Tally
 from weightdecay.sweeps.store import Store
 
 
@@ -38,7 +38,7 @@ def forecast(
     left = {
         run: config
         for run, config in cells.items()
-        if run not in ledger.diverged and (retry or run not in ledger.failures)
+        if run not in ledger.finished and (retry or run not in ledger.failures)
     }
     sizes = time = None
     if engine is not None:
@@ -51,7 +51,7 @@ def forecast(
         ).seconds_left
     return Forecast(
         planned=len(cells),
-        done=sum(run in ledger.diverged for run in cells),
+        done=sum(run in ledger.finished for run in cells),
         failed=len(failed),
         partly_trained=len(store.saved(left)),
         to_train=tuple(left.values()),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weightdecay.records import Event, Notice, Run, RunConfig, Started
-from weightdecay.records.gathering import Gathered
+from weightdecay.records.collecting import Gathered
 from weightdecay.sweeps.store import Store
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _recorded(
 
 def _claim(store: Store, config: RunConfig, held: ExitStack) -> None:
     """Have nobody else train the run."""
-    from weightdecay.runs.shelf import BusyError  # noqa: PLC0415
+    from weightdecay.runs.checkpoints import BusyError  # noqa: PLC0415
 
     if not held.enter_context(store.claiming()).take(config.identity):
         raise BusyError(

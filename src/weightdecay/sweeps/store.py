@@ -26,8 +26,8 @@ from typing import IO, Any
 from weightdecay import files
 from weightdecay.records import Run, RunConfig
 from weightdecay.records.codec import Cost, Entry, Failure, Line, as_line
-from weightdecay.records.columns import as_result
-from weightdecay.records.reading import StoreReader
+from weightdecay.records.columnar import as_result
+from weightdecay.records.readers import StoreReader
 from weightdecay.sweeps.claims import Claims, taken
 
 

@@ -11,11 +11,11 @@ from weightdecay.records import Notice, Run, RunConfig
 from weightdecay.sweeps.coordinator import Coordinator
 from weightdecay.sweeps.engine import Engine
 from weightdecay.sweeps.events import SweepEvent
-from weightdecay.sweeps.handing import Handed, handed
-from weightdecay.sweeps.here import Here
+from weightdecay.sweeps.inprocess import Here
 from weightdecay.sweeps.local import Local
-from weightdecay.sweeps.names import check_names
+from weightdecay.sweeps.name_checks import check_names
 from weightdecay.sweeps.store import Store
+from weightdecay.sweeps.task_transfer import Handed, handed
 from weightdecay.sweeps.watchdog import Watched
 
 if TYPE_CHECKING:

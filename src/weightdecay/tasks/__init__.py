@@ -1,7 +1,7 @@
 """A name into data, model, loss and metric."""
 
 from weightdecay.tasks.catalogue import NAMES, check, fetch, given, load
-from weightdecay.tasks.fetch import Progress, UnreachableError
+from weightdecay.tasks.fetch import Downloaded, UnreachableError
 from weightdecay.tasks.measure import Measured, absolute_error, squared_error
 from weightdecay.tasks.task import (
     Builder,
@@ -17,10 +17,10 @@ from weightdecay.tasks.task import (
 __all__ = [
     "NAMES",
     "Builder",
+    "Downloaded",
     "Examples",
     "Measured",
     "Prepare",
-    "Progress",
     "Source",
     "Task",
     "UnreachableError",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from weightdecay.tasks.containers import Read
+from weightdecay.tasks.archives import Read
 from weightdecay.tasks.unpickle import unpickle
 
 PIXELS = 3 * 32 * 32

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from weightdecay import checks, references
 from weightdecay.tasks import cifar, idx, imagenet32, images, mnist1d, text
-from weightdecay.tasks.fetch import Progress
+from weightdecay.tasks.fetch import Downloaded
 from weightdecay.tasks.models import MLP, ConvNet, ShakeShake26, Transformer
 from weightdecay.tasks.task import Builder, Examples, Prepare, Source, Task, as_float
 
@@ -25,7 +25,7 @@ class _Entry:
     classes: int
     models: dict[str, Builder]
     prepare: Prepare = as_float
-    fetch: Callable[[Path | None], Iterator[Progress]] | None = None
+    fetch: Callable[[Path | None], Iterator[Downloaded]] | None = None
     check: Callable[[], list[tuple[str, str | None]]] = list
 
 
@@ -39,7 +39,7 @@ def _image_models(classes: int, *, channels: int = 3, pixels: int = 32 * 32) -> 
     return models
 
 
-def _cifar(layout: cifar.Layout, classes: int, prepare: Prepare) -> _Entry:
+def _cifar(layout: cifar.CifarFiles, classes: int, prepare: Prepare) -> _Entry:
     return _Entry(
         load=partial(cifar.load, layout),
         classes=classes,
@@ -109,7 +109,7 @@ def given(name: str, task: Source | None) -> Task:
     return found
 
 
-def fetch(name: str, source: str | Path | None = None) -> Iterator[Progress]:
+def fetch(name: str, source: str | Path | None = None) -> Iterator[Downloaded]:
     """Bring a data set into the cache, from a folder or from where it is published.
 
     What is there and right stays. The work is done as the progress is asked for.

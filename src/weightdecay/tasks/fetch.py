@@ -19,7 +19,7 @@ _NO_SUCH_RANGE = 416
 
 
 @dataclass(frozen=True)
-class Progress:
+class Downloaded:
     """How many bytes of a file are done, and of how many, where that is known."""
 
     name: str
@@ -31,7 +31,7 @@ class UnreachableError(OSError):
     """A source cannot be reached, or broke off."""
 
 
-def download(url: str, path: Path, *, md5: str, largest: int) -> Iterator[Progress]:
+def download(url: str, path: Path, *, md5: str, largest: int) -> Iterator[Downloaded]:
     """Download a file to its place, going on where an earlier download of it broke off.
 
     One that turns out longer than `largest` is refused while it comes. Whoever calls this holds the
@@ -62,7 +62,7 @@ def download(url: str, path: Path, *, md5: str, largest: int) -> Iterator[Progre
     part.replace(path)
 
 
-def _receive(url: str, part: Path, name: str, largest: int) -> Iterator[Progress]:
+def _receive(url: str, part: Path, name: str, largest: int) -> Iterator[Downloaded]:
     done = _size(part)
     request = urllib.request.Request(url)  # noqa: S310 - all addresses are constants of this room
     if done:
@@ -83,13 +83,13 @@ def _receive(url: str, part: Path, name: str, largest: int) -> Iterator[Progress
         length = response.headers.get("Content-Length")
         total = done + int(length) if length else None
         with part.open("ab" if goes_on else "wb") as file:
-            yield Progress(name, done, total)
+            yield Downloaded(name, done, total)
             while chunk := response.read(_CHUNK):
                 done += len(chunk)
                 if done > largest:
                     break
                 file.write(chunk)
-                yield Progress(name, done, total)
+                yield Downloaded(name, done, total)
     if done > largest:
         part.unlink()
         raise ValueError(

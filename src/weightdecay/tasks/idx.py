@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from weightdecay.tasks import cache
+from weightdecay.tasks.archives import LARGEST, in_folder
 from weightdecay.tasks.cache import Stored
-from weightdecay.tasks.containers import LARGEST, in_folder
-from weightdecay.tasks.fetch import Progress, UnreachableError, download
+from weightdecay.tasks.fetch import Downloaded, UnreachableError, download
 from weightdecay.tasks.task import Examples
 
 _BYTES = 8  # what the third byte of an IDX file says it holds
@@ -23,7 +23,7 @@ _AGAIN = "Get it again from where it is published."
 
 
 @dataclass(frozen=True)
-class Layout:
+class IdxFiles:
     """Where a data set of IDX files comes from: images, then labels, each of train and of test.
 
     The files are published compressed at `url`, with these `md5`; `files` are what is in them.
@@ -35,7 +35,7 @@ class Layout:
     files: tuple[Stored, ...]
 
 
-FASHION_MNIST = Layout(
+FASHION_MNIST = IdxFiles(
     name="fashion-mnist",
     url="http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
     md5=(
@@ -53,7 +53,7 @@ FASHION_MNIST = Layout(
 )
 
 
-def load(layout: Layout) -> tuple[Examples, Examples]:
+def load(layout: IdxFiles) -> tuple[Examples, Examples]:
     """Return the training and the test examples from the cache, verified."""
     train, train_labels, test, test_labels = (
         _tensor(cache.read(layout.name, stored), stored.name) for stored in layout.files
@@ -64,12 +64,12 @@ def load(layout: Layout) -> tuple[Examples, Examples]:
     )
 
 
-def check(layout: Layout) -> list[tuple[str, str | None]]:
+def check(layout: IdxFiles) -> list[tuple[str, str | None]]:
     """Return each file in the cache with what is wrong with it; None is nothing."""
     return cache.check(layout.name, layout.files)
 
 
-def fetch(layout: Layout, source: Path | None = None) -> Iterator[Progress]:
+def fetch(layout: IdxFiles, source: Path | None = None) -> Iterator[Downloaded]:
     """Bring the data set into the cache, unless it is there and right.
 
     `source` is a folder that holds the files, compressed or not; without it they are downloaded.
@@ -81,7 +81,7 @@ def fetch(layout: Layout, source: Path | None = None) -> Iterator[Progress]:
             if source is None:
                 yield from _download(layout, stored, md5, folder)
             else:
-                yield Progress(stored.name, 0, stored.size)
+                yield Downloaded(stored.name, 0, stored.size)
             data = _plain(source or folder, stored)
             cache.refuse(
                 f"{stored.name} from {source or layout.url}", stored.fault(data), cure=_AGAIN
@@ -89,10 +89,10 @@ def fetch(layout: Layout, source: Path | None = None) -> Iterator[Progress]:
             cache.place(folder / stored.name, data)
             for unneeded in folder.glob(f"{stored.name}.gz*"):  # the download, or what came of it
                 unneeded.unlink()
-            yield Progress(stored.name, stored.size, stored.size)
+            yield Downloaded(stored.name, stored.size, stored.size)
 
 
-def _download(layout: Layout, stored: Stored, md5: str, folder: Path) -> Iterator[Progress]:
+def _download(layout: IdxFiles, stored: Stored, md5: str, folder: Path) -> Iterator[Downloaded]:
     name = f"{stored.name}.gz"
     try:
         yield from download(layout.url + name, folder / name, md5=md5, largest=LARGEST)

@@ -17,7 +17,7 @@ import torch
 
 from weightdecay import files
 from weightdecay.tasks import cache
-from weightdecay.tasks.fetch import Progress
+from weightdecay.tasks.fetch import Downloaded
 from weightdecay.tasks.task import Examples
 from weightdecay.tasks.unpickle import unpickle
 
@@ -40,7 +40,7 @@ def check() -> list[tuple[str, str | None]]:
     return [(f"{name}.npz", _fault(cache.folder(NAME, f"{name}.npz"))) for name in TRAIN + TEST]
 
 
-def fetch(source: Path | None = None) -> Iterator[Progress]:
+def fetch(source: Path | None = None) -> Iterator[Downloaded]:
     """Bring what is in a folder into the cache, checked; what is there and right stays."""
     if source is None:
         raise ValueError(
@@ -55,11 +55,11 @@ def fetch(source: Path | None = None) -> Iterator[Progress]:
                 continue
             path = _find(source, name)
             size = path.stat().st_size
-            yield Progress(name, 0, size)
+            yield Downloaded(name, 0, size)
             images, labels = _read(path)
             with files.written(kept) as file:
                 np.savez(file, data=images, labels=labels)
-            yield Progress(name, size, size)
+            yield Downloaded(name, size, size)
 
 
 def _find(source: Path, name: str) -> Path:

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from weightdecay import checks
+from weightdecay.hashing import word
 from weightdecay.tasks.measure import Measure, Measured, name_of
-from weightdecay.words import word
 
 #: From a batch as it is stored, and a random word an example or None, to a model's input. The words
 #: are those to augment by; without them, at evaluation, nothing may be random.

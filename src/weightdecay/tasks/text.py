@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weightdecay.hashing import word
 from weightdecay.tasks.task import Examples
-from weightdecay.words import word
 
 ALPHABET = "\n ,.abcdefghijklmnopqrstuvwxy"
 LENGTH = 64

@@ -8,7 +8,7 @@
 The fastest that can serve a parameter is taken, silently.
 """
 
-from weightdecay.optim.kernels.ahead import Ahead
+from weightdecay.optim.kernels.graph_rates import Ahead
 from weightdecay.optim.kernels.plan import KERNELS, Plan
 
 __all__ = ["KERNELS", "Ahead", "Plan"]

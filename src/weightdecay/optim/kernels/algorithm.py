@@ -10,13 +10,13 @@ from typing import TypeAlias
 
 from torch import Tensor
 
-from weightdecay.optim.kernels.slot import Columns, Slot, State
+from weightdecay.optim.kernels.slot import Slot, State, TensorLists
 from weightdecay.optim.rates import Group
 
 #: Updates one float tensor in place, from its gradient, its state, its group and η.
 Reference: TypeAlias = Callable[[Tensor, Tensor, State, Group, float], None]
 #: Updates several tensors of one group in place, from their gradients, the group and η.
-Step: TypeAlias = Callable[[Columns, list[Tensor], Group, float], None]
+Step: TypeAlias = Callable[[TensorLists, list[Tensor], Group, float], None]
 
 
 def _nothing(slot: Slot, group: Group) -> str | None:

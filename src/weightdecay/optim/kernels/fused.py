@@ -13,7 +13,7 @@ from torch import Tensor
 
 from weightdecay.optim.kernels.algorithm import Algorithm
 from weightdecay.optim.kernels.foreach import mixed
-from weightdecay.optim.kernels.slot import Columns, Slot, aligned_in_memory
+from weightdecay.optim.kernels.slot import Slot, TensorLists, aligned_in_memory
 from weightdecay.optim.rates import Group
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -31,7 +31,7 @@ def unfit(slot: Slot, grad: Tensor, group: Group, algorithm: Algorithm) -> str |
     return algorithm.fused_unfit(slot, group) or mixed(slot, grad)
 
 
-def factor(columns: Columns, group: Group, multiplier: float) -> float:
+def factor(columns: TensorLists, group: Group, multiplier: float) -> float:
     """Return 1 − ηλ for this update, rounded up or down by turns."""
     exact: float = 1 - multiplier * group["weight_decay"]
     if columns.params[0].dtype is not torch.float32:

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from weightdecay.optim.kernels import foreach, fused, table
 from weightdecay.optim.kernels.algorithm import Algorithm, Step
 from weightdecay.optim.kernels.replays import Replays
-from weightdecay.optim.kernels.slot import Columns, Scaling, Slot, State
+from weightdecay.optim.kernels.slot import Scaling, Slot, State, TensorLists
 from weightdecay.optim.kernels.table import Table
 from weightdecay.optim.rates import Group, Rate, Rates
 from weightdecay.optim.rounding import SIXTEEN_BIT
@@ -54,7 +54,7 @@ class Plan:
         self._version = self.steps._version
         self._states = [dict(state) for state in states.values()]
         self._tables: list[tuple[Table, list[int]]] = []
-        self._lists: list[tuple[Step, Columns, list[int]]] = []
+        self._lists: list[tuple[Step, TensorLists, list[int]]] = []
         self._singles: list[int] = []
         grads = self.gradients()
         assert grads is not None
@@ -77,7 +77,7 @@ class Plan:
             else:
                 step = algorithm.fused if chosen == "fused" else algorithm.foreach
                 assert step is not None
-                columns = Columns(members, [grads[index] for index in indices])
+                columns = TensorLists(members, [grads[index] for index in indices])
                 self._lists.append((step, columns, indices))
 
     @property

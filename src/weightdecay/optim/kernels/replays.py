@@ -26,7 +26,7 @@ AHEAD = 1024
 _BLOCK = 1024
 
 
-class Page:
+class GraphTables:
     """The tables of a captured update: pinned memory on the host, and its like on the device.
 
     All of it is allocated before the capture. During the capture the host writes its own memory and
@@ -63,7 +63,7 @@ class Page:
 class Replays:
     """A captured update: what its replays read, and how many of them there were."""
 
-    def __init__(self, table: "Table", page: Page, *, aligned: bool) -> None:
+    def __init__(self, table: "Table", page: GraphTables, *, aligned: bool) -> None:
         self.table, self._page, self._aligned = table, page, aligned
 
     def launch(self, scaling: Scaling | None) -> None:
@@ -103,4 +103,4 @@ class Replays:
 @cache
 def program() -> Any:
     """Return the module of Triton's kernels, which is imported when it is needed."""
-    return import_module("weightdecay.optim.kernels.program")
+    return import_module("weightdecay.optim.kernels.triton_kernel")

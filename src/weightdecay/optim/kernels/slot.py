@@ -55,7 +55,7 @@ def aligned_in_memory(slot: Slot, grad: Tensor) -> bool:
     return len(strides) == 1 and dense and slot.param.dtype is torch.float32
 
 
-class Columns:
+class TensorLists:
     """Slots as the lists that multi-tensor operations take."""
 
     def __init__(self, slots: Sequence[Slot], grads: Sequence[Tensor]) -> None:

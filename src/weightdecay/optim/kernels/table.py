@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from weightdecay.optim.kernels.algorithm import Algorithm
-from weightdecay.optim.kernels.replays import AHEAD, Page, Replays, program
-from weightdecay.optim.kernels.slot import Columns, Scaling, Slot, aligned_in_memory
+from weightdecay.optim.kernels.replays import AHEAD, GraphTables, Replays, program
+from weightdecay.optim.kernels.slot import Scaling, Slot, TensorLists, aligned_in_memory
 from weightdecay.optim.rates import Applied, Group, Rate, Rates
 from weightdecay.optim.rounding import SIXTEEN_BIT
 
@@ -74,7 +74,7 @@ class Table:
         assert algorithm.numbers is not None
         self.slots, self._groups = list(slots), groups
         self._algorithm, self._own_numbers = algorithm, algorithm.numbers
-        self._columns = Columns(slots, grads)
+        self._columns = TensorLists(slots, grads)
         self._device, variant, compensated, *dtypes = kind(
             slots[0], grads[0], groups[slots[0].group], algorithm
         )
@@ -108,7 +108,7 @@ class Table:
             device=self._device,
         )
         self._kernels: dict[Any, Any] = {}
-        self._page: Page | None = None
+        self._page: GraphTables | None = None
         self._made = 0
 
     def stands(self, grads: list[Tensor]) -> bool:
@@ -131,7 +131,7 @@ class Table:
     def lay_by(self) -> None:
         """Set memory aside for a capture, during which none may be allocated."""
         rows = (AHEAD, len(self._classes), program().WIDTH)
-        self._page = Page(self._tensors_here.shape, rows, self._device)
+        self._page = GraphTables(self._tensors_here.shape, rows, self._device)
 
     def capture(self, grads: list[Tensor], rates: Rates, scaling: Scaling | None) -> Replays:
         """Record an update that reads a row of `rates` at each replay, and then the next."""

@@ -5,18 +5,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from weightdecay.cli.best import best_settings, best_values
 from weightdecay.cli.progress import duration
 from weightdecay.cli.run import command_of
+from weightdecay.cli.summary import best_settings, best_values
 from weightdecay.records import Run
-from weightdecay.sweeps.standing import Standing, of_store, without_paths
+from weightdecay.sweeps.status import Status, of_store, without_paths
 from weightdecay.sweeps.store import Store
 
 # So many results are read whole and compared in a second; more, if asked to.
 _CHECKED = 2000
 
 
-def line(standing: Standing) -> str:
+def line(standing: Status) -> str:
     """Return a sweep's standing in one line."""
     done = f"{standing.done} done"
     if standing.diverged:
@@ -31,7 +31,7 @@ def line(standing: Standing) -> str:
     return " · ".join(parts)
 
 
-def short_line(standing: Standing) -> str:
+def short_line(standing: Status) -> str:
     """Return what there is room for beside a bar."""
     parts = [f"{standing.done} of {standing.planned} done", f"{standing.running} running"]
     parts += [f"{standing.diverged} diverged"] * bool(standing.diverged)
@@ -40,14 +40,14 @@ def short_line(standing: Standing) -> str:
     return " · ".join([*parts, f"time left {'unknown' if left is None else duration(left)}"])
 
 
-def share(standing: Standing) -> float:
+def share(standing: Status) -> float:
     """Return the share of the cells about which no more can be done."""
     return (standing.done + standing.failed) / standing.planned
 
 
 def lines(
     folder: Path, *, every_failure: bool = False, advice: bool = True
-) -> tuple[Standing, list[str], bool]:
+) -> tuple[Status, list[str], bool]:
     """Return how a folder's sweep stands, all there is to say of it, and if nothing is missing."""
     store = Store(folder)
     counted, failures, left_out = of_store(store)
@@ -81,7 +81,7 @@ def lines(
 
 def _saved(store: Store) -> list[str]:
     """Return how far cells are that are being trained, or were: as their checkpoints say."""
-    done = store.ledger.diverged
+    done = store.ledger.finished
     saved = store.saved([run for run in store.plan() if run not in done])
     if not saved:
         return []
@@ -97,7 +97,7 @@ class Best:
         self._folder = folder
         self._runs: dict[str, Run] = {}
 
-    def lines(self, standing: Standing, *, every_result: bool = False) -> list[str]:
+    def lines(self, standing: Status, *, every_result: bool = False) -> list[str]:
         """Return a table; nothing before there is a result, or where there are very many."""
         if standing.done > _CHECKED and not every_result:
             return []
@@ -118,7 +118,7 @@ def values(folder: Path, *, every_result: bool = True) -> tuple[dict[str, Any], 
     """Return how a folder's sweep stands as plain values, and the exit status that says so."""
     store = Store(folder)
     counted, failures, left_out = of_store(store)
-    done = store.ledger.diverged
+    done = store.ledger.finished
     complete = store.is_complete()
     reads = counted.done <= _CHECKED or every_result
     told = {
@@ -138,7 +138,7 @@ def values(folder: Path, *, every_result: bool = True) -> tuple[dict[str, Any], 
     return told, 1 if counted.failed or not complete else 0
 
 
-def doubts(folder: Path, standing: Standing, *, every_result: bool = False) -> list[str]:
+def doubts(folder: Path, standing: Status, *, every_result: bool = False) -> list[str]:
     """Return what of a folder's results disagrees or stands out, or that it was not looked for."""
     if standing.done > _CHECKED and not every_result:
         command = f"weightdecay status {folder} --check"

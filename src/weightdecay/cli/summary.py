@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from weightdecay.look import metric_words, typed
+from weightdecay.number_format import metric_words, typed
 from weightdecay.records import DECAYS, Run, RunConfig
 from weightdecay.results import Landscape, landscapes
 from weightdecay.table import error, table

@@ -10,9 +10,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 
 from weightdecay import checks
-from weightdecay.results.layout import Layout
 from weightdecay.results.points import Point, Points, Remark, checked_convention
-from weightdecay.results.sources import table_of
+from weightdecay.results.raw_tables import table_of
+from weightdecay.results.table_layout import TableLayout
 
 _FINISHED = {"complete", "completed", "finished", "done", "success", "succeeded", "terminated"}
 _DIVERGED = "diverged"
@@ -39,7 +39,7 @@ def read_points(
     convention = checked_convention(convention)
     if metric is not None:
         checks.one_of("metric", metric, ("error", "accuracy", "loss"))
-    layout = Layout(
+    layout = TableLayout(
         table_of(source),
         convention,
         columns=columns or {},
@@ -53,7 +53,7 @@ def read_points(
 class _Reading:
     """A table on its way to points, and what was noticed on it."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: TableLayout) -> None:
         self.layout = layout
         self.seeded = layout.settings["seed"] is not None
         self.left = Counter[str]()

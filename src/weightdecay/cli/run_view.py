@@ -12,15 +12,15 @@ import torch
 import torch.distributed as dist
 
 from weightdecay import checks
-from weightdecay.cli import report
-from weightdecay.cli.board import board
+from weightdecay.cli import run_tables
 from weightdecay.cli.devices import device_of
+from weightdecay.cli.printing import say
 from weightdecay.cli.progress import Bar
-from weightdecay.cli.saying import say
-from weightdecay.cli.stopping import stopped_gently
+from weightdecay.cli.signals import stopped_gently
+from weightdecay.cli.tensorboard import board
 from weightdecay.records import Event, Notice, Progress, Record, RunConfig
 from weightdecay.runs import ensemble
-from weightdecay.runs.shelf import Shelf
+from weightdecay.runs.checkpoints import Shelf
 from weightdecay.sweeps.single import run_events, store_of
 from weightdecay.tasks import Task, load
 
@@ -51,7 +51,7 @@ def follow(options: argparse.Namespace) -> int:
         if leads:
             say(_how_to_go_on(shelf, fresh=options.fresh), file=sys.stderr)
         return 130
-    say(report.of_records(records, folder))
+    say(run_tables.of_records(records, folder))
     say(f"run {config.identity}, kept in {folder}")
     if records[-1].diverged:
         say(f"It diverged in epoch {records[-1].epoch}: a result, and kept like any other.")
@@ -64,7 +64,7 @@ def follow(options: argparse.Namespace) -> int:
     if options.ensemble:
         judged = ensemble(config, folder=folder, device=device, task=task)
         rows = ((one.members, one.error, one.error_top5) for one in judged)
-        say(report.of_ensembles(rows, records[-1].metric))
+        say(run_tables.of_ensembles(rows, records[-1].metric))
     return 0
 
 
@@ -115,7 +115,7 @@ def _watch(
         for event in events:
             match event:
                 case Progress():
-                    bar.draw(event.update / event.updates, report.line(event))
+                    bar.draw(event.update / event.updates, run_tables.line(event))
                     if stopping():
                         events.close()  # type: ignore[attr-defined]
                         raise KeyboardInterrupt

@@ -16,7 +16,7 @@ _WILD = 10.0
 
 
 @dataclass(frozen=True)
-class Grid:
+class Arrays:
     """The errors of a landscape, and which runs diverged; axes are rates, decays, seeds."""
 
     lrs: Array
@@ -105,7 +105,7 @@ def lost_last(scores: Array, lost: Flags) -> Array:
     return scores + lost * span
 
 
-def grid(landscape: Landscape, *, zero: bool = True) -> Grid:
+def grid(landscape: Landscape, *, zero: bool = True) -> Arrays:
     """Lay a landscape out; without `zero`, only decays above 0."""
     decays = [decay for decay in landscape.decays if zero or decay > 0]
     seeds = sorted({seed for cell in landscape.cells.values() for seed in cell.seeds})
@@ -124,4 +124,4 @@ def grid(landscape: Landscape, *, zero: bool = True) -> Grid:
             losses[i, j, at] = cell.losses or np.nan
             diverged[i, j, [place[seed] for seed in cell.diverged]] = True
     lrs = np.array(landscape.lrs)
-    return Grid(lrs, np.array(decays), tuple(seeds), chosen, tested, losses, diverged)
+    return Arrays(lrs, np.array(decays), tuple(seeds), chosen, tested, losses, diverged)

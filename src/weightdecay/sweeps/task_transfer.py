@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from weightdecay.records import RunConfig, Spec
-from weightdecay.sweeps.names import MODELS
+from weightdecay.sweeps.name_checks import MODELS
 
 if TYPE_CHECKING:
     from weightdecay.tasks import Source

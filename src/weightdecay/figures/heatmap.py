@@ -15,17 +15,9 @@ from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.colors import Normalize
 from matplotlib.patches import Circle, Patch, Rectangle, RegularPolygon
 
-from weightdecay.figures.page import decay_words
-from weightdecay.look import (
-    COLOURS_OF_ERRORS,
-    FAINT,
-    INK,
-    MUTED,
-    PAPER,
-    in_units,
-    power,
-    shared_base,
-)
+from weightdecay.colours import COLOURS_OF_ERRORS, FAINT, INK, MUTED, PAPER
+from weightdecay.figures.sheet import decay_words
+from weightdecay.number_format import in_units, power, shared_base
 from weightdecay.results import Cell, Coupling, Landscape, Outlier
 
 GAP = 0.4
@@ -34,7 +26,7 @@ _DOT = 0.22  # the radius of a setting that is scattered
 
 
 @dataclass(frozen=True)
-class Grid:
+class CellPositions:
     """Where a landscape's settings stand, in widths of a cell."""
 
     landscape: Landscape
@@ -127,7 +119,7 @@ def place(value: float, settings: Sequence[float]) -> float:
 
 def draw(
     axes: Axes,
-    grid: Grid,
+    grid: CellPositions,
     coupling: Coupling | None,
     *,
     norm: Normalize,
@@ -168,7 +160,7 @@ def draw(
     _flag(axes, grid, {(one.lr, one.decay) for one in doubted})
 
 
-def _axis(axes: Axes, grid: Grid, stride: int) -> None:
+def _axis(axes: Axes, grid: CellPositions, stride: int) -> None:
     axes.set_xlim(grid.left - 0.05, len(grid.powers) - 0.45)
     axes.set_ylim(-0.55, grid.height - 0.45)
     axes.set_aspect("equal")
@@ -199,7 +191,7 @@ def _times(values: Sequence[float]) -> str:
     return "" if base in (None, 1) else f"  (× {base:g})"
 
 
-def _cross(axes: Axes, grid: Grid, lost: set[tuple[float, float]]) -> None:
+def _cross(axes: Axes, grid: CellPositions, lost: set[tuple[float, float]]) -> None:
     """Cross out a cell that no seed came through; strike one through that some did not."""
     strokes = []
     for cell in grid.landscape.diverged:
@@ -210,7 +202,7 @@ def _cross(axes: Axes, grid: Grid, lost: set[tuple[float, float]]) -> None:
     _haloed(axes, strokes, label="crosses", width=0.8, colour=MUTED)
 
 
-def _outline(axes: Axes, grid: Grid, cells: Sequence[Cell]) -> None:
+def _outline(axes: Axes, grid: CellPositions, cells: Sequence[Cell]) -> None:
     """Draw the border of a set of cells as one: edges between two of them are left out."""
     edges: dict[tuple[tuple[float, float], ...], int] = {}
     for cell in cells:
@@ -223,7 +215,7 @@ def _outline(axes: Axes, grid: Grid, cells: Sequence[Cell]) -> None:
     _haloed(axes, border, label="tied", width=1.5)
 
 
-def _circle(axes: Axes, grid: Grid, cells: Sequence[Cell]) -> None:
+def _circle(axes: Axes, grid: CellPositions, cells: Sequence[Cell]) -> None:
     """Circle the best cells, and fill the circle of the first."""
     centres = [(grid.x(cell.decay), grid.y(cell.lr)) for cell in cells]
     for colour, width, label in ((PAPER, 2.4, "halo of the best"), (INK, 1.1, "best")):
@@ -235,7 +227,7 @@ def _circle(axes: Axes, grid: Grid, cells: Sequence[Cell]) -> None:
     _add(axes, dot, "the best")
 
 
-def _flag(axes: Axes, grid: Grid, cells: Iterable[tuple[float, float]]) -> None:
+def _flag(axes: Axes, grid: CellPositions, cells: Iterable[tuple[float, float]]) -> None:
     """Put a white triangle on cells, aside of where a circle is."""
     centres = [(grid.x(decay) + 0.12, grid.y(lr) + 0.02) for lr, decay in sorted(cells)]
     for colour, width, label in ((PAPER, 3.0, "halo of doubt"), (INK, 1.2, "doubt")):
@@ -245,7 +237,7 @@ def _flag(axes: Axes, grid: Grid, cells: Iterable[tuple[float, float]]) -> None:
         _add(axes, triangles, label)
 
 
-def _ridge(axes: Axes, grid: Grid, coupling: Coupling) -> None:
+def _ridge(axes: Axes, grid: CellPositions, coupling: Coupling) -> None:
     """Draw each learning rate's best decay with its standard error, and the line through them."""
     drawn = len(axes.collections)
     if coupling.line is not None:

@@ -19,7 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
-from weightdecay.look import AXES, FAINT, INK, MUTED, PAPER, Stroke
+from weightdecay.colours import FAINT, INK, MUTED, PAPER, Stroke
+from weightdecay.labels import AXES
 
 #: Inches: as wide as a README's column at 100 dots an inch, or a page of paper with its margins.
 WIDTH = 9.0
@@ -71,7 +72,7 @@ def styled() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Page:
+class Sheet:
     """A figure whose body, under its title and over its small print, is measured in inches."""
 
     figure: Figure
@@ -132,7 +133,7 @@ class Page:
 SPACING = 1.3
 
 
-def page(*, width: float, body: float, title: str | None, small_print: str) -> Page:
+def page(*, width: float, body: float, title: str | None, small_print: str) -> Sheet:
     """Return a white page whose body is so many inches high, and the rest as high as it must be."""
     usable = width - 2 * MARGIN
     heading = wrapped(title or "", size=TITLE, width=usable, bold=True)
@@ -142,7 +143,7 @@ def page(*, width: float, body: float, title: str | None, small_print: str) -> P
     height = head + body + foot
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
-    sheet = Page(figure, width, height, head)
+    sheet = Sheet(figure, width, height, head)
     if heading:
         sheet.text(heading, left=MARGIN, top=MARGIN - head, size=TITLE, bold=True)
     if notes:

@@ -1,7 +1,7 @@
 """Committed results into the numbers that README and docs print: none of them is typed by hand.
 
 results/<task>-<scale>/records.parquet       all runs; of landscapes the last epoch
-results/<task>-<scale>/<study>/figure.png    and rulings.json, made from them
+results/<task>-<scale>/<study>/figure.png    and verdicts.json, made from them
 """
 
 import re
@@ -10,15 +10,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from weightdecay import files
-from weightdecay.look import OUTCOMES, interval
+from weightdecay.colours import OUTCOMES
+from weightdecay.number_format import interval
 from weightdecay.records.tables import imported
-from weightdecay.site import Ruling
+from weightdecay.site import Verdict
 from weightdecay.studies import STUDIES, studies_at
-from weightdecay.studies.findings import Findings, command, draw, find, write_rulings
+from weightdecay.studies.findings import Findings, command, draw, find, write_verdicts
 from weightdecay.studies.formats import in_torch, table_of
-from weightdecay.studies.rulings import BETWEEN, MARGIN, NOT_DECIDED
 from weightdecay.studies.scales import Scale, scale
 from weightdecay.studies.study import Evidence
+from weightdecay.studies.verdicts import BETWEEN, MARGIN, NOT_DECIDED
 
 _BEGIN, _END = "<!-- reproduction: `make book` writes what follows -->", "<!-- /reproduction -->"
 
@@ -57,10 +58,10 @@ def chapters(found: Sequence[Findings], results: str) -> str:
         first = original(one, found)
         if first is not one:
             parts.append(
-                f"The runs and the rulings are those of {_link(_heading(first), first)}.\n"
+                f"The runs and the verdicts are those of {_link(_heading(first), first)}.\n"
             )
-        elif one.rulings:
-            parts.append(rulings_table(one))
+        elif one.verdicts:
+            parts.append(verdicts_table(one))
         if one.numbers and first is one:
             parts.append(_markdown(table_of(one.numbers)))
         parts.append(f"{one.small_print}\n")
@@ -79,13 +80,13 @@ time towards *not decided*, and three verdicts changed that way on unchanged dat
 difference that had had no interval was given one, which decided one claim."""
 _PREFACE = f"""# The paper's claims, and what was measured
 
-Every number and picture here is made from the records in [`results/`](../results) by `make book`;
-a test sees that they agree. *Held*, *not held* and *not decided* are rules about 95 % intervals,
-written down in [`studies/rulings.py`](../src/weightdecay/studies/rulings.py); the last column of a
-table has each. Settings are chosen by validation error; where best errors are compared, each is the
-test error of seeds that did not choose the setting. s is the coupling exponent: see
-[exponents](exponents.md). The tasks are small, for two cores: what they do not decide,
-CIFAR-10 may.
+Every number and picture here is made from the records in [`results/`](../results) by `make book`; a
+test sees that they agree. *Held*, *not held* and *not decided* are rules about 95 % intervals,
+written down in [`studies/verdicts.py`](../src/weightdecay/studies/verdicts.py); the last column of
+a table has each. Settings are chosen by validation error; where best errors are compared, each is
+the test error of seeds that did not choose the setting. s is the coupling exponent: see
+[exponents](exponents.md). The tasks are small, for two cores: what they do not decide, CIFAR-10
+may.
 
 {_CHANGED}
 """
@@ -97,12 +98,12 @@ def at_a_glance(found: Sequence[Findings]) -> str:
     rows = []
     for name in _counted(found):
         there = [one for one in found if one.study.name == name]
-        for judged in zip(*(one.rulings for one in there), strict=True):
+        for judged in zip(*(one.verdicts for one in there), strict=True):
             cells = dict.fromkeys(places, "–")
-            for one, ruling in zip(there, judged, strict=True):
+            for one, verdict in zip(there, judged, strict=True):
                 place = _place(one.scale)
-                bold = "" if ruling.outcome == NOT_DECIDED else "**"
-                cells[place] = f"{bold}{_link(ruling.outcome, one)}{bold}"
+                bold = "" if verdict.outcome == NOT_DECIDED else "**"
+                cells[place] = f"{bold}{_link(verdict.outcome, one)}{bold}"
             rows.append((_figure(name), _claim(judged), *cells.values()))
     table = _markdown([("figure", "claim", *places), *rows])
     return f"## At a glance\n\n{_GLANCE}\n{table}\nIn all: {tallies(found)}.\n"
@@ -114,7 +115,7 @@ def tallies(found: Sequence[Findings]) -> str:
     names = _counted(found)
     for one in found:
         if one.study.name in names:
-            counts[_place(one.scale)].update(ruling.outcome for ruling in one.rulings)
+            counts[_place(one.scale)].update(verdict.outcome for verdict in one.verdicts)
     return "; ".join(
         f"on {place} " + ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES)
         for place, count in counts.items()
@@ -136,15 +137,15 @@ def _counted(found: Sequence[Findings]) -> list[str]:
 
 def original(one: Findings, found: Iterable[Findings]) -> Findings:
     """Return the first figure of the paper that is judged by the same runs in the same words."""
-    same = [other for other in found if (other.runs, other.rulings) == (one.runs, one.rulings)]
+    same = [other for other in found if (other.runs, other.verdicts) == (one.runs, one.verdicts)]
     return min(same, key=lambda other: [*STUDIES].index(other.study.name)) if one.runs else one
 
 
-def _claim(judged: Sequence[Ruling]) -> str:
+def _claim(judged: Sequence[Verdict]) -> str:
     """Return a claim as all tasks have it: where their words differ, one after the other."""
-    words = [ruling.claim.split(" ") for ruling in judged]
+    words = [verdict.claim.split(" ") for verdict in judged]
     if len({len(claim) for claim in words}) > 1:
-        return " / ".join(dict.fromkeys(ruling.claim for ruling in judged))
+        return " / ".join(dict.fromkeys(verdict.claim for verdict in judged))
     return " ".join(" or ".join(dict.fromkeys(several)) for several in zip(*words, strict=True))
 
 
@@ -167,10 +168,10 @@ def _link(words: str, one: Findings) -> str:
     return f"[{words}](#{anchor})"
 
 
-def rulings_table(one: Findings) -> str:
+def verdicts_table(one: Findings) -> str:
     """Return claims, outcomes and reasons."""
     head = ("claim", "", "measured", "rule")
-    rows = [(r.claim, f"**{r.outcome}**", r.because, r.rule) for r in one.rulings]
+    rows = [(r.claim, f"**{r.outcome}**", r.because, r.rule) for r in one.verdicts]
     return _markdown([head, *rows])
 
 
@@ -187,7 +188,7 @@ def summary(found: Sequence[Findings], results: str) -> str:
         raise ValueError(f"The results must have all runs of {' on '.join(_MAIN)}, and have not.")
     place = f"{results}/{main.scale.folder}/{main.study.name}/figure.png"
     head = ("claim of the paper", "here", "measured")
-    rows = [(r.claim, f"**{r.outcome}**", r.because) for r in main.rulings]
+    rows = [(r.claim, f"**{r.outcome}**", r.because) for r in main.verdicts]
     table = _markdown([head, *rows])
     picture = f"![{main.study.title}]({place})"
     everything = f"Over all figures: {tallies(found)} ([each](docs/reproduction.md#at-a-glance))."
@@ -241,7 +242,7 @@ def write(results: Path, *, page: Path, readme: Path) -> list[Path]:
     for findings, seen in found_in(results):
         place = results / findings.scale.folder / findings.study.name
         draw(findings, seen, place, formats=("png",))
-        write_rulings(findings, place)
+        write_verdicts(findings, place)
     for path, text in zip((page, readme), texts(results, readme.read_text("utf-8")), strict=True):
         with files.written(path) as file:
             file.write(text.encode())

@@ -10,7 +10,7 @@ from typing import Any
 
 from weightdecay import checks
 from weightdecay.records.codec import as_line, run_in, values_of
-from weightdecay.records.columns import as_result
+from weightdecay.records.columnar import as_result
 from weightdecay.records.config import RunConfig
 from weightdecay.records.ledger import Damage, Ledger, Place
 from weightdecay.records.log import Log
@@ -19,7 +19,7 @@ from weightdecay.records.tables import imported
 
 
 @dataclass(frozen=True)
-class Source:
+class FinishedRuns:
     """The finished runs of a folder or a file, in the order of their names.
 
     `repeats` are the runs that were trained a second time as a control, which no table has;
@@ -31,7 +31,7 @@ class Source:
     left_out: list[str]
 
 
-def read(path: Path | str) -> Source:
+def read(path: Path | str) -> FinishedRuns:
     """Return the finished runs of a sweep's folder, or of a Parquet or CSV file of ours."""
     path = Path(path)
     if path.is_dir():
@@ -39,14 +39,14 @@ def read(path: Path | str) -> Source:
         if not reader.log.folder.is_dir():
             raise no_sweep(path, lacks="log")
         runs, repeats = reader.runs(), reader.repeats()
-        return Source(runs, repeats, reader.ledger.left_out)
+        return FinishedRuns(runs, repeats, reader.ledger.left_out)
     if not path.exists():
         raise FileNotFoundError(
             f"{path} does not exist. Name the folder of a sweep, or a .parquet or .csv file that "
             "`weightdecay export` wrote."
         )
     runs = sorted(imported(path), key=lambda run: run.config.identity)
-    return Source(runs, [], [])
+    return FinishedRuns(runs, [], [])
 
 
 class StoreReader:
@@ -107,7 +107,7 @@ class StoreReader:
         Without a plan, the cells of all results must be. `done` are the cells that are, where these
         are another store's.
         """
-        done = self.ledger.diverged if done is None else done
+        done = self.ledger.finished if done is None else done
         if not self._plan.is_file():
             return not self.ledger.has_lost(done)
         return not self.ledger.left_out or all(run in done for run, _ in self.cells())

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from weightdecay.results.columns import (
+from weightdecay.results.column_names import (
     LABELS,
     SETTINGS,
     Metric,
@@ -16,7 +16,7 @@ from weightdecay.results.columns import (
     named,
     present,
 )
-from weightdecay.results.metrics import Scale, scale_of
+from weightdecay.results.metrics import MetricScale, scale_of
 from weightdecay.results.points import CONVENTIONS, Label, Remark
 
 # Products that differ by less than this are one decay: 0.001 * 0.1 and 0.01 * 0.01.
@@ -24,7 +24,7 @@ _ALIKE = 1e-9
 _MADE_ON = ("error", "validation_error")
 
 
-class Layout:
+class TableLayout:
     """A table, and what each of its columns is."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Layout:
             self.labels["updates"] = self.settings["updates"]
         self.metrics = _metrics(table, columns, metric)
         kept = [self.metrics[role] for role in _MADE_ON if role in self.metrics]
-        self.scale: Scale = scale_of(
+        self.scale: MetricScale = scale_of(
             {one.column: table[one.column] for one in kept}, kept[0].kind, unit
         )
 

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from weightdecay.cli import forecast, report, standing
-from weightdecay.cli.best import best_settings
+from weightdecay.cli import forecast, run_tables, status
 from weightdecay.cli.output import say_json
+from weightdecay.cli.printing import say
 from weightdecay.cli.progress import Bars, duration
 from weightdecay.cli.run import command_of
-from weightdecay.cli.saying import say
-from weightdecay.cli.stopping import stopped_gently
+from weightdecay.cli.signals import stopped_gently
+from weightdecay.cli.summary import best_settings
 from weightdecay.records import Notice, RunConfig
-from weightdecay.sweeps import CellFailed, Idle, Standing, Store, SweepEvent, Working, sweep_events
+from weightdecay.sweeps import CellFailed, Idle, Status, Store, SweepEvent, Working, sweep_events
 from weightdecay.sweeps.engine import Engine
-from weightdecay.sweeps.names import check_names
-from weightdecay.sweeps.standing import without_paths
+from weightdecay.sweeps.name_checks import check_names
+from weightdecay.sweeps.status import without_paths
 
 # Cells that fail for one reason, after which the rest of them are only counted; and seconds after
 # which a worker that says nothing is spoken of, and again after twice as many. Counts of cells in a
@@ -53,13 +53,13 @@ def follow(
         return 130
     assert screen.standing is not None
     if as_json:
-        say_json(standing.values(options.folder)[0])
+        say_json(status.values(options.folder)[0])
         return 1 if screen.standing.failed else 0
-    say(standing.line(screen.standing))
+    say(status.line(screen.standing))
     asked = {config.identity for config in configs}
     runs = [run for run in Store(options.folder).runs() if run.config.identity in asked]
     if runs and tell_best:
-        doubts = standing.doubts(options.folder, screen.standing)
+        doubts = status.doubts(options.folder, screen.standing)
         say("\n".join([best_settings(runs), *doubts]))
     if screen.standing.failed and not options.quiet:
         say(f"`weightdecay retry {options.folder}` tries the failed ones again.")
@@ -94,7 +94,7 @@ def engine_of(options: argparse.Namespace) -> Engine:
     if options.address is not None and options.on != "ray":
         raise ValueError("`address` must be a Ray cluster's: say --on ray with it.")
     if options.on == "ray":
-        from weightdecay.sweeps.onray import OnRay
+        from weightdecay.sweeps.ray_engine import OnRay
 
         return OnRay(options.address, options.workers, options.device)
     if options.device not in (None, "cpu"):  # a CPU is everywhere: torch need not come for it
@@ -102,7 +102,7 @@ def engine_of(options: argparse.Namespace) -> Engine:
 
         device_of(options.device)
     if options.on == "here":
-        from weightdecay.sweeps.here import Here
+        from weightdecay.sweeps.inprocess import Here
 
         if options.workers not in (None, 1):
             raise ValueError(f"`workers` must be 1 with --on here, got {options.workers}.")
@@ -118,7 +118,7 @@ class _Screen:
     """What stands on the screen."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.standing: Standing | None = None
+        self.standing: Status | None = None
         self._options = options
         self._workers: dict[int, tuple[float | None, str]] = {}
         # Workers that are silent, and the seconds after which they are spoken of next.
@@ -128,7 +128,7 @@ class _Screen:
 
     def show(self, event: SweepEvent, bars: Bars) -> None:
         match event:
-            case Standing():
+            case Status():
                 self.standing = event
                 if self._options.quiet:
                     return
@@ -151,8 +151,8 @@ class _Screen:
         if self.standing is not None and not self._options.quiet:
             bars.draw_all(self._lines(self.standing))
 
-    def _lines(self, now: Standing) -> list[tuple[float | None, str]]:
-        whole = (standing.share(now), standing.short_line(now))
+    def _lines(self, now: Status) -> list[tuple[float | None, str]]:
+        whole = (status.share(now), status.short_line(now))
         workers = [self._workers[number] for number in sorted(self._workers)]
         return [whole, *workers]
 
@@ -163,7 +163,7 @@ class _Screen:
         elif event.unheard >= self._silent.get(event.worker, _UNHEARD):
             self._silent[event.worker] = 2 * event.unheard
             told = f"Worker {event.worker + 1} unheard for {duration(event.unheard)}"
-            has = standing.cells(event.cells)
+            has = status.cells(event.cells)
             bars.say(f"{told}: it has {has}, and may be stuck. --timeout S ends such a worker.")
 
     def _say_failure(self, event: CellFailed, bars: Bars) -> None:
@@ -185,9 +185,12 @@ class _Screen:
 
 
 def _of_worker(event: Working) -> tuple[float | None, str]:
-    name = f"worker {event.worker + 1}, {standing.cells(event.cells)}"
+    name = f"worker {event.worker + 1}, {status.cells(event.cells)}"
     if event.unheard:
         return None, f"{name}: unheard for {duration(event.unheard)}"
     if event.progress is None:
         return None, f"{name}: begins"
-    return event.progress.update / event.progress.updates, f"{name}: {report.brief(event.progress)}"
+    return (
+        event.progress.update / event.progress.updates,
+        f"{name}: {run_tables.brief(event.progress)}",
+    )

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from weightdecay.results.arrays import Arrays, grid
 from weightdecay.results.estimate import Array, Estimate, within
 from weightdecay.results.exponent import Exponent
-from weightdecay.results.fit import Fit
-from weightdecay.results.grid import Grid, grid
+from weightdecay.results.fit import Surface
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import mean
 
@@ -49,7 +49,7 @@ class Knobs:
         return tuple(rule for rule in RULES if rule not in self.possible)
 
 
-def knobs(landscape: Landscape, found: Fit, measured: Exponent) -> Knobs:
+def knobs(landscape: Landscape, found: Surface, measured: Exponent) -> Knobs:
     """Choose the rule, by a measured exponent or, where it has no value, by the surface's."""
     fitted = measured.value is None
     exponent = found.exponent() if fitted else measured
@@ -64,7 +64,7 @@ def knobs(landscape: Landscape, found: Fit, measured: Exponent) -> Knobs:
     return Knobs(exponent, fitted, rule, possible, costs)
 
 
-def _costs(landscape: Landscape, found: Fit) -> dict[float, Estimate]:
+def _costs(landscape: Landscape, found: Surface) -> dict[float, Estimate]:
     """Measure each rule's cost where the learning rates of the basin are four apart."""
     measured = grid(landscape, zero=False)
     x = np.log2(measured.lrs)
@@ -84,7 +84,7 @@ def _costs(landscape: Landscape, found: Fit) -> dict[float, Estimate]:
     return costs
 
 
-def _between(grid: Grid, column: int, place: float) -> Array:
+def _between(grid: Arrays, column: int, place: float) -> Array:
     """Return the weights of a column's cells in the error at log2 of a decay; NaN if outside."""
     errors = mean(grid.tested[column])
     known = np.flatnonzero(np.isfinite(errors))
@@ -101,7 +101,7 @@ def _between(grid: Grid, column: int, place: float) -> Array:
     return weights
 
 
-def _estimate(grid: Grid, weights: Array) -> Estimate:
+def _estimate(grid: Arrays, weights: Array) -> Estimate:
     errors, count = mean(grid.tested), np.isfinite(grid.tested).sum(2)
     used = weights != 0
     squares = np.where(used, weights**2 / np.maximum(count, 1), 0.0)

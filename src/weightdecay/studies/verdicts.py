@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Protocol, TypeAlias
 
 from weightdecay.results import Estimate, Exponent
-from weightdecay.site import Ruling
+from weightdecay.site import Verdict
 from weightdecay.studies.formats import number_of, points, points_of
 
 HELD, NOT_HELD, NOT_DECIDED = "held", "not held", "not decided"
@@ -42,49 +42,49 @@ def _outcome(found: _Interval, *, above: float = -math.inf, below: float = math.
     return NOT_HELD if found.high < above or found.low > below else NOT_DECIDED
 
 
-def better(claim: str, less: Estimate, what: str) -> Ruling:
+def better(claim: str, less: Estimate, what: str) -> Verdict:
     """Rule on whether something has less error: a difference that is negative if it has."""
     outcome = _outcome(less, below=0)
     rule = f"Held if the interval of {what} lies below 0, not held if it lies above."
-    return Ruling(claim, outcome, f"{what}: {points_of(less)}", rule)
+    return Verdict(claim, outcome, f"{what}: {points_of(less)}", rule)
 
 
-def no_worse(claim: str, more: Estimate, what: str) -> Ruling:
+def no_worse(claim: str, more: Estimate, what: str) -> Verdict:
     """Rule on whether something has no more error, but for the margin."""
     outcome = _outcome(more, below=MARGIN)
     rule = (
         f"Held if the interval of {what} lies below {points(MARGIN)}, not held if it lies above it."
     )
-    return Ruling(claim, outcome, f"{what}: {points_of(more)}", rule)
+    return Verdict(claim, outcome, f"{what}: {points_of(more)}", rule)
 
 
-def alike(claim: str, apart: Estimate, what: str) -> Ruling:
+def alike(claim: str, apart: Estimate, what: str) -> Verdict:
     """Rule on whether two errors are the same, but for the margin."""
     outcome = _outcome(apart, above=-MARGIN, below=MARGIN)
     rule = (
         f"Held if the interval of {what} lies within ±{points(MARGIN)[1:]}, not held if it lies "
         "outside."
     )
-    return Ruling(claim, outcome, f"{what}: {points_of(apart)}", rule)
+    return Verdict(claim, outcome, f"{what}: {points_of(apart)}", rule)
 
 
-def upright(claim: str, exponent: Exponent) -> Ruling:
+def upright(claim: str, exponent: Exponent) -> Verdict:
     """Rule on whether a basin stands upright: the best decay does not move with the rate."""
     outcome = _outcome(exponent, above=-BETWEEN, below=BETWEEN)
     rule = f"Held if the interval of s lies within ±{BETWEEN}, not held if it lies outside."
-    return Ruling(claim, outcome, number_of(exponent, "s"), rule)
+    return Verdict(claim, outcome, number_of(exponent, "s"), rule)
 
 
-def diagonal(claim: str, exponent: Exponent) -> Ruling:
+def diagonal(claim: str, exponent: Exponent) -> Verdict:
     """Rule on whether a basin lies on a diagonal: the best decay falls as the rate grows."""
     outcome = _outcome(exponent, above=BETWEEN)
     rule = f"Held if the interval of s lies above {BETWEEN}, not held if it lies below."
-    return Ruling(claim, outcome, number_of(exponent, "s"), rule)
+    return Verdict(claim, outcome, number_of(exponent, "s"), rule)
 
 
 def between(
     claim: str, found: Exponent | Estimate, what: str, *, above: float, below: float
-) -> Ruling:
+) -> Verdict:
     """Rule on whether a number lies between two."""
     low, high = (f"{end:g}".replace("-", "−") for end in (above, below))
     inside, beyond = f"between {low} and {high}", "outside"
@@ -92,41 +92,41 @@ def between(
         inside, beyond = f"above {low}", "below"
     rule = f"Held if the interval of {what} lies {inside}, not held if it lies {beyond}."
     outcome = _outcome(found, above=above, below=below)
-    return Ruling(claim, outcome, number_of(found, what), rule)
+    return Verdict(claim, outcome, number_of(found, what), rule)
 
 
 #: What is compared, by name, with the edges of its grid that its best lies at.
 Edges: TypeAlias = Sequence[tuple[str, Sequence[str]]]
 
 
-def unless_beyond(ruling: Ruling, *, ones: Edges, rivals: Edges) -> Ruling:
-    """Take back a ruling where the best of whoever loses may lie beyond its grid.
+def unless_beyond(verdict: Verdict, *, ones: Edges, rivals: Edges) -> Verdict:
+    """Take back a verdict where the best of whoever loses may lie beyond its grid.
 
     Where a claim is held the rivals lose, and where it is not the ones that it is about.
     """
-    losers = {HELD: rivals, NOT_HELD: ones}.get(ruling.outcome, ())
+    losers = {HELD: rivals, NOT_HELD: ones}.get(verdict.outcome, ())
     told = [
         f"{name}'s best is at its grid's edge ({', '.join(edges)})"
         for name, edges in losers
         if edges
     ]
-    rule = f"{ruling.rule} Not decided if the best of what loses is at its grid's edge."
+    rule = f"{verdict.rule} Not decided if the best of what loses is at its grid's edge."
     if not told:
-        return replace(ruling, rule=rule)
-    because = f"{ruling.because}, but {' and '.join(told)}"
-    return replace(ruling, outcome=NOT_DECIDED, because=because, rule=rule)
+        return replace(verdict, rule=rule)
+    because = f"{verdict.because}, but {' and '.join(told)}"
+    return replace(verdict, outcome=NOT_DECIDED, because=because, rule=rule)
 
 
-def all_of(claim: str, rulings: Sequence[Ruling]) -> Ruling:
+def all_of(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
     """Rule on a claim of several parts: it holds if all do, and not if one does not."""
-    outcome = min((ruling.outcome for ruling in rulings), key=_ORDER.index)
+    outcome = min((verdict.outcome for verdict in verdicts), key=_ORDER.index)
     because = "; ".join(
-        f"{ruling.claim}: {ruling.because} ({ruling.outcome})" for ruling in rulings
+        f"{verdict.claim}: {verdict.because} ({verdict.outcome})" for verdict in verdicts
     )
-    rules = " ".join(dict.fromkeys(ruling.rule for ruling in rulings))
-    return Ruling(claim, outcome, because, f"All parts must hold. {rules}")
+    rules = " ".join(dict.fromkeys(verdict.rule for verdict in verdicts))
+    return Verdict(claim, outcome, because, f"All parts must hold. {rules}")
 
 
-def unseen(claim: str, why: str) -> Ruling:
+def unseen(claim: str, why: str) -> Verdict:
     """Return that nothing was measured."""
-    return Ruling(claim, NOT_DECIDED, why, "")
+    return Verdict(claim, NOT_DECIDED, why, "")

@@ -8,24 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weightdecay.look import (
-    AXES,
-    INK,
-    NAMES,
-    OUTCOMES,
-    PAPER,
-    STROKES,
-    interval,
-    luminance,
-    name,
-    number,
-    percent,
-    power,
-    shades,
-    shared_base,
-    stroke,
-    word,
-)
+from weightdecay.colours import INK, OUTCOMES, PAPER, STROKES, luminance, shades, stroke
+from weightdecay.labels import AXES, NAMES, method, name
+from weightdecay.number_format import interval, number, percent, power, shared_base
 from weightdecay.records import COUPLED, DECAYS, DECOUPLED
 
 # Severe colour blindness in linear RGB: Machado, Oliveira & Fernandes, 2009.
@@ -62,7 +47,7 @@ class Measured:
 def test_an_algorithm_is_spelt_as_the_paper_spells_it(
     algorithm: str, schedule: str, expected: str
 ) -> None:
-    assert name(word(algorithm, schedule)) == expected
+    assert name(method(algorithm, schedule)) == expected
 
 
 def test_every_algorithm_of_ours_has_a_name_and_a_stroke() -> None:

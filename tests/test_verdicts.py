@@ -11,40 +11,40 @@ from hypothesis import strategies as st
 from weightdecay.results import Estimate, Exponent
 from weightdecay.results.estimate import UNKNOWN
 from weightdecay.results.exponent import unknown
-from weightdecay.site import Ruling
-from weightdecay.studies import rulings
-from weightdecay.studies.rulings import HELD, NOT_DECIDED, NOT_HELD
+from weightdecay.site import Verdict
+from weightdecay.studies import verdicts
+from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD
 
-Rule = Callable[[float, float], Ruling]
+Rule = Callable[[float, float], Verdict]
 
 
 def middle(low: float, high: float) -> float:
     return (low + high) / 2 if math.isfinite(low + high) else 0.0
 
 
-def on_errors(rule: Callable[[str, Estimate, str], Ruling]) -> Rule:
+def on_errors(rule: Callable[[str, Estimate, str], Verdict]) -> Rule:
     """Return a rule about percentage points as one about an interval."""
     return lambda low, high: rule(
         "It is so", Estimate(middle(low, high) / 100, low / 100, high / 100), "one less the other"
     )
 
 
-def on_exponents(rule: Callable[[str, Exponent], Ruling]) -> Rule:
+def on_exponents(rule: Callable[[str, Exponent], Verdict]) -> Rule:
     return lambda low, high: rule("It is so", Exponent(middle(low, high), low, high))
 
 
 def bounds(above: float, below: float) -> Rule:
     return on_exponents(
-        lambda claim, found: rulings.between(claim, found, "e", above=above, below=below)
+        lambda claim, found: verdicts.between(claim, found, "e", above=above, below=below)
     )
 
 
 RULES: dict[str, Rule] = {
-    "better": on_errors(rulings.better),
-    "no worse": on_errors(rulings.no_worse),
-    "alike": on_errors(rulings.alike),
-    "upright": on_exponents(rulings.upright),
-    "diagonal": on_exponents(rulings.diagonal),
+    "better": on_errors(verdicts.better),
+    "no worse": on_errors(verdicts.no_worse),
+    "alike": on_errors(verdicts.alike),
+    "upright": on_exponents(verdicts.upright),
+    "diagonal": on_exponents(verdicts.diagonal),
     "between": bounds(0.25, 0.75),
     "above": bounds(0, math.inf),
 }
@@ -103,24 +103,24 @@ def test_nothing_known_is_nothing_decided(name: str) -> None:
     assert RULES[name](math.nan, math.nan).outcome == NOT_DECIDED
 
 
-@pytest.mark.parametrize("rule", [rulings.upright, rulings.diagonal])
+@pytest.mark.parametrize("rule", [verdicts.upright, verdicts.diagonal])
 def test_an_exponent_that_is_unknown_decides_nothing_and_says_why(
-    rule: Callable[[str, Exponent], Ruling],
+    rule: Callable[[str, Exponent], Verdict],
 ) -> None:
-    ruling = rule("It is so", unknown("The grid is too small."))
-    assert ruling.outcome == NOT_DECIDED
-    assert "The grid is too small" in ruling.because
+    verdict = rule("It is so", unknown("The grid is too small."))
+    assert verdict.outcome == NOT_DECIDED
+    assert "The grid is too small" in verdict.because
 
 
 @given(SCALED, SCALED, SCALED)
 def test_the_value_alone_decides_nothing(one: float, other: float, value: float) -> None:
     low, high = sorted((one, other))
-    for rule in (rulings.better, rulings.no_worse, rulings.alike):
+    for rule in (verdicts.better, verdicts.no_worse, verdicts.alike):
         found = Estimate(value / 100, low / 100, high / 100)
         elsewhere = replace(found, value=-value / 100)
         assert rule("", found, "").outcome == rule("", elsewhere, "").outcome
         assert rule("", replace(UNKNOWN, value=value), "").outcome == NOT_DECIDED
-    for judge in (rulings.upright, rulings.diagonal):
+    for judge in (verdicts.upright, verdicts.diagonal):
         assert (
             judge("", Exponent(value, low, high)).outcome
             == judge("", Exponent(-value, low, high)).outcome
@@ -166,12 +166,12 @@ def test_a_rule_is_written_with_its_numbers(name: str) -> None:
 
 def test_a_reason_has_the_number_and_its_interval() -> None:
     found = Estimate(-0.016, -0.0344, 0.0002)
-    assert rulings.better("", found, "one less the other").because == (
+    assert verdicts.better("", found, "one less the other").because == (
         "one less the other: −1.6 points (−3.4 to 0.0)"
     )
-    assert rulings.better("", UNKNOWN, "less").because == "less: unknown from so few runs"
-    assert rulings.upright("", Exponent(0.25, -0.1, 0.6)).because == "s = 0.25 [−0.10, 0.60]"
-    apart = rulings.between("", Estimate(-0.5, -1.5, 0.5), "doublings", above=-1, below=1)
+    assert verdicts.better("", UNKNOWN, "less").because == "less: unknown from so few runs"
+    assert verdicts.upright("", Exponent(0.25, -0.1, 0.6)).because == "s = 0.25 [−0.10, 0.60]"
+    apart = verdicts.between("", Estimate(-0.5, -1.5, 0.5), "doublings", above=-1, below=1)
     assert apart.because == "doublings = −0.50 (−1.50 to 0.50)"
     assert "between −1 and 1" in apart.rule
 
@@ -181,8 +181,8 @@ OUTCOME = st.sampled_from((HELD, NOT_DECIDED, NOT_HELD))
 
 @given(st.lists(OUTCOME, min_size=1))
 def test_a_claim_of_parts_is_as_good_as_its_worst_part(outcomes: list[str]) -> None:
-    parts = [Ruling(f"part {n}", outcome, "so", "A rule.") for n, outcome in enumerate(outcomes)]
-    whole = rulings.all_of("All are so", parts)
+    parts = [Verdict(f"part {n}", outcome, "so", "A rule.") for n, outcome in enumerate(outcomes)]
+    whole = verdicts.all_of("All are so", parts)
     worst = NOT_HELD if NOT_HELD in outcomes else NOT_DECIDED if NOT_DECIDED in outcomes else HELD
     assert whole.outcome == worst
     assert whole.because.count(": so (") == len(parts)
@@ -190,7 +190,7 @@ def test_a_claim_of_parts_is_as_good_as_its_worst_part(outcomes: list[str]) -> N
 
 
 def test_what_was_not_measured_is_not_decided() -> None:
-    assert rulings.unseen("It is so", "No run.") == Ruling("It is so", NOT_DECIDED, "No run.", "")
+    assert verdicts.unseen("It is so", "No run.") == Verdict("It is so", NOT_DECIDED, "No run.", "")
 
 
 BEYOND = [("SGD", ["highest lr"])]
@@ -215,8 +215,8 @@ def test_what_loses_at_its_grids_edge_may_yet_win_beyond(
     rivals: list[tuple[str, list[str]]],
     outcome: str,
 ) -> None:
-    plain = rulings.better("claim", Estimate(value, value - 0.01, value + 0.01), "this")
-    found = rulings.unless_beyond(plain, ones=ones, rivals=rivals)
+    plain = verdicts.better("claim", Estimate(value, value - 0.01, value + 0.01), "this")
+    found = verdicts.unless_beyond(plain, ones=ones, rivals=rivals)
     assert found.outcome == outcome
     said = ", but SGD's best is at its grid's edge (highest lr)"
     assert found.because.endswith(said) == (plain.outcome != outcome)

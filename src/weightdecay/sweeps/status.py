@@ -25,7 +25,7 @@ _PATH = re.compile(r"""(['"])[^'"]*[/\\][^'"]*\1|(?<!\S)/\S+""")
 
 
 @dataclass(frozen=True)
-class Standing:
+class Status:
     """The cells of a plan, counted; each is in one of running, done, failed or none of these."""
 
     planned: int
@@ -76,18 +76,18 @@ class Tally:
         packs: int | None = None,
         going: Sequence[Underway] = (),
         forgiven: Collection[str] = (),
-    ) -> Standing:
+    ) -> Status:
         """Count what is new in the ledger, which must be the same one every time.
 
         Packs that are going on say what of their epochs is behind them, and, before anything is
         done, what an epoch costs. Failures that are tried again are forgiven. No more workers are
         busy than there are `packs`, those that wait among them; or cells, where that is not known.
         """
-        for run in islice(ledger.diverged, self._results, None):
+        for run in islice(ledger.finished, self._results, None):
             if run in self._costs:
                 kind, epochs = self._costs[run]
                 self._done += 1
-                self._diverged += ledger.diverged[run]
+                self._diverged += ledger.finished[run]
                 self._left[kind] -= epochs
         for run in islice(ledger.costs, self._timings, None):
             seconds, epochs = ledger.costs[run]
@@ -95,11 +95,11 @@ class Tally:
                 kind, _ = self._costs[run]
                 before = self._spent.get(kind, (0.0, 0))
                 self._spent[kind] = before[0] + seconds, before[1] + epochs
-        self._results, self._timings = len(ledger.diverged), len(ledger.costs)
+        self._results, self._timings = len(ledger.finished), len(ledger.costs)
         failed = [run for run in ledger.failures if run in self._costs and run not in forgiven]
         left = len(self._costs) - self._done - len(failed)
         busy = min(workers, left if packs is None else packs)
-        return Standing(
+        return Status(
             planned=len(self._costs),
             running=running,
             done=self._done,
@@ -133,7 +133,7 @@ class Tally:
         return max(0.0, total / busy, *(pack.seconds_left for pack in going))
 
 
-def standing(cells: Cells, ledger: Ledger, running: Sequence[str], workers: int) -> Standing:
+def standing(cells: Cells, ledger: Ledger, running: Sequence[str], workers: int) -> Status:
     """Count a plan's cells."""
     again = set(running)  # what failed and is running is being tried again
     return Tally(cells).standing(ledger, running=len(running), workers=workers, forgiven=again)
@@ -158,12 +158,12 @@ def without_paths(reason: str) -> str:
     return _PATH.sub("…", reason)
 
 
-def of_store(store: Store) -> tuple[Standing, list[tuple[dict[str, Any], Failure]], list[str]]:
+def of_store(store: Store) -> tuple[Status, list[tuple[dict[str, Any], Failure]], list[str]]:
     """Return how a sweep stands, its failures, and what is left out."""
     cells = store.plan()
     alive = store.alive()
     ledger = store.ledger
-    waiting = [run for run in cells if run not in ledger.diverged]
+    waiting = [run for run in cells if run not in ledger.finished]
     running = store.running(waiting) if alive else []
     workers = alive or max(ledger.workers.values(), default=1)
     failures = [(cells[run], ledger.failures[run]) for run in cells if run in ledger.failures]

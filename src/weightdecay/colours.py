@@ -1,0 +1,89 @@
+"""The colours, dashes and marks that figures and pages share.
+
+Families differ in hue (SGD blue, Adam orange) and in dashes. Their members differ in lightness:
+L2 regularization is the lightest, then decoupled decay, then restarts. So figures can be read when
+printed in grey, and by colour-blind readers.
+"""
+
+import math
+from dataclasses import dataclass
+
+from weightdecay import checks
+
+#: The colour map of errors: bright is good. Its lightness falls evenly, in grey too.
+COLOURS_OF_ERRORS = "viridis_r"
+INK = "#1a1a1a"
+MUTED = "#666666"
+FAINT = "#c8c8c8"
+PAPER = "#ffffff"
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """How an algorithm's line and points are drawn.
+
+    `dashes` are lengths on and off, in widths of the line. `mark` is the shape of a point: "o",
+    "s", "^" or "D", hollow for L2 regularization.
+    """
+
+    colour: str
+    dashes: tuple[float, ...] = ()
+    mark: str = "o"
+    hollow: bool = False
+
+
+_DASHED, _DOTTED, _DASH_DOTTED, _LONG = (3.6, 1.6), (1.0, 1.4), (6.0, 1.4, 1.4, 1.4), (9.0, 1.8)
+STROKES = {
+    "sgd": Stroke("#7fbce6", _DOTTED, "s", hollow=True),
+    "sgdw": Stroke("#2b8cce", _DASH_DOTTED, "s"),
+    "sgdwr": Stroke("#0b3c68", _DASH_DOTTED, "s"),
+    "adam": Stroke("#f2a93b", _DASHED, hollow=True),
+    "adamw": Stroke("#d9590b"),
+    "adamwr": Stroke("#7a1f05"),
+    "adagrad": Stroke("#5fbf9a", (5.0, 1.4, 1.4, 1.4, 1.4, 1.4), "^", hollow=True),
+    "adagradw": Stroke("#17805c", _LONG, "^"),
+    "amsgrad": Stroke("#cf8fc4", (1.4, 1.4, 3.6, 1.4), "D", hollow=True),
+    "amsgradw": Stroke("#6f2a69", _LONG, "D"),
+}
+_OTHER = Stroke("#555555", (2.0, 1.2), "D")
+#: What became of a claim: a shape for whoever sees no colour, and a colour on white and one on ink.
+OUTCOMES = {
+    "held": ("●", "#14704f", "#62c79c"),
+    "not held": ("○", "#ad3c08", "#f0965e"),
+    "not decided": ("◐", "#5c5a70", "#b3b1c6"),
+}
+
+
+def stroke(algorithm: str) -> Stroke:
+    """Return how an algorithm is drawn, in every figure the same."""
+    return STROKES.get(algorithm, _OTHER)
+
+
+def shades(algorithm: str, count: int) -> list[str]:
+    """Return an algorithm's colour in so many lightnesses, from light to dark."""
+    checks.whole("count", count, at_least=1)
+    if count == 1:
+        return [stroke(algorithm).colour]
+    places = [2 * place / (count - 1) - 1 for place in range(count)]
+    return [_mixed(stroke(algorithm).colour, place) for place in places]
+
+
+def luminance(colour: str) -> float:
+    """Return how bright a colour is in grey, between 0 and 1: the Y of WCAG and of sRGB."""
+    linear = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in _parts(colour)
+    )
+    return sum(map(math.prod, zip((0.2126, 0.7152, 0.0722), linear, strict=True)))
+
+
+def _parts(colour: str) -> tuple[float, float, float]:
+    red, green, blue = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    return red, green, blue
+
+
+def _mixed(colour: str, place: float) -> str:
+    """Mix a colour with white (place −1, two thirds of it) or with black (place 1, a half)."""
+    target, share = (1.0, -place * 2 / 3) if place < 0 else (0.0, place / 2)
+    mixed = (part + (target - part) * share for part in _parts(colour))
+    return "#" + "".join(f"{round(255 * part):02x}" for part in mixed)

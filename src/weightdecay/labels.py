@@ -1,0 +1,73 @@
+"""The names that figures, pages and tables use: of methods, schedules and kinds of decay.
+
+A method has a short key: `adamw`, or `adamwr` with warm restarts.
+"""
+
+from collections.abc import Mapping
+
+from weightdecay.records import COUPLED, DECAYS, RunConfig, Spec
+
+NAMES = {
+    "sgd": "SGD",
+    "sgdw": "SGDW",
+    "sgdwr": "SGDWR",
+    "adam": "Adam",
+    "adamw": "AdamW",
+    "adamwr": "AdamWR",
+    "adagrad": "AdaGrad",
+    "adagradw": "AdaGradW",
+    "amsgrad": "AMSGrad",
+    "amsgradw": "AMSGradW",
+}
+SCHEDULES = {
+    "constant": "fixed learning rate",
+    "drops": "step-drop",
+    "cosine": "cosine annealing",
+    "restarts": "warm restarts",
+}
+#: What each way to state a decay is called on an axis: its words, and its symbol.
+AXES = {
+    "weight_decay": ("weight decay", "λ"),
+    "normalized_decay": ("normalized weight decay", "λ_norm"),
+    "l2": ("L₂ factor", "λ"),
+}
+assert set(AXES) == set(DECAYS)
+
+
+def method(algorithm: str, schedule: str = "cosine") -> str:
+    """Return the key of a configuration's method: `adamw` under restarts is `adamwr`.
+
+    A class of another library was decoupled, so that `torch.optim:Adagrad` is `adagradw`.
+    """
+    spec = Spec.parse("algorithm", algorithm)
+    name = spec.name
+    if spec.options.get("amsgrad") is True:
+        name = name.replace("adam", "amsgrad")
+    if ":" in name:
+        name = name.rpartition(":")[2].rpartition(".")[2] + "w"
+    restarts = Spec.parse("schedule", schedule).name == "restarts"
+    key = name.lower() + "r" * restarts
+    return key if key in NAMES else name + "r" * restarts
+
+
+def method_of(config: RunConfig, way: str) -> str:
+    """Return the key of a landscape's method; a class of another library with L2 has no w."""
+    known = method(config.algorithm, config.schedule)
+    foreign = Spec.parse("algorithm", config.algorithm).name not in COUPLED
+    return known.removesuffix("w") if way == "l2" and foreign else known
+
+
+def name(algorithm: str) -> str:
+    """Return an algorithm's name as the paper spells it; one unknown to it ends in capitals."""
+    if algorithm in NAMES:
+        return NAMES[algorithm]
+    body = algorithm.rstrip("wr")
+    return body + algorithm[len(body) :].upper()
+
+
+def titled(labels: Mapping[str, object]) -> str:
+    """Return what a landscape's labels say: names as they are, numbers with what they count."""
+    said = [
+        value if isinstance(value, str) else f"{name} {value}" for name, value in labels.items()
+    ]
+    return ", ".join(said) or "all runs"

@@ -1,0 +1,123 @@
+"""How figures, pages and the terminal write numbers: percent, powers of two, intervals."""
+
+import math
+from collections.abc import Iterable
+from typing import Protocol
+
+from weightdecay import checks, notation
+from weightdecay.table import shown
+
+_SIGNS = {"at least": "≥", "at most": "≤"}
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_BASES = (1.0, 0.1, 0.01, 0.001, 0.0001, 0.00001, 0.000001)
+
+
+class Measured(Protocol):
+    """An exponent with its interval, or a bound on it, or why there is neither."""
+
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def bound(self) -> str | None: ...
+    @property
+    def why(self) -> str: ...
+
+
+class HasMetric(Protocol):
+    """What has errors, or numbers of a metric that it names."""
+
+    @property
+    def metric(self) -> str | None: ...
+
+
+def percent(fraction: float, *, digits: int = 2) -> str:
+    """Return a fraction in percent, which no line break parts; a dash where it is not a number."""
+    return f"{100 * fraction:.{digits}f}\N{NO-BREAK SPACE}%" if math.isfinite(fraction) else "–"
+
+
+def measured(value: float, metric: str | None, *, digits: int = 2) -> str:
+    """Return an error in percent; of a `metric` that a task has of its own, the number as it is."""
+    if metric is None:
+        return percent(value, digits=digits)
+    return f"{value:.4g}".replace("-", "−") if math.isfinite(value) else "–"
+
+
+def in_units(value: float, metric: str | None) -> float:
+    """Return an error as a picture has it: in percent, or as it is for a metric of one's own."""
+    return 100 * value if metric is None else value
+
+
+def metric_words(measured: Iterable[HasMetric], *, unit: str = "") -> str:
+    """Return what landscapes are of: "error", with its unit, or the names of tasks' own metrics."""
+    names = (f"error{unit}" if one.metric is None else one.metric for one in measured)
+    return " or ".join(dict.fromkeys(names))
+
+
+def number(value: float, *, digits: int = 2) -> str:
+    """Return a number with so many decimals, and with a minus sign that is as wide as a plus."""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
+
+
+def power(value: float, *, base: float = 1.0) -> str:
+    """Return a value as a power of two, times a base that is not 1; 0, and no power, as they are.
+
+    power(0.125) is 2⁻³, and power(0.000125, base=0.001) is 0.001·2⁻³.
+    """
+    exponent = _exponent(value, base)
+    if exponent is None:
+        return f"{value:.3g}".replace("-", "−")
+    raised = "2" + str(exponent).translate(_SUPERSCRIPTS)
+    return raised if base == 1 else f"{base:g}·{raised}"
+
+
+def shared_base(values: Iterable[float]) -> float | None:
+    """Return what all values are a power of two times: 1, 0.1, 0.01, 0.001, …; None if nothing."""
+    values = [value for value in values if value]
+    for candidate in _BASES:
+        if all(_exponent(value, candidate) is not None for value in values):
+            return candidate
+    return None
+
+
+def typed(value: float) -> str:
+    """Return a number as a study has it: 2^-6, 0.05, and 0.001*2^-9 where digits would be many."""
+    digits, base = shown(value), shared_base([value])
+    if base is None or not 0 < value < 1 or (base != 1 and float(digits) == value):
+        return digits
+    written = f"{base:g}*2^{round(math.log2(value / base))}".removeprefix("1*")
+    return written if notation.number(written) == value else digits
+
+
+def interval(exponent: Measured, *, symbol: str = "s", reason: bool = True) -> str:
+    """Return an exponent in words: s = 0.93 [0.81, 1.05], s ≥ 0.4 or s unknown, with the reason.
+
+    An interval that could not be had is left out; one end that is open is said as infinite. Where
+    there is no room for a `reason`, it is left out too.
+    """
+    if exponent.value is None or math.isnan(exponent.value):
+        said = f"{symbol} unknown"
+    elif exponent.bound is not None:
+        sign = _SIGNS[checks.one_of("bound", exponent.bound, _SIGNS)]
+        said = f"{symbol} {sign} {number(exponent.value)}"
+    else:
+        said = f"{symbol} = {number(exponent.value)}"
+        if not (math.isnan(exponent.low) or math.isnan(exponent.high)):
+            said += f" [{number(exponent.low)}, {number(exponent.high)}]"
+    why = exponent.why.strip().rstrip(".") if reason else ""
+    return f"{said}: {why}" if why else said
+
+
+def _exponent(value: float, base: float) -> int | None:
+    """Return the whole power of two that value/base is, to the rounding of a decimal number."""
+    if not (math.isfinite(value) and value > 0):
+        return None
+    exponent = math.log2(value / base)
+    near = round(exponent)
+    return near if abs(exponent - near) < 1e-6 else None
