@@ -1,49 +1,76 @@
-"""Draw Figure 2 from the first stage, with what the second stage came to in its titles.
+"""Draw Figures 1 and 2 from the first stages, with what the second stages came to in their titles.
 
     python results/cifar10-small/draw.py
 
-reads `store`, `judging` and `registered.toml`, and writes `figure-2.png`.
+reads the stores and both registrations, and writes `figure-1.png` and `figure-2.png`.
 """
 
 from dataclasses import replace
 from statistics import fmean
 
-from judge import JUDGES, regrets_of, settings_of
-from register import HERE, chosen, first_stage
+from judge import judges_of_figure_1, judges_of_figure_2, regrets_of, settings_of
+from register import HERE, first_stage
+from register_figure_1 import panels
 
 from weightdecay.figures import heatmaps, save
-from weightdecay.labels import NAMES
+from weightdecay.labels import NAMES, SCHEDULES
 from weightdecay.number_format import percent
-from weightdecay.results import landscapes
-from weightdecay.studies.verdicts import points
+from weightdecay.records import Run
+from weightdecay.results import Landscape, landscapes
+from weightdecay.studies.formats import points
 from weightdecay.sweeps import Store
 from weightdecay.sweeps.grids import read_study
 
-SMALL_PRINT = """\
+FIGURE_2 = """\
 CIFAR-10, a small conv net, 8 epochs, bfloat16, one H200. Cells are the mean test error of the \
 first stage: one seed, three in the basins. In the titles: the test error of 24 other seeds at the \
 registered setting; and what it costs 8 others to go to an α four times as large, or a quarter of \
 it, and to keep λ."""
+FIGURE_1 = """\
+CIFAR-10, a small conv net, 8 epochs, bfloat16, one H200. Cells are the mean test error of the \
+first stage: one seed, three in the basins. In the titles: the test error of 24 other seeds at the \
+registered setting."""
 
 
 def main() -> None:
-    """Draw the four panels."""
-    first = Store(HERE / "store").runs()
+    """Draw both figures."""
+    first, further = Store(HERE / "store").runs(), Store(HERE / "figure-1").runs()
     of, at = first_stage(first), settings_of(Store(HERE / "judging").runs())
-    grid = {replace(cell, seed=0) for cell in read_study(HERE / "figure-2-grid.toml")}
-    whole = [run for run in first if replace(run.config, seed=0) in grid]  # no half steps
-    found = {scape.config.algorithm: scape for scape in landscapes(whole)}
-    panels = []
+    judges = judges_of_figure_2(of, at)
+    scapes = drawn(first, "figure-2-grid.toml")
+    titled = []
     for name in ("sgd", "sgdw", "adam", "adamw"):
-        best = chosen(of[name])
-        runs = at[name, best.lr, best.decay]
-        error = fmean(run.last.test_error for run in runs if run.config.seed in JUDGES)
         cost = regrets_of(name, of[name], at)[0.0]
         assert cost is not None
-        title = f"{NAMES[name]}: {percent(error)}; λ kept: {points(cost.value)}"
-        panels.append((title, found[name], None))
-    figure = heatmaps(panels, columns=2, small_print=SMALL_PRINT)
-    save(figure, HERE / "figure-2", formats=("png",))
+        title = f"{NAMES[name]}: {error_of(judges[name])}; λ kept: {points(cost.value)}"
+        titled.append((title, scapes[name, "cosine"], None))
+    save(heatmaps(titled, columns=2, small_print=FIGURE_2), HERE / "figure-2", formats=("png",))
+
+    scapes |= drawn(further, "figure-1-grid.toml")
+    judges |= judges_of_figure_1(panels())
+    judges |= {f"{name} cosine": judges[name] for name in ("adam", "adamw")}
+    titled = [
+        (
+            f"{NAMES[name]}, {SCHEDULES[schedule]}: {error_of(judges[f'{name} {schedule}'])}",
+            scapes[name, schedule],
+            None,
+        )
+        for name in ("adam", "adamw")
+        for schedule in ("constant", "drops", "cosine")
+    ]
+    save(heatmaps(titled, columns=3, small_print=FIGURE_1), HERE / "figure-1", formats=("png",))
+
+
+def drawn(runs: list[Run], study: str) -> dict[tuple[str, str], Landscape]:
+    """Return the landscapes of a study's grid, without half steps, by algorithm and schedule."""
+    grid = {replace(cell, seed=0) for cell in read_study(HERE / study)}
+    found = landscapes([run for run in runs if replace(run.config, seed=0) in grid])
+    return {(scape.config.algorithm, scape.config.schedule.split(",")[0]): scape for scape in found}
+
+
+def error_of(runs: list[Run]) -> str:
+    """Return the mean test error of runs."""
+    return percent(fmean(run.last.test_error for run in runs))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Judge Figure 2's chosen settings by the seeds that were registered, and what carrying costs.
+"""Judge the chosen settings of Figures 1 and 2 by the registered seeds, and what carrying costs.
 
     python results/cifar10-small/judge.py
 
-reads `store`, `judging` and `registered.toml`, and writes `judged.md`. Estimates and rules are
-those that were registered; nothing is chosen here.
+reads the stores and both registrations, and writes `judged.md`. Estimates and rules are those that
+were registered; nothing is chosen here.
 """
 
 import math
@@ -15,6 +15,7 @@ from statistics import fmean, stdev
 from typing import Any, TypeAlias
 
 from register import HERE, METHODS, SLOPES, Column, carried, chosen, first_stage
+from register_figure_1 import panels
 
 from weightdecay.records import Run
 from weightdecay.results.estimate import Estimate
@@ -28,17 +29,29 @@ Settings: TypeAlias = dict[tuple[str, float, float], list[Run]]
 
 def main() -> None:
     """Write the page of what was judged."""
-    registered = tomllib.loads((HERE / "registered.toml").read_text(encoding="utf-8"))
     of = first_stage(Store(HERE / "store").runs())
-    for name, seen in of.items():
-        said = registered["chosen"][name]
-        best = chosen(seen)
-        assert (said["lr"], said[METHODS[name]]) == (best.lr, best.decay), "not as registered"
     at = settings_of(Store(HERE / "judging").runs())
-    parts = [compared(registered["judging"], of, at), regrets(of, at)]
-    text = "# Figure 2 on CIFAR-10, judged\n\n" + "\n\n".join(map("\n".join, parts)) + "\n"
-    (HERE / "judged.md").write_text(text, encoding="utf-8")
-    sys.stdout.write(text)
+    of_figure_1 = panels()
+    figure_2, figure_1 = judges_of_figure_2(of, at), judges_of_figure_1(of_figure_1)
+    cosine = {f"{name} cosine": figure_2[name] for name in ("adam", "adamw")}
+    text = "\n".join(
+        [
+            "# CIFAR-10, judged\n\n## Figure 2\n",
+            *settings(figure_2),
+            *compared(registered("registered.toml")["judging"], figure_2),
+            *regrets(of, at),
+            "\n## Figure 1\n\nThe runs under cosine annealing are Figure 2's.\n",
+            *settings(figure_1 | cosine),
+            *compared(registered("figure-1-registered.toml")["judging"], figure_1 | cosine),
+        ]
+    )
+    (HERE / "judged.md").write_text(text + "\n", encoding="utf-8")
+    sys.stdout.write(text + "\n")
+
+
+def registered(file: str) -> dict[str, Any]:
+    """Return what was written down before the second stage."""
+    return tomllib.loads((HERE / file).read_text(encoding="utf-8"))
 
 
 def settings_of(runs: Iterable[Run]) -> Settings:
@@ -50,18 +63,44 @@ def settings_of(runs: Iterable[Run]) -> Settings:
     return at
 
 
-def compared(
-    registered: dict[str, Any], of: dict[str, dict[float, Column]], at: Settings
-) -> Iterator[str]:
-    """Yield the methods at their chosen settings, and the registered pairs of them."""
-    judges = {}
-    yield "| method | α | λ | seeds | test error (%) |\n| --- | --- | --- | --- | --- |"
+def judges_of_figure_2(of: dict[str, dict[float, Column]], at: Settings) -> dict[str, list[Run]]:
+    """Return the fresh seeds' runs of each method, at the setting that was registered for it."""
+    chose = registered("registered.toml")["chosen"]
+    found = {}
     for name, seen in of.items():
         best = chosen(seen)
-        judges[name] = [run for run in at[name, best.lr, best.decay] if run.config.seed in JUDGES]
-        errors = [100 * run.records[-1].test_error for run in judges[name]]
+        assert (chose[name]["lr"], chose[name][METHODS[name]]) == (best.lr, best.decay)
+        found[name] = [run for run in at[name, best.lr, best.decay] if run.config.seed in JUDGES]
+    return found
+
+
+def judges_of_figure_1(of: dict[tuple[str, str], dict[float, Column]]) -> dict[str, list[Run]]:
+    """Return the fresh seeds' runs of each panel, at the setting that was registered for it."""
+    runs = Store(HERE / "figure-1-judging").runs()
+    found = {}
+    for setting in registered("figure-1-registered.toml")["chosen"]:
+        name, schedule = setting["algorithm"], setting["schedule"]
+        best = chosen(of[name, schedule])
+        assert (setting["lr"], setting[METHODS[name]]) == (best.lr, best.decay)
+        found[f"{name} {schedule.split(',')[0]}"] = [
+            run for run in runs if (run.config.algorithm, run.config.schedule) == (name, schedule)
+        ]
+    return found
+
+
+def settings(judges: dict[str, list[Run]]) -> Iterator[str]:
+    """Yield a table of the settings and the errors of their fresh seeds."""
+    yield "| method | α | λ | seeds | test error (%) |\n| --- | --- | --- | --- | --- |"
+    for name, runs in judges.items():
+        config = runs[0].config
+        decay = getattr(config, METHODS[config.algorithm])
+        errors = [100 * run.records[-1].test_error for run in runs]
         error = f"{fmean(errors):.2f} ± {stdev(errors):.2f}"
-        yield f"| {name} | {best.lr:g} | {best.decay:g} | {len(errors)} | {error} |"
+        yield f"| {name} | {config.lr:g} | {decay:g} | {len(errors)} | {error} |"
+
+
+def compared(registered: dict[str, Any], judges: dict[str, list[Run]]) -> Iterator[str]:
+    """Yield a table of the registered pairs."""
     yield "\n| compared | relative (%) | points | better | as good |"
     yield "| --- | --- | --- | --- | --- |"
     for pair in registered["compared"]:
@@ -74,7 +113,7 @@ def compared(
 
 def regrets(of: dict[str, dict[float, Column]], at: Settings) -> Iterator[str]:
     """Yield what it costs to carry each method's decay to another learning rate, by each rule."""
-    yield "Regret in points of λ ∝ α^(−s):\n"
+    yield "\nRegret in points of λ ∝ α^(−s):\n"
     yield "| method | " + " | ".join(f"s = {s:g}".replace("-", "−") for s in SLOPES) + " |"
     yield "| --- |" + " --- |" * len(SLOPES)
     for name, seen in of.items():
