@@ -121,7 +121,7 @@ MUTANTS = {
         "algorithms",
     ),
     "restart a step late": Mutant(
-        "_restart",
+        "cycle_at",
         "bisect_right(ends, t)",
         "bisect_right(ends, t - 1)",
         "schedules",

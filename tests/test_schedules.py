@@ -95,7 +95,7 @@ def test_a_run_from_a_budget_ends_where_a_cycle_ends(
 
 
 def test_a_budget_too_small_for_its_cycles_is_refused() -> None:
-    with pytest.raises(ValueError, match="leave every cycle an update, got 3 for 4 cycles"):
+    with pytest.raises(ValueError, match="one update per cycle, got 3 for 4 cycles"):
         WarmRestarts.from_budget(3, cycles=4)
 
 
@@ -207,14 +207,14 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: WarmRestarts(9, high=[]), ValueError, r"`high` must not be empty"),
     (lambda: WarmRestarts(9, high=[1, NAN]), ValueError, r"`high` must be .*got nan"),
     (lambda: WarmRestarts(9, low=1.5), ValueError, r"`low` must be at most `high`"),
-    (lambda: WarmRestarts(9, high=[1, 0.1], low=0.5), ValueError, r"above 0.1 in cycle 1"),
+    (lambda: WarmRestarts(9, high=[1, 0.1], low=0.5), ValueError, r"high 0.1 in cycle 1"),
     (lambda: WarmRestarts(9, high=lambda _: INF), ValueError, r"`high\(0\)` must be finite"),
     (lambda: WarmRestarts.from_budget(9, cycles=0), ValueError, r"`cycles` must be at least 1"),
     (lambda: Warmup(-1, Constant()), ValueError, r"`steps` must be at least 0, got -1"),
     (lambda: Warmup(1, 0.5), TypeError, r"`then` must be a schedule or a function of t, got 0.5"),  # type: ignore[arg-type]
     (lambda: as_schedule(Constant), TypeError, r"`schedule` must be a schedule or a function"),
     (lambda: StepDrop(at=(5,), drop=10), ValueError, r"`drop` must be at most 1, got 10"),
-    (lambda: WarmRestarts.from_budget(3, cycles=4, factor=1), ValueError, r"an update, got 3 for"),
+    (lambda: WarmRestarts.from_budget(3, cycles=4, factor=1), ValueError, r"per cycle, got 3 for"),
     (lambda: Cosine(10)(NAN), TypeError, r"`t` must be a whole number, got nan"),  # type: ignore[arg-type]
     (lambda: Constant()(1.5), TypeError, r"`t` must be a whole number, got 1.5"),  # type: ignore[arg-type]
 ]

@@ -1,12 +1,12 @@
-"""Schedules: from the number of an update to its multiplier η, and to the cycle it is in.
+"""Schedules: the multiplier η of each update, and the cycle that the update belongs to.
 
 A schedule is a frozen value and a pure function. `schedule(t)` is η for the update numbered
 t = 0, 1, 2, … (Algorithms 1 and 2 of Loshchilov & Hutter count the same updates from 1), and
-`schedule.cycle(t)` says which cycle that update belongs to. Everything is counted in updates,
-never in epochs: a schedule does not know how large an epoch is.
+`schedule.cycle(t)` is its cycle. Schedules count updates, never epochs: they do not know how many
+updates an epoch has.
 
-The first update of every cycle has η = high exactly. η = low would be reached by the update after
-the cycle's last one, which is the first of the next cycle: so the solution to keep is the one
+The first update of every cycle has η = high exactly. η = low would be reached one update after the
+cycle's last, and that update already starts the next cycle. So the weights to keep are those
 *after* the last update of a cycle.
 """
 
@@ -16,16 +16,16 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from weightdecay import checks
+from weightdecay.cycle_lengths import cycle_at, growth, lengths_of_budget
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cycle:
-    """A stretch of updates from `start` on; `length` is None where it never ends."""
+    """`length` updates, the first of them `start`; `length` is None if the cycle never ends."""
 
     index: int
     start: int
@@ -45,7 +45,7 @@ class Schedule(ABC):
         """Return the multiplier η of update `t`."""
 
     def cycle(self, t: int) -> Cycle:
-        """Return the cycle of update `t`: the whole run, unless the schedule knows better."""
+        """Return the cycle of update `t`; by default the whole run is one endless cycle."""
         _update(t)
         return Cycle(index=0, start=0, length=None)
 
@@ -61,7 +61,7 @@ class Constant(Schedule):
 
 @dataclass(frozen=True)
 class StepDrop(Schedule):
-    """η is multiplied by `drop` at each update listed in `at`."""
+    """η starts at 1 and is multiplied by `drop` at each update listed in `at`."""
 
     at: Sequence[int]
     _: KW_ONLY
@@ -83,9 +83,9 @@ class StepDrop(Schedule):
 
 @dataclass(frozen=True)
 class Cosine(Schedule):
-    """One cycle: η falls from 1 to `low` over `steps` updates, and stays at `low` after them.
+    """One cycle: η falls from 1 to `low` over `steps` updates and then stays at `low`.
 
-    An optimizer that makes more updates where `low` is 0 warns once: they train nothing.
+    If `low` is 0, an optimizer that goes on after `steps` updates warns once: they change nothing.
     """
 
     steps: int
@@ -116,12 +116,12 @@ PerCycle: TypeAlias = float | Sequence[float] | Callable[[int], float]
 class WarmRestarts(Schedule):
     """Cosine cycles, each `factor` times as long as the one before: SGDR, and the R of AdamWR.
 
-    Cycle i has ⌊first · factorⁱ + ½⌋ updates, in exact rational arithmetic: a float `factor` means
-    the decimal number it prints as. `first` may also list the lengths of the first few cycles;
-    those after them grow by `factor` from the last one listed.
+    Cycle i has ⌊first · factorⁱ + ½⌋ updates, computed exactly: a float `factor` means the decimal
+    number it prints as. `first` may also list the lengths of the first few cycles; later cycles
+    then grow by `factor` from the last one listed.
 
-    `high` and `low` are the paper's η_max and η_min: a number for all cycles, a sequence with one
-    number a cycle (the last one holds for all later cycles), or a function of the cycle's index.
+    `high` and `low` are the paper's η_max and η_min: one number for all cycles, a sequence with one
+    number per cycle (the last one is used for all later cycles), or a function of the cycle index.
     """
 
     first: int | Sequence[int]
@@ -136,9 +136,9 @@ class WarmRestarts(Schedule):
             object.__setattr__(self, "first", tuple(lengths))
         else:
             object.__setattr__(self, "first", checks.whole("first", self.first, at_least=1))
-        _growth(self.factor)
+        growth(self.factor)
         for name in ("high", "low"):
-            object.__setattr__(self, name, _settled(name, getattr(self, name)))
+            object.__setattr__(self, name, _checked(name, getattr(self, name)))
         listed = [len(value) for value in (self.high, self.low) if isinstance(value, tuple)]
         for index in range(max(listed, default=1)):
             self._range(index)
@@ -153,22 +153,14 @@ class WarmRestarts(Schedule):
         high: PerCycle = 1.0,
         low: PerCycle = 0.0,
     ) -> "WarmRestarts":
-        """Divide `steps` updates into `cycles` cycles, so that the run ends where a cycle ends.
+        """Divide `steps` updates into `cycles` cycles, so that the run ends with a full cycle.
 
-        Every length is within one update of the exact proportion. The paper suggests a first cycle
-        of 1 % to 10 % of the budget: with `factor` 2 that is 4 to 6 cycles.
+        Each length is within one update of its exact share. The paper suggests a first cycle of 1 %
+        to 10 % of the budget: with `factor` 2 that means 4 to 6 cycles.
         """
         checks.whole("steps", steps, at_least=1)
         checks.whole("cycles", cycles, at_least=1)
-        growth = _growth(factor)
-        powers = [growth**index for index in range(cycles)]
-        ends = [_round(steps * part / sum(powers)) for part in accumulate(powers)]
-        lengths = tuple(end - start for start, end in pairwise([0, *ends]))
-        if min(lengths) < 1:
-            raise ValueError(
-                f"`steps` must leave every cycle an update, got {steps!r} for {cycles} cycles of "
-                f"factor {factor}. Ask for fewer cycles, or a smaller factor."
-            )
+        lengths = lengths_of_budget(steps, cycles, factor)
         return cls(lengths, factor=factor, high=high, low=low)
 
     def __call__(self, t: int) -> float:
@@ -178,23 +170,24 @@ class WarmRestarts(Schedule):
         return _anneal(t - cycle.start, cycle.length, high=high, low=low)
 
     def cycle(self, t: int) -> Cycle:
-        return _restart(self.first, self.factor, _update(t))
+        index, start, length = cycle_at(self.first, self.factor, _update(t))
+        return Cycle(index=index, start=start, length=length)
 
     def _range(self, index: int) -> tuple[float, float]:
-        high, low = _of_cycle("high", self.high, index), _of_cycle("low", self.low, index)
+        high, low = _at_cycle("high", self.high, index), _at_cycle("low", self.low, index)
         if not low <= high:
             raise ValueError(
-                f"`low` must be at most `high`, got {low!r} above {high!r} in cycle {index}."
+                f"`low` must be at most `high`, got low {low!r} and high {high!r} in cycle {index}."
             )
         return high, low
 
 
 @dataclass(frozen=True)
 class Warmup(Schedule):
-    """η rises linearly over `steps` updates to where `then` begins, which follows.
+    """η rises linearly over `steps` updates, then the schedule `then` starts.
 
-    Warm-up update t has (t + 1)/(steps + 1) of `then`'s first η, so it is never 0. It comes before
-    the first cycle and does not count in its length.
+    Warm-up update t has η = then(0) · (t + 1)/(steps + 1), which is never 0. Warm-up comes before
+    the first cycle and does not count towards its length.
     """
 
     steps: int
@@ -217,9 +210,9 @@ class Warmup(Schedule):
 
 @dataclass(frozen=True)
 class Custom(Schedule):
-    """Any function of t: the paper's SetScheduleMultiplier. It must be pure.
+    """η from any pure function of t: the paper's SetScheduleMultiplier.
 
-    If the function has a method `cycle(t)` that returns a `Cycle`, that is used too.
+    If the function has a method `cycle(t)` that returns a `Cycle`, the cycles come from it.
     """
 
     function: Callable[[int], float]
@@ -235,7 +228,7 @@ class Custom(Schedule):
 
 
 def as_schedule(schedule: Any, *, name: str = "schedule") -> Schedule:
-    """Return a schedule as it is, and a function of t as a schedule."""
+    """Return a schedule unchanged; wrap a function of t in `Custom`."""
     if isinstance(schedule, Schedule):
         return schedule
     if isinstance(schedule, type) or not callable(schedule):
@@ -244,7 +237,7 @@ def as_schedule(schedule: Any, *, name: str = "schedule") -> Schedule:
 
 
 def cycles(schedule: Schedule, steps: int) -> Iterator[Cycle]:
-    """Yield the cycles that begin within the first `steps` updates."""
+    """Yield the cycles that start within the first `steps` updates."""
     cycle = schedule.cycle(0)
     while cycle.start < steps:
         yield cycle
@@ -254,44 +247,12 @@ def cycles(schedule: Schedule, steps: int) -> Iterator[Cycle]:
 
 
 def _anneal(t: int, length: int, *, high: float, low: float) -> float:
-    # cos²(x/2) is (1 + cos x)/2 without its cancellation near x = π; it is exactly 1 at t = 0.
+    # cos²(x/2) equals (1 + cos x)/2 without cancellation near x = π, and is exactly 1 at t = 0.
     share = math.cos(math.pi * t / (2 * length)) ** 2
     return high * share + low * (1 - share)
 
 
-def _restart(first: int | Sequence[int], factor: float | Fraction, t: int) -> Cycle:
-    listed = (first,) if isinstance(first, int) else tuple(first)
-    start, last = sum(listed[:-1]), listed[-1]
-    if factor == 1 and t >= start:
-        repeat = (t - start) // last
-        index = len(listed) - 1 + repeat
-        return Cycle(index=index, start=start + repeat * last, length=last)
-    count = 8
-    while (ends := _ends(listed, factor, count))[-1] <= t:
-        count *= 2
-    index = bisect_right(ends, t)
-    start = ends[index - 1] if index else 0
-    return Cycle(index=index, start=start, length=ends[index] - start)
-
-
-@lru_cache(maxsize=256, typed=True)  # Fraction(1.7) == 1.7, and they are not the same factor
-def _ends(listed: tuple[int, ...], factor: float | Fraction, count: int) -> tuple[int, ...]:
-    """Return where the first cycles end: found in order, never by a logarithm."""
-    growth = _growth(factor)
-    lengths = [*listed, *(_round(listed[-1] * growth**n) for n in range(1, count))]
-    return tuple(accumulate(lengths))
-
-
-def _growth(factor: float | Fraction) -> Fraction:
-    checks.number("factor", factor, at_least=1, cure="With 1 all cycles are equally long.")
-    return Fraction(str(factor))
-
-
-def _round(value: Fraction) -> int:
-    return math.floor(value + Fraction(1, 2))
-
-
-def _settled(name: str, setting: PerCycle) -> PerCycle:
+def _checked(name: str, setting: PerCycle) -> PerCycle:
     if callable(setting):
         return setting
     if isinstance(setting, Sequence):
@@ -300,7 +261,7 @@ def _settled(name: str, setting: PerCycle) -> PerCycle:
     return checks.number(name, setting, at_least=0)
 
 
-def _of_cycle(name: str, setting: PerCycle, index: int) -> float:
+def _at_cycle(name: str, setting: PerCycle, index: int) -> float:
     if callable(setting):
         return checks.number(f"{name}({index})", setting(index), at_least=0)
     if isinstance(setting, Sequence):
