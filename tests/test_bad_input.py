@@ -64,7 +64,7 @@ def test_decay_must_be_stated_somewhere(case: Case) -> None:
 
 @every_decoupled_case
 def test_a_rate_of_zero_with_decay_is_refused(case: Case) -> None:
-    with pytest.raises(ValueError, match="`lr` must be above 0 where weights decay, got 0"):
+    with pytest.raises(ValueError, match="`lr` must be above 0 if weights decay, got 0"):
         case.build([parameter()], lr=0)
     opt = case.build([parameter()], lr=0, weight_decay=0.0)
     opt.param_groups[0]["params"][0].grad = torch.ones(7, dtype=torch.float64)

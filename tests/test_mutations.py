@@ -109,7 +109,7 @@ MUTANTS = {
         "algorithms",
     ),
     "eta from initial_lr": Mutant(
-        "ScheduledOptimizer._multiplier",
+        "multiplier_of",
         "lr / base if base else 1.0",
         'lr / group.get("initial_lr", base)',
         "schedulers",

@@ -218,7 +218,7 @@ def test_a_decay_set_by_hand_where_lr_is_zero_is_refused() -> None:
     opt = AdamW([parameter()], lr=0, weight_decay=0.0)
     opt.param_groups[0]["weight_decay"] = 0.1
     set_gradients(opt, 1)
-    with pytest.raises(ValueError, match="`lr` must be above 0 where weights decay"):
+    with pytest.raises(ValueError, match="`lr` must be above 0 if weights decay"):
         opt.step()
 
 
@@ -259,7 +259,7 @@ def test_an_ordinary_step_reads_no_gradient_back(
     advance(opt, 2, first=2)
 
 
-@pytest.mark.filterwarnings("ignore:Training goes on with lr = 0")
+@pytest.mark.filterwarnings("ignore:Training continues with lr = 0")
 @every_case
 def test_an_update_past_a_cosines_end_is_counted(case: Case) -> None:
     opt = case.build([parameter()], lr=LR, schedule=Cosine(2))
@@ -382,7 +382,9 @@ def test_rebase_keeps_a_torch_schedulers_multiplier() -> None:
 def test_rebase_of_groups_that_differ_wants_a_number_each() -> None:
     groups: list[dict[str, Any]] = [{"params": [parameter()]}, {"params": [parameter()], "lr": 0.3}]
     opt = AdamW(groups, LR, weight_decay=0.1)
-    with pytest.raises(ValueError, match="one number a group, since the groups' own differ"):
+    with pytest.raises(
+        ValueError, match="one number per group, since the groups have different ones"
+    ):
         opt.rebase(0.1)
     with pytest.raises(ValueError, match="got 3 numbers for 2 groups"):
         opt.rebase([0.1, 0.2, 0.3])
@@ -407,7 +409,7 @@ def test_a_cycle_has_ended_right_after_its_last_update() -> None:
     assert ended == [(2, 1), (6, 2), (14, 3)]
 
 
-OVER = r"Training goes on with lr = 0: .*Cosine\(steps=3.* update 3, .*build with a longer one"
+OVER = r"Training continues with lr = 0: .*Cosine\(steps=3.* update 3, .*use a longer one"
 
 
 def _ending(schedule: Any) -> dict[str, Any]:
@@ -470,7 +472,7 @@ def test_replays_past_a_cosines_end_are_said_once_too(monkeypatch: pytest.Monkey
     opt.replayed(2)
 
 
-@pytest.mark.filterwarnings("ignore:Training goes on with lr = 0")
+@pytest.mark.filterwarnings("ignore:Training continues with lr = 0")
 def test_a_cosine_ends_once() -> None:
     opt = AdamW([parameter()], weight_decay=0.1, schedule=Cosine(3))
     ended = []

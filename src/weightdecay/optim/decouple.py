@@ -67,7 +67,7 @@ class Decoupled(ScheduledOptimizer):
         schedule: AnySchedule = None,
         **options: Any,
     ) -> None:
-        self._begin(schedule)
+        self._set_schedule(schedule)
         if "weight_decay" in inspect.signature(self.original.__init__).parameters:
             options["weight_decay"] = 0.0
         self._again = functools.partial(self.original, *args, **options)

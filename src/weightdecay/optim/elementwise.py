@@ -140,7 +140,7 @@ class Elementwise(ScheduledOptimizer):
             self._applied, self._tables = (), self._ahead.tables
         self._count(made)
         if made:
-            self._say_if_over()
+            self._warn_if_over()
 
     def verify(self) -> None:
         """Raise unless CUDA graphs made the updates `replayed` was told of, as the schedule says.

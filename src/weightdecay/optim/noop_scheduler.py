@@ -1,4 +1,4 @@
-"""A scheduler for trainers that insist on one."""
+"""A scheduler that does nothing, for trainers that require one."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from weightdecay.optim.scheduled import ScheduledOptimizer
 
 
-class Bystander(LRScheduler):
-    """A scheduler that changes nothing and reports α·η: the optimizer schedules itself.
+class NoopScheduler(LRScheduler):
+    """Changes nothing and reports α·η: the optimizer applies its own schedule.
 
-    It reports what a scheduler of torch's would at the same place of a loop: the rate of the update
-    just made, until its own `step` is called; from then on the coming one.
+    It reports what a torch scheduler would report at the same place in a training loop: the rate of
+    the update just made until `step` is called, then the rate of the next update.
     """
 
     optimizer: "ScheduledOptimizer"
 
     def __init__(self, optimizer: "ScheduledOptimizer") -> None:
         self.optimizer = optimizer
-        self._step_count = 0  # some trainers count in it
+        self._step_count = 0  # some trainers write to it
         self._stepped_at = self.last_epoch
         for group in optimizer.param_groups:
-            group["initial_lr"] = float(group["lr"])  # which SequentialLR writes into `lr`
+            group["initial_lr"] = float(group["lr"])  # SequentialLR copies it into `lr`
 
     @property
     def base_lrs(self) -> list[float]:  # type: ignore[override]
@@ -35,13 +35,13 @@ class Bystander(LRScheduler):
 
     @property
     def last_epoch(self) -> int:
-        """The updates made so far."""
+        """The number of updates made so far."""
         updates: int = self.optimizer.param_groups[0]["updates"]
         return updates
 
     @last_epoch.setter
     def last_epoch(self, value: int) -> None:
-        """Do nothing: the optimizer counts."""
+        """Do nothing: the optimizer counts updates."""
 
     @property
     def _last_lr(self) -> list[float | Tensor]:  # type: ignore[override]
@@ -51,18 +51,18 @@ class Bystander(LRScheduler):
         return [_last_rate(*pair, used) for pair, used in zip(groups, noted, strict=True)]
 
     def step(self, epoch: int | None = None) -> None:  # noqa: ARG002
-        """Report the coming update from now on."""
+        """Report the rate of the next update from now on."""
         self._stepped_at = self.last_epoch
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        self.step(epoch)  # what SequentialLR calls where a scheduler begins
+        self.step(epoch)  # SequentialLR calls this when a scheduler starts
 
     def get_lr(self) -> list[float | Tensor]:
-        """Return each group's α·η of the coming update."""
+        """Return α·η of each group's next update."""
         return [float(group["lr"]) for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return nothing: all there is to save is in the optimizer."""
+        """Return an empty dict: the optimizer's own state has everything."""
         return {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -70,10 +70,10 @@ class Bystander(LRScheduler):
 
 
 def _last_rate(group: Group, schedule: Schedule | None, used: Applied | None) -> float:
-    """Return a group's α·η of the last update, or of the first, without asking a device.
+    """Return α·η of a group's last update, or of its first, without waiting for a device.
 
-    Of an update that was not noted here, made by a CUDA graph or before a run was resumed, it is
-    what the schedule says.
+    If this process did not record the update (a CUDA graph made it, or the run was resumed), the
+    rate comes from the schedule.
     """
     last: int = group["updates"] - 1
     if used is not None and used.update == last:

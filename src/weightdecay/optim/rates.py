@@ -1,5 +1,6 @@
-"""α, η and λ in a parameter group: checked as they come in, written where all can read them."""
+"""α, η and λ in a parameter group: checked when set, and written where loggers read them."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,21 +13,21 @@ from weightdecay.decay import Decay, Normalized, checked_weight_decay
 from weightdecay.schedules import Schedule
 
 Group: TypeAlias = dict[str, Any]
-#: α·η and λ of an update; λ is None where the algorithm does not decay.
+#: α·η and λ of an update; λ is None if the algorithm does not decay weights.
 Coming: TypeAlias = tuple[float, float | None]
-#: A group's α·η and λ·η.
+#: α·η and λ·η of a group.
 Rate: TypeAlias = tuple[float, float]
-#: Those of several updates, [update, group, 2].
+#: The rates of several updates, [update, group, 2].
 Rates: TypeAlias = NDArray[np.float64]
-#: Every group with its schedule; None where `lr` is left to others.
+#: Every group with its schedule; None if `lr` is left to the user or a torch scheduler.
 Scheduled: TypeAlias = list[tuple[Group, Schedule | None]]
 
-#: What a group holds beside its algorithm's values.
+#: The keys of ours that a group has in addition to the arguments of its optimizer.
 OURS = {"base", "updates", "scheduled", "normalized"}
 
 
 class Applied(NamedTuple):
-    """What an update used: its number t, α·η, λ·η, and the L2 factor, which η does not scale."""
+    """The numbers an update used: t, α·η, λ·η, and the L2 factor, which η does not scale."""
 
     update: int
     lr: float
@@ -34,15 +35,15 @@ class Applied(NamedTuple):
     l2: float
 
 
-#: How the warning of a decay that was meant as torch's begins.
+#: The start of the warning that a decay was probably meant as torch's.
 TORCHS = "`weight_decay` looks like torch's"
-# λ is taken for torch's number from here on: an idle weight halves within 69 updates, and AdamW
-# holds weights within about α/λ, a tenth.
+# From these values on, λ was probably meant as torch's: a weight without gradients halves within 69
+# updates, and AdamW keeps weights within about α/λ, which is at most a tenth.
 _LARGE, _TIMES_LR = 0.01, 10
 
 
 def checked_lr(lr: object) -> float:
-    """Return α as a float, or say what it should have been."""
+    """Return α as a float; raise if it is not a valid learning rate."""
     if isinstance(lr, Tensor):
         if lr.numel() != 1 or lr.dtype not in (torch.float32, torch.float64):
             raise ValueError(
@@ -54,50 +55,92 @@ def checked_lr(lr: object) -> float:
 
 
 def check_decay(group: Group) -> None:
-    """Raise unless a group's λ is one, and has an α beside it to be scheduled by."""
+    """Raise unless a group's λ is valid, and its α is above 0 if the weights decay."""
     if "weight_decay" not in group:
         return
     if group["normalized"] is None:
         group["weight_decay"] = checked_weight_decay(group["weight_decay"])
     if group["base"] == 0 and group["weight_decay"] != 0:
         raise ValueError(
-            f"`lr` must be above 0 where weights decay, got {group['base']!r} with weight_decay "
-            f"{group['weight_decay']!r}. The decay is scheduled by η = lr/base, which 0 hides: to "
-            "decay without learning, use a tiny lr."
+            f"`lr` must be above 0 if weights decay, got {group['base']!r} with weight_decay "
+            f"{group['weight_decay']!r}. The decay is scheduled by η = lr/base, which needs an lr "
+            "above 0. To decay without learning, use a tiny lr."
         )
 
 
+def set_base(
+    group: Group, schedule: Schedule | None, others: Scheduled, *, has_own_lr: bool
+) -> None:
+    """Set a new group's α; `others` are the optimizer's groups so far."""
+    lr = group["lr"]
+    if not isinstance(lr, Tensor):
+        group["base"] = checked_lr(lr) if has_own_lr else group["base"]
+        group["lr"] = group["base"]
+        return
+    # If another group shares this tensor, it already holds α·η: α comes from that group.
+    for other, its_schedule in others:
+        if other["lr"] is lr:
+            group["base"] = other["base"]
+            if its_schedule != schedule:
+                group["lr"] = lr.clone()
+            return
+    group["base"] = checked_lr(lr)
+
+
+def rebased(groups: list[Group], lr: float | Sequence[float]) -> list[float]:
+    """Return the new α of each group, checked together with its decay."""
+    bases = {group["base"] for group in groups}
+    if not isinstance(lr, Sequence) and len(bases) > 1:
+        raise ValueError(
+            f"`lr` must be one number per group, since the groups have different ones "
+            f"({sorted(bases)}), got {lr!r}. Pass a list."
+        )
+    values = list(lr) if isinstance(lr, Sequence) else [lr] * len(groups)
+    if len(values) != len(groups):
+        raise ValueError(
+            f"`lr` must be a number or one number per group, got {len(values)} numbers for "
+            f"{len(groups)} groups."
+        )
+    values = [checked_lr(value) for value in values]
+    for group, value in zip(groups, values, strict=True):
+        check_decay({**group, "base": value})
+    return values
+
+
 def looks_like_torchs(group: Group) -> str | None:
-    """Return why a number given as λ was probably meant as torch's weight_decay, or None."""
+    """Return a warning if the given λ was probably meant as torch's weight_decay, else None."""
     if "weight_decay" not in group or group["normalized"] is not None:
         return None
     lr, weight_decay = group["base"], group["weight_decay"]
     if weight_decay < max(_LARGE, _TIMES_LR * lr):
         return None
     return (
-        f"{TORCHS}: {weight_decay:g} with lr {lr:g} halves an idle weight every "
-        f"{Decay(weight_decay).half_life:.2g} updates at η = 1. Here it is the fraction of a "
-        f"weight removed in one update, whatever lr is. To decay as torch.optim.AdamW does, pass "
-        f"weight_decay = lr * {weight_decay:g} = {lr * weight_decay:g}. If this is what you mean, "
-        "ignore the warning."
+        f"{TORCHS}: {weight_decay:g} with lr {lr:g} halves a weight without gradients every "
+        f"{Decay(weight_decay).half_life:.2g} updates at η = 1. Here weight_decay is the fraction "
+        "of a weight removed in one update, whatever lr is. To decay as torch.optim.AdamW does, "
+        f"pass weight_decay = lr * {weight_decay:g} = {lr * weight_decay:g}. If you did mean "
+        f"{weight_decay:g}, ignore this warning."
     )
 
 
 def parts(weight_decay: object) -> tuple[float, float, int | None] | None:
-    """Return what a `Normalized` is made of, as plain numbers; None for anything else."""
+    """Return the fields of a `Normalized` as plain numbers; None for anything else."""
     if not isinstance(weight_decay, Normalized):
         return None
     return weight_decay.value, weight_decay.power, weight_decay.steps
 
 
 def normalized_of(group: Group) -> Normalized:
-    """Return the `Normalized` that a group's parts were taken from."""
+    """Return the `Normalized` whose fields a group holds."""
     value, power, steps = group["normalized"]
     return Normalized(value, power=power, steps=steps)
 
 
 def coming_of(group: Group, schedule: Schedule | None, t: int) -> Coming:
-    """Return what update `t` should have; what others set by hand is taken as it stands."""
+    """Return α·η and λ that update `t` should use.
+
+    Without a schedule α·η is the group's `lr`; unless it is normalized, λ is its `weight_decay`.
+    """
     lr, decay = float(group["lr"]), group.get("weight_decay")
     if schedule is not None:
         lr = group["base"] * checks.number(f"schedule({t})", schedule(t), at_least=0)
@@ -116,7 +159,7 @@ def is_over(schedule: Schedule | None, t: int) -> bool:
 
 
 def show(groups: list[Group], coming: list[Coming]) -> None:
-    """Write α·η and λ where everyone can read them."""
+    """Write α·η and λ of the next update into the groups."""
     write_rates(groups, [lr for lr, _ in coming])
     for group, (_, decay) in zip(groups, coming, strict=True):
         if decay is not None:
@@ -124,9 +167,9 @@ def show(groups: list[Group], coming: list[Coming]) -> None:
 
 
 def write_rates(groups: list[Group], rates: list[float]) -> None:
-    """Write each group's lr, into its tensor where it has one.
+    """Write each group's `lr`, in place if it is a tensor.
 
-    A tensor that several groups share stays shared as long as they agree.
+    A tensor shared by several groups stays shared as long as their rates are equal.
     """
     written: dict[int, float] = {}
     for group, rate in zip(groups, rates, strict=True):
