@@ -40,7 +40,7 @@ def run_of(
 
 def test_a_paired_difference_has_student_s_interval() -> None:
     found = paired([0.1, 0.2, 0.6])
-    half = 4.30265 * stdev([0.1, 0.2, 0.6]) / math.sqrt(3)
+    half = 4.302652730 * stdev([0.1, 0.2, 0.6]) / math.sqrt(3)
     assert found.value == pytest.approx(0.3)
     assert (found.low, found.high) == pytest.approx((0.3 - half, 0.3 + half))
 

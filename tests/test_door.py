@@ -115,9 +115,11 @@ def test_what_does_not_train_does_not_import_torch(code: str) -> None:
     assert run(f"{code}\nimport sys; print('torch' in sys.modules)").splitlines()[-1] == "False"
 
 
-def test_the_optimizers_need_torch_and_numpy_alone() -> None:
+@pytest.mark.parametrize("used", ["AdamW", "runs.train", "sweeps.Store"])
+def test_training_needs_torch_and_numpy_alone(used: str) -> None:
     code = (
-        "import sys, weightdecay; weightdecay.AdamW\n"
-        "print(sorted({'pytest', 'hypothesis', 'matplotlib', 'ray'} & set(sys.modules)))"
+        f"import sys, weightdecay; weightdecay.{used}\n"
+        "others = {'pytest', 'hypothesis', 'matplotlib', 'ray', 'scipy'}\n"
+        "print(sorted(others & set(sys.modules)))"
     )
     assert run(code) == "[]"

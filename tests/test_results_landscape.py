@@ -272,17 +272,9 @@ def test_reseen_is_the_landscape_of_the_same_runs() -> None:
 
 @pytest.mark.parametrize(
     ("freedom", "quantile"),
-    [(1, 12.706), (2, 4.303), (4, 2.776), (5, 2.571), (6, 2.447), (10, 2.228), (60, 2.000)],
+    [(1, 12.7062), (1.5, 6.0167), (2, 4.3027), (4.7, 2.6207), (10, 2.2281), (math.inf, 1.9600)],
 )
-def test_students_quantile(freedom: float, quantile: float) -> None:
-    assert student(freedom) == pytest.approx(quantile, abs=2e-3)
-
-
-@given(st.floats(1, 100), st.floats(1, 100))
-def test_students_quantile_falls_with_freedom(one: float, other: float) -> None:
-    assert (student(one) - student(other)) * (other - one) >= -1e-9
-
-
-@given(st.integers(1, 12))
-def test_students_quantile_has_no_steps(freedom: int) -> None:
-    assert student(freedom - 1e-9) == pytest.approx(student(freedom + 1e-9), abs=1e-6)
+def test_students_quantile_is_exact_between_whole_numbers_too(
+    freedom: float, quantile: float
+) -> None:
+    assert student(freedom) == pytest.approx(quantile, abs=1e-4)
