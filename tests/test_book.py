@@ -6,7 +6,7 @@ import math
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from weightdecay.records import Run, RunConfig
 from weightdecay.records.tables import export
 from weightdecay.studies import STUDIES, docs_writer, scale
 from weightdecay.studies.findings import Findings, command, draw, find, tell
-from weightdecay.studies.formats import BRIEF, COLUMNS, table_of
+from weightdecay.studies.formats import BRIEF, COLUMNS, as_json, because, rule, table_of
 from weightdecay.studies.scales import values
 from weightdecay.studies.supplement import standard_epochs
 from weightdecay.studies.verdicts import BETWEEN, MARGIN
@@ -213,7 +213,7 @@ def test_a_repeated_figure_keeps_its_picture_and_refers_to_the_table(
         f"{figure}, {task}" for task in ("mnist1d", "text") for figure in ("Figure 3", "Figure 4")
     ]
     for verdict in called(curves, "supplement-4", "mnist1d").verdicts:
-        row = f"| {verdict.claim} | **{verdict.outcome}** | {verdict.because} | {verdict.rule} |"
+        row = f"| {verdict.claim} | **{verdict.outcome}** | {because(verdict)} | {rule(verdict)} |"
         assert row in parts["Figure 3, text"]
     told = parts["Supplement 4, mnist1d"]
     assert "](../results/mnist1d-small/supplement-4/figure.png)" in told
@@ -275,7 +275,7 @@ def test_links_within_the_page_lead_to_a_heading(curves: list[Findings]) -> None
 def test_the_readme_states_the_thresholds_that_the_rules_have(figure_2: list[Run]) -> None:
     found = judged(figure_2)
     said = " ".join(docs_writer.summary([found], "results").split())
-    rules = " ".join(verdict.rule for verdict in found.verdicts)
+    rules = " ".join(rule(verdict) for verdict in found.verdicts)
     assert f"within ±{BETWEEN:g}" in rules
     assert f"upright if all of the interval lies within ±{BETWEEN:g}" in said
     assert f"within {100 * MARGIN:g} percentage point" in said
@@ -334,7 +334,7 @@ def test_a_report_tells_all_that_was_found(figure_2: list[Run], tmp_path: Path) 
     draw(found, seen, tmp_path, formats=("svg",))
     page = tell(found, tmp_path).read_text("utf-8")
     rows = json.loads((tmp_path / "verdicts.json").read_text("utf-8"))
-    assert rows == [asdict(verdict) for verdict in found.verdicts]
+    assert rows == [as_json(verdict) for verdict in found.verdicts]
     for verdict in found.verdicts:
         assert html.escape(verdict.claim) in page
     assert "<svg" in page

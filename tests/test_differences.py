@@ -13,14 +13,14 @@ from tests.landscapes import QUADRATIC, landscape_of, measured, record
 from weightdecay.records import Run, RunConfig
 from weightdecay.results import Landscape, landscapes
 from weightdecay.results.budget import optimum
-from weightdecay.site import Verdict
 from weightdecay.studies import STUDIES, Measurement, Panel, scale
 from weightdecay.studies.curve_figures import CHOICES
 from weightdecay.studies.differences import first_half, gains_nothing, normalized_apart, paired
+from weightdecay.studies.formats import because
 from weightdecay.studies.long_runs import long_of
 from weightdecay.studies.scales import values
 from weightdecay.studies.study import NotMeasuredError
-from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD
+from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD, Verdict
 
 AT = scale("mnist1d", "small")
 LONG = long_of(AT)
@@ -84,14 +84,14 @@ def test_the_same_steps_leave_the_same_losses(
     sgd: float | None, adam: float | None, outcome: str
 ) -> None:
     assert twins(sgd, adam).outcome == outcome
-    assert "6 pairs of SGD" in twins(sgd, adam).because
+    assert "6 pairs of SGD" in because(twins(sgd, adam))
 
 
 def test_runs_that_are_no_twins_are_not_compared() -> None:
     cells = [cell for cell in STUDIES["figure-2"].cells(AT) if cell.epochs == 1]
     halved = [cell for cell in cells if cell.l2 is not None or (cell.weight_decay or 0) > 2**-8]
     runs = [Run(cell, (record(cell),)) for cell in halved]
-    assert "3 pairs of SGD" in ruled_first(runs).because
+    assert "3 pairs of SGD" in because(ruled_first(runs))
     alone = [run for run in runs if run.config.l2 is not None]
     assert ruled_first(alone).outcome == NOT_DECIDED
 
@@ -136,7 +136,7 @@ def test_a_gap_in_a_part_is_not_made_up_for_by_another() -> None:
     apart = [0.45, 0.45, 0.5, 0.5, 0.55, 0.55]
     verdict = halves([0.5] * 12, apart + [0.5] * 6)
     assert verdict.outcome == NOT_HELD
-    assert "epochs 3 to 4: AdamW's mean test error minus Adam's: 0.0 points" in verdict.because
+    assert "epochs 3 to 4: AdamW's mean test error minus Adam's: 0.0 points" in because(verdict)
 
 
 def test_a_run_that_diverged_in_the_first_half_holds_its_last_error() -> None:
@@ -226,9 +226,9 @@ def ruled_restarts(runs: Sequence[Run]) -> list[Verdict]:
 def test_restarts_are_early_by_the_first_end_that_is_as_good() -> None:
     verdict, first, _ = restarts({12: 0.2, 36: 0.005, 84: -0.01, 180: -0.02})
     assert verdict.outcome == HELD
-    assert f"{180 / 36:.1f} times as early" in verdict.because
-    assert "epoch 12: +20.0 points" in verdict.because
-    assert "epoch 13" not in verdict.because  # a cycle's middle does not count
+    assert f"{180 / 36:.1f} times as early" in because(verdict)
+    assert "epoch 12: +20.0 points" in because(verdict)
+    assert "epoch 13" not in because(verdict)  # a cycle's middle does not count
     assert first.outcome == NOT_HELD
     assert "15 times as early" in first.claim
 
@@ -241,7 +241,7 @@ def test_the_first_restart_may_be_enough() -> None:
 def test_restarts_that_are_as_good_at_the_last_end_alone_are_not_early() -> None:
     verdict, *_ = restarts({12: 0.2, 36: 0.1, 84: 0.05, 180: -0.02})
     assert verdict.outcome == NOT_HELD
-    assert "Below +1.0 points: at the end" in verdict.because
+    assert "Below +1.0 points: at the end" in because(verdict)
 
 
 def test_restarts_that_may_be_as_good_are_not_decided() -> None:
@@ -265,7 +265,7 @@ def test_restarts_that_lose_at_their_grids_edge_are_not_decided() -> None:
 def test_a_rival_that_may_be_better_beyond_its_grid_leaves_restarts_undecided() -> None:
     found = restarts(dict.fromkeys(ENDS, -0.02), best=0)
     assert [verdict.outcome for verdict in found] == [NOT_DECIDED] * 3
-    assert "AdamW's best is at its grid's edge (lowest decay)" in found[0].because
+    assert "AdamW's best is at its grid's edge (lowest decay)" in because(found[0])
 
 
 def test_without_runs_nothing_is_said_of_restarts() -> None:

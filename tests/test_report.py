@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from weightdecay.colours import OUTCOMES, luminance
 from weightdecay.schedules import Cosine
-from weightdecay.site import PageTable, Picture, Verdict, report
+from weightdecay.site import PageTable, PageVerdict, Picture, report
 
 pytest.importorskip("matplotlib")
 from weightdecay.figures import multipliers
@@ -32,13 +32,13 @@ SVG = """<?xml version="1.0" encoding="utf-8"?>
 <g id="axes_1" clip-path="url(#clip)"><use xlink:href="#letter" style="filter: url('#clip')"/></g>
 </svg>"""
 PICTURE = Picture("A bowl", SVG, "Bright is good.")
-RULING = Verdict("Two knobs", "held", "s = 0.02 [−0.1, 0.1]", "The interval contains 0.")
+VERDICT = PageVerdict("Two knobs", "held", "s = 0.02 [−0.1, 0.1]", "The interval contains 0.")
 TABLE = PageTable("Best", [("algorithm", "error", "s"), ("AdamW", "2.86 %", "0.02 [−0.1, 0.1]")])
 WHOLE: dict[str, Any] = {
     "title": "A report",
     "lead": "All went well.",
     "pictures": [PICTURE, PICTURE],
-    "verdicts": [RULING, replace(RULING, outcome="not held"), replace(RULING, outcome="held")],
+    "verdicts": [VERDICT, replace(VERDICT, outcome="not held"), replace(VERDICT, outcome="held")],
     "tables": [TABLE, TABLE],
     "small_print": ["One seed.", "Made by `make reproduce`."],
 }
@@ -133,7 +133,7 @@ def test_text_is_never_markup(words: list[str]) -> None:
             a,
             lead=b,
             pictures=[Picture(c, SVG, d)],
-            verdicts=[Verdict(e, "held", f, g)],
+            verdicts=[PageVerdict(e, "held", f, g)],
             tables=[PageTable(h, [(i, j), (k, m)])],
             small_print=[n],
         )
@@ -202,7 +202,7 @@ def test_a_picture_is_named_and_described_and_keeps_its_shape() -> None:
     ],
 )
 def test_outcomes_are_counted_in_words(outcomes: list[str], expected: tuple[int, int, int]) -> None:
-    said = Page(made(verdicts=[replace(RULING, outcome=one) for one in outcomes])).said
+    said = Page(made(verdicts=[replace(VERDICT, outcome=one) for one in outcomes])).said
     held, not_held, not_decided = expected
     words = " ".join(said.split())
     assert f" {held} held, {not_held} not held, {not_decided} not decided" in words
@@ -211,7 +211,7 @@ def test_outcomes_are_counted_in_words(outcomes: list[str], expected: tuple[int,
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_an_outcome_is_said_by_its_word_and_its_shape(outcome: str) -> None:
     shape = OUTCOMES[outcome][0]
-    text = made(verdicts=[replace(RULING, outcome=outcome)])
+    text = made(verdicts=[replace(VERDICT, outcome=outcome)])
     [verdict] = re.findall(r'<p class="verdict">(.*)</p>', text)
     assert re.sub("<[^>]*>", "", verdict) == f"{shape} {outcome}"
 
@@ -251,7 +251,10 @@ def test_all_text_can_be_read_in_light_and_dark() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: replace(RULING, outcome="won"), "`outcome` must be one of 'held', 'not held', 'n"),
+        (
+            lambda: replace(VERDICT, outcome="won"),
+            "`outcome` must be one of 'held', 'not held', 'n",
+        ),
         (lambda: PageTable("Best", [("a", "b"), ("c",)]), r"lengths \[2, 1\] in 'Best'. Fill"),
         (lambda: PageTable("Best", []), r"`rows` must be a header and rows as long as it, got len"),
         (lambda: PageTable("Best", [()]), r"got lengths \[0\]"),
@@ -273,7 +276,7 @@ def test_what_cannot_be_shown_is_refused(wrong: Any, message: str) -> None:
 def test_the_same_data_give_the_same_bytes_and_need_neither_torch_nor_matplotlib() -> None:
     code = f"""
 import sys
-from weightdecay.site import Picture, Verdict, PageTable, report
+from weightdecay.site import PageTable, PageVerdict, Picture, report
 print(report(**{WHOLE!r}))
 assert not {{"torch", "matplotlib"}} & set(sys.modules)
 """

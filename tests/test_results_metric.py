@@ -1,18 +1,23 @@
 """A landscape of a task's own metric: numbers of any size, named, and none of them in percent."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.landscapes import Truth, measured, runs_of
+from tests.landscapes import Truth, ended, measured, runs_of
 from weightdecay.cli.summary import best_settings
-from weightdecay.records import Run
+from weightdecay.records import Run, RunConfig
 from weightdecay.results import coupling, doubts, landscapes, outliers
 from weightdecay.results.arrays import grid
 from weightdecay.results.separability import interaction_share, regret, sensitivity
 from weightdecay.site import doubts as said
+from weightdecay.studies import STUDIES, scale
+from weightdecay.studies.findings import find
+from weightdecay.studies.formats import COLUMNS, because, rule, table_of
+from weightdecay.studies.verdicts import MARGIN, margin_of
 
 #: What a metric's unit is, in the fractions that the truth has.
 SCALE = 500.0
@@ -108,3 +113,42 @@ def test_doubts_are_said_in_the_metrics_numbers() -> None:
     assert "%" not in "".join(told)
     [head, *_] = said.rows(doubts(made))
     assert head[1] == "test squared error"
+
+
+def bowl(cell: RunConfig) -> Run:
+    """Return a run whose squared error, far above 1, is a bowl over learning rate and decay."""
+    ways = (cell.l2, cell.weight_decay, cell.normalized_decay)
+    decay = next(value for value in ways if value is not None)
+    off = (math.log2(cell.lr) + 7) ** 2 + (math.log2(decay + 2**-16) + 8) ** 2
+    error = 40 + 0.5 * off + 0.1 * cell.seed
+    made = ended(cell, test_error=error, validation_error=error, cycle_ended=True)
+    return Run(cell, (replace(made.last, metric="squared error"),))
+
+
+@pytest.mark.parametrize("name", ["figure-2", "figure-3", "figure-4", "supplement-5"])
+def test_a_study_of_a_tasks_own_metric_writes_no_percent(name: str) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need it")
+    from matplotlib.axes import Axes  # noqa: PLC0415
+
+    study, at = STUDIES[name], scale("mnist1d", "small")
+    found, seen = find(study, at, [bowl(cell) for cell in study.cells(at)])
+    shares = [column for column in COLUMNS if column != "interaction"]  # a share stays in percent
+    table = table_of(found.numbers, shares)
+    told = [text for row in table for text in row]
+    told += [text for one in found.verdicts for text in (because(one), rule(one))]
+    assert not [text for text in told if "point" in text or "%" in text]
+    assert not table or "test squared error there" in table[0]
+    assert "squared error" in found.small_print
+    figure = study.draw(seen, found.small_print)
+    axes = [one for one in figure.axes if isinstance(one, Axes)]
+    labels = {one.get_ylabel() for one in axes} - {"training loss", "learning rate α", ""}
+    assert labels == {"test squared error"}
+    lines = [line for one in axes if one.get_ylabel() in labels for line in one.get_lines()]
+    heights = [np.asarray(line.get_ydata(), dtype=np.float64).max(initial=0) for line in lines]
+    assert all(height < 400 for height in heights)  # 100 times that, if taken for a fraction
+
+
+def test_the_margin_of_a_tasks_own_metric_follows_its_unit() -> None:
+    [fractions], [squares] = landscapes(runs()), landscapes(runs(SCALE, "squared error"))
+    assert margin_of(fractions) == MARGIN
+    assert margin_of(squares) == pytest.approx(0.01 * squares.best.mean)

@@ -23,6 +23,7 @@ from weightdecay.studies import (
     scales,
     studies_at,
 )
+from weightdecay.studies.formats import because
 from weightdecay.studies.long_runs import long_of
 from weightdecay.studies.panel import restated, titled
 
@@ -313,7 +314,7 @@ def test_a_claim_that_needs_a_panel_without_runs_is_not_decided_and_names_it() -
     seen = study.evidence(at, runs)
     assert list(seen.panels) == ["adam"]
     verdict = {one.claim: one for one in study.verdicts(seen)}["AdamW's basin stands upright"]
-    assert (verdict.outcome, verdict.because) == ("not decided", "There are no runs of adamw.")
+    assert (verdict.outcome, because(verdict)) == ("not decided", "There are no runs of adamw.")
 
 
 def test_imagenet32_is_shown_by_top_5_errors_as_in_the_paper() -> None:

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from weightdecay.results import Estimate, Exponent
 from weightdecay.results.estimate import UNKNOWN
 from weightdecay.results.exponent import unknown
-from weightdecay.site import Verdict
 from weightdecay.studies import verdicts
-from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD
+from weightdecay.studies.formats import as_json, because
+from weightdecay.studies.formats import rule as rule_of
+from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD, Missing, Verdict
 
 Rule = Callable[[float, float], Verdict]
 
@@ -109,7 +110,7 @@ def test_an_exponent_that_is_unknown_decides_nothing_and_says_why(
 ) -> None:
     verdict = rule("It is so", unknown("The grid is too small."))
     assert verdict.outcome == NOT_DECIDED
-    assert "The grid is too small" in verdict.because
+    assert "The grid is too small" in because(verdict)
 
 
 @given(SCALED, SCALED, SCALED)
@@ -158,7 +159,7 @@ def test_a_rule_is_written_with_its_numbers(name: str) -> None:
         "between": "between 0.25 and 0.75",
         "above": "above 0,",
     }
-    rule = RULES[name](0, 1).rule
+    rule = rule_of(RULES[name](0, 1))
     assert rule.startswith("Held if the interval of ")
     assert "not held if" in rule
     assert limits[name] in rule
@@ -166,14 +167,14 @@ def test_a_rule_is_written_with_its_numbers(name: str) -> None:
 
 def test_a_reason_has_the_number_and_its_interval() -> None:
     found = Estimate(-0.016, -0.0344, 0.0002)
-    assert verdicts.better("", found, "one less the other").because == (
+    assert because(verdicts.better("", found, "one less the other")) == (
         "one less the other: −1.6 points (−3.4 to 0.0)"
     )
-    assert verdicts.better("", UNKNOWN, "less").because == "less: unknown from so few runs"
-    assert verdicts.upright("", Exponent(0.25, -0.1, 0.6)).because == "s = 0.25 [−0.10, 0.60]"
+    assert because(verdicts.better("", UNKNOWN, "less")) == "less: unknown from so few runs"
+    assert because(verdicts.upright("", Exponent(0.25, -0.1, 0.6))) == "s = 0.25 [−0.10, 0.60]"
     apart = verdicts.between("", Estimate(-0.5, -1.5, 0.5), "doublings", above=-1, below=1)
-    assert apart.because == "doublings = −0.50 (−1.50 to 0.50)"
-    assert "between −1 and 1" in apart.rule
+    assert because(apart) == "doublings = −0.50 (−1.50 to 0.50)"
+    assert "within ±1," in rule_of(apart)
 
 
 OUTCOME = st.sampled_from((HELD, NOT_DECIDED, NOT_HELD))
@@ -181,16 +182,18 @@ OUTCOME = st.sampled_from((HELD, NOT_DECIDED, NOT_HELD))
 
 @given(st.lists(OUTCOME, min_size=1))
 def test_a_claim_of_parts_is_as_good_as_its_worst_part(outcomes: list[str]) -> None:
-    parts = [Verdict(f"part {n}", outcome, "so", "A rule.") for n, outcome in enumerate(outcomes)]
+    parts = [Verdict(f"part {n}", outcome, Missing("so")) for n, outcome in enumerate(outcomes)]
     whole = verdicts.all_of("All are so", parts)
     worst = NOT_HELD if NOT_HELD in outcomes else NOT_DECIDED if NOT_DECIDED in outcomes else HELD
     assert whole.outcome == worst
-    assert whole.because.count(": so (") == len(parts)
-    assert whole.rule == "All parts must hold. A rule."
+    assert whole.reason == tuple(parts)
+    assert because(whole).count(": so (") == len(parts)
 
 
 def test_what_was_not_measured_is_not_decided() -> None:
-    assert verdicts.unseen("It is so", "No run.") == Verdict("It is so", NOT_DECIDED, "No run.", "")
+    unseen = verdicts.unseen("It is so", "No run.")
+    assert unseen == Verdict("It is so", NOT_DECIDED, Missing("No run."))
+    assert (because(unseen), rule_of(unseen)) == ("No run.", "")
 
 
 BEYOND = [("SGD", ["highest lr"])]
@@ -219,5 +222,38 @@ def test_what_loses_at_its_grids_edge_may_yet_win_beyond(
     found = verdicts.unless_beyond(plain, ones=ones, rivals=rivals)
     assert found.outcome == outcome
     said = ", but SGD's best is at its grid's edge (highest lr)"
-    assert found.because.endswith(said) == (plain.outcome != outcome)
-    assert found.rule.endswith("Not decided if the best of what loses is at its grid's edge.")
+    assert because(found).endswith(said) == (plain.outcome != outcome)
+    assert rule_of(found).endswith("Not decided if the best of what loses is at its grid's edge.")
+
+
+def test_a_verdict_keeps_its_numbers_until_it_is_written() -> None:
+    found = Estimate(-0.0162, -0.0344, 0.0002)
+    part = verdicts.no_worse("part", found, "AdamW's {error} minus Adam's")
+    beyond = verdicts.unless_beyond(part, ones=INSIDE, rivals=BEYOND)
+    whole = verdicts.all_of("whole", [beyond, verdicts.upright("s is 0", unknown("No seeds."))])
+    written = as_json(whole)
+    assert written["measured"] is None
+    first, second = written["parts"]
+    assert first["measured"] == {
+        "what": "AdamW's error minus Adam's",
+        "value": -0.0162,
+        "low": -0.0344,
+        "high": 0.0002,
+        "above": None,
+        "below": 0.01,
+        "metric": None,
+    }
+    assert first["at_edge"] == {"SGD": ["highest lr"]}
+    assert first["because"] in written["because"]
+    assert second["measured"]["value"] is None
+    assert (second["measured"]["above"], second["measured"]["below"]) == (-0.5, 0.5)
+
+
+def test_a_difference_of_a_tasks_own_metric_is_written_in_its_own_unit() -> None:
+    found = Estimate(1.5, 1.0, 2.0)
+    verdict = verdicts.no_worse("", found, "its {error}", margin=2.5, metric="squared error")
+    assert verdict.outcome == HELD
+    assert because(verdict) == "its squared error: +1.5 (+1 to +2)"
+    assert rule_of(verdict) == (
+        "Held if the interval of its squared error lies below +2.5, not held if it lies above."
+    )

@@ -192,7 +192,7 @@ def _tell(
 def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
     from weightdecay.site import doubts
     from weightdecay.studies.findings import undrawn
-    from weightdecay.studies.formats import BRIEF, table_of
+    from weightdecay.studies.formats import BRIEF, because, table_of
     from weightdecay.table import table
 
     say(f"\n{found.study.title}: {found.scale.task}, {found.scale.name}\n")
@@ -201,7 +201,7 @@ def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
     for line in doubts.lines(found.doubts):
         say(line)
     for verdict in found.verdicts:
-        say(f"{verdict.outcome.upper():12} {verdict.claim}\n{'':12} {verdict.because}")
+        say(f"{verdict.outcome.upper():12} {verdict.claim}\n{'':12} {because(verdict)}")
     if drawn:
         told = f"The picture is {page.with_name('figure.png')}"
     else:

@@ -18,7 +18,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 from weightdecay.colours import MUTED, PAPER, shades, stroke
 from weightdecay.figures.sheet import decay_words, drawn
 from weightdecay.labels import name
-from weightdecay.number_format import power
+from weightdecay.number_format import in_units, power
 from weightdecay.results import Cell, Curve, Landscape
 
 
@@ -122,8 +122,8 @@ class Settings(Chart):
             for cells in ([c for c in row if c.decay], [c for c in row if not c.decay]):
                 axes.errorbar(
                     [math.log2(cell.decay) if cell.decay else nowhere for cell in cells],
-                    [100 * cell.mean for cell in cells],
-                    [100 * _known(cell.standard_error) for cell in cells],
+                    [in_units(cell.mean, landscape.metric) for cell in cells],
+                    [in_units(_known(cell.standard_error), landscape.metric) for cell in cells],
                     **_marked(algorithm),
                     **drawn(stroke(algorithm)) | {"linewidth": 1.1},
                     elinewidth=0.9,
@@ -155,19 +155,21 @@ class Settings(Chart):
 
 @dataclass(frozen=True)
 class Scatter(Chart):
-    """A point a run: its final test error against its final training loss."""
+    """One point per run: its final test error against its final training loss."""
 
     title: str
     clouds: Sequence[tuple[str, Sequence[tuple[float, float]]]]
     along: str = "training loss"
     upward: str = "test error (%)"
+    percent: bool = True
     log_x: bool = False
     log_y: bool = False
 
     def draw(self, axes: Axes) -> None:
+        factor = 100 if self.percent else 1
         for algorithm, points in self.clouds:
             losses = [loss for loss, _ in points]
-            errors = [100 * error for _, error in points]
+            errors = [factor * error for _, error in points]
             axes.plot(losses, errors, linestyle="none", **_marked(algorithm))
         _settle(axes, self.along, self.upward, log_x=self.log_x, log_y=self.log_y)
 

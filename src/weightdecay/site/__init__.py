@@ -1,5 +1,5 @@
-"""Plain data into one page that opens anywhere: nothing is computed, fetched or run in it."""
+"""Text and pictures into one HTML page that needs no network and no script."""
 
-from weightdecay.site.report import PageTable, Picture, Verdict, report
+from weightdecay.site.report import PageTable, PageVerdict, Picture, report
 
-__all__ = ["PageTable", "Picture", "Verdict", "report"]
+__all__ = ["PageTable", "PageVerdict", "Picture", "report"]

@@ -35,8 +35,8 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What became of a claim, the numbers that decided it, and the rule that was set before."""
+class PageVerdict:
+    """The outcome of a claim as a page shows it: what decided it, and the rule, as text."""
 
     claim: str
     outcome: str
@@ -68,7 +68,7 @@ def report(
     *,
     lead: str,
     pictures: Sequence[Picture],
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[PageVerdict],
     tables: Sequence[PageTable],
     small_print: Sequence[str],
 ) -> str:
@@ -105,7 +105,7 @@ def report(
 """
 
 
-def _tally(verdicts: Sequence[Verdict]) -> str:
+def _tally(verdicts: Sequence[PageVerdict]) -> str:
     """Say how many claims came to what; none is said too."""
     if not verdicts:
         return ""
@@ -133,7 +133,7 @@ def _listed(items: Iterable[str]) -> list[str]:
     return ["<ol>", *items, "</ol>"] if items else []
 
 
-def _verdict(verdict: Verdict, key: str) -> str:
+def _verdict(verdict: PageVerdict, key: str) -> str:
     return (
         f'<li id="{key}">\n<p class="verdict">{_outcome(verdict.outcome, verdict.outcome)}</p>\n'
         f"<div>\n<h3>{_text(verdict.claim)}</h3>\n<p>{_text(verdict.because)}</p>\n"

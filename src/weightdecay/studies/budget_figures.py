@@ -8,7 +8,6 @@ from typing import Any
 from weightdecay.labels import NAMES
 from weightdecay.results import Landscape, budget_exponents
 from weightdecay.results.exponent import unknown
-from weightdecay.site import Verdict
 from weightdecay.studies import verdicts
 from weightdecay.studies.differences import normalized_apart
 from weightdecay.studies.panel import Panel
@@ -23,6 +22,7 @@ from weightdecay.studies.study import (
     heatmaps_of,
     second_scale,
 )
+from weightdecay.studies.verdicts import Verdict
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 from weightdecay.labels import NAMES
 from weightdecay.records import Run
 from weightdecay.results import against_training_loss, anytime, curve, equal_loss
-from weightdecay.site import Verdict
 from weightdecay.studies import verdicts
 from weightdecay.studies.differences import (
     at_cycle_ends,
-    compared,
+    better,
     cycle_ends,
     early_enough,
     first_half,
@@ -21,9 +20,12 @@ from weightdecay.studies.long_runs import long_axes, long_of
 from weightdecay.studies.panel import Panel
 from weightdecay.studies.scales import Axis, Scale
 from weightdecay.studies.study import Claim, Evidence, Study
+from weightdecay.studies.verdicts import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from weightdecay.figures import Curves, Trace
 
 
 #: The learning rate of Figure 3, and by task a dozen factors of L2 and seven normalized decays.
@@ -50,15 +52,15 @@ def _draw_settings(seen: Evidence, small_print: str) -> "Figure":
     from weightdecay.figures import Curves, Scatter, Settings, Trace, curves
 
     scapes = {name: one.landscape for name, one in seen.panels.items()}
+    percent = seen.metric is None
+    upward = seen.tested + " (%)" * percent
 
-    def panel(title: str, of: str, *, percent: bool) -> Curves:
-        traces = [
+    def traces(of: str) -> list[Trace]:
+        return [
             Trace(curve(seen[name].runs_at(_LR, decay), of), name)
             for name, scape in scapes.items()
             for decay in scape.decays
         ]
-        upward = "test error (%)" if percent else "training loss"
-        return Curves(title, traces, upward=upward, percent=percent, log_y=not percent)
 
     error = f"test_{seen.scale.error}"
     points = []
@@ -68,13 +70,20 @@ def _draw_settings(seen: Evidence, small_print: str) -> "Figure":
         points.append((name, against_training_loss(runs, error)))
     return curves(
         [
-            panel("Training loss", "train_loss", percent=False),
-            panel("Test error", error, percent=True),
-            Settings("Final test error", list(scapes.items()), _LR),
-            Scatter("The three best settings of each", points),
+            _training_loss(traces("train_loss")),
+            Curves(seen.tested.capitalize(), traces(error), upward=upward, percent=percent),
+            Settings(f"Final {seen.tested}", list(scapes.items()), _LR, upward=upward),
+            Scatter("The three best settings of each", points, upward=upward, percent=percent),
         ],
         small_print=small_print,
     )
+
+
+def _training_loss(traces: "Sequence[Trace]") -> "Curves":
+    from weightdecay.figures import Curves
+
+    upward = "training loss"
+    return Curves("Training loss", traces, upward=upward, percent=False, log_y=True)
 
 
 def _coincide(claim: str, seen: Evidence) -> Verdict:
@@ -82,15 +91,14 @@ def _coincide(claim: str, seen: Evidence) -> Verdict:
 
 
 def _fitter(claim: str, seen: Evidence) -> Verdict:
-    found = equal_loss(seen.landscape("adamw"), seen.landscape("adam"))
-    return verdicts.better(claim, found, "AdamW's test error minus Adam's at equal training loss")
+    adamw, adam = seen.landscape("adamw"), seen.landscape("adam")
+    what = "AdamW's test {error} minus Adam's at equal training loss"
+    return verdicts.better(claim, equal_loss(adamw, adam), what, metric=adam.metric)
 
 
 def _better(claim: str, seen: Evidence) -> Verdict:
     adamw, adam = seen.landscape("adamw"), seen.landscape("adam")
-    return compared(
-        verdicts.better, claim, "AdamW's best error minus Adam's", one=adamw, rival=adam
-    )
+    return better(claim, "AdamW's best {error} minus Adam's", one=adamw, rival=adam)
 
 
 FIGURE_3 = Study(
@@ -177,15 +185,16 @@ def draw_contest(seen: Evidence, small_print: str, *, loss: bool = False) -> "Fi
         for name, one in seen.panels.items()
     }
 
-    def panel(title: str, of: str, *, percent: bool) -> Curves:
-        traces = [Trace(anytime(runs, of), name, _marks(name, runs)) for name, runs in best.items()]
-        upward = f"{title.lower()} (%)" if percent else title.lower()
-        return Curves(title, traces, upward=upward, percent=percent, log_y=not percent)
+    def traces(of: str) -> list[Trace]:
+        return [Trace(anytime(runs, of), name, _marks(name, runs)) for name, runs in best.items()]
 
-    title = "Top-5 test error" if seen.scale.error == "error_top5" else "Test error"
-    panels = [panel(title, f"test_{seen.scale.error}", percent=True)]
+    percent = seen.metric is None
+    tested = "top-5 test error" if seen.scale.error == "error_top5" else seen.tested
+    shown = traces(f"test_{seen.scale.error}")
+    upward = tested + " (%)" * percent
+    panels = [Curves(tested.capitalize(), shown, upward=upward, percent=percent)]
     if loss:
-        panels.append(panel("Training loss", "train_loss", percent=False))
+        panels.append(_training_loss(traces("train_loss")))
     return curves(panels, columns=1, small_print=small_print)
 
 
@@ -202,20 +211,23 @@ def _contest_claims(at: Scale) -> list[Claim]:
         return unless_at_edge(verdict, ones=sides[:1], rivals=sides[1:])
 
     def early(claim: str, seen: Evidence) -> Verdict:
-        found = at_cycle_ends(seen["adamwr"], seen["adamw"])
-        return kept(early_enough(claim, found, epochs=long.epochs), "adamw", seen)
+        ends = at_cycle_ends(seen["adamwr"], seen["adamw"], epochs=long.epochs)
+        return kept(early_enough(claim, ends), "adamw", seen)
 
     def at_the_first(claim: str, seen: Evidence) -> Verdict:
-        first, *_ = at_cycle_ends(seen["adamwr"], seen["adamw"]).values()
-        minus = f"AdamWR's error there minus AdamW's after {long.epochs} epochs"
-        return kept(verdicts.no_worse(claim, first, minus), "adamw", seen)
+        ends = at_cycle_ends(seen["adamwr"], seen["adamw"], epochs=long.epochs)
+        what = f"AdamWR's {{error}} there minus AdamW's after {long.epochs} epochs"
+        (_, first), *_ = ends.found
+        verdict = verdicts.no_worse(claim, first, what, margin=ends.margin, metric=ends.metric)
+        return kept(verdict, "adamw", seen)
 
     def in_the_end(claim: str, seen: Evidence) -> Verdict:
-        what = "its error at the end minus that without restarts"
+        what = "its {error} at the end minus that without restarts"
         parts = []
         for name in ("adamw", "sgdw"):
             less = less_than_final(seen[f"{name}r"], seen[name], epoch=long.restarted)
-            parts.append(kept(verdicts.better(NAMES[f"{name}r"], less, what), name, seen))
+            verdict = verdicts.better(NAMES[f"{name}r"], less, what, metric=seen.metric)
+            parts.append(kept(verdict, name, seen))
         return verdicts.all_of(claim, parts)
 
     times = f"{long.epochs / long.first_cycle:g}"

@@ -1,7 +1,7 @@
-"""What verdicts are made of, where a landscape does not say it: pairs of runs, seed by seed."""
+"""Comparisons that verdicts rest on: best settings, pairs of runs, curves, cycle ends."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean, median_high, variance
 
@@ -10,54 +10,61 @@ from weightdecay.results import Estimate, Exponent, Landscape, difference, with_
 from weightdecay.results.budget import optimum
 from weightdecay.results.estimate import UNKNOWN, within
 from weightdecay.results.exponent import unknown
-from weightdecay.site import Verdict
 from weightdecay.studies import verdicts
-from weightdecay.studies.formats import points, points_of
 from weightdecay.studies.panel import Measurement, titled
 from weightdecay.studies.study import NotMeasuredError, TwinRuns
-from weightdecay.studies.verdicts import HELD, MARGIN, NOT_DECIDED, NOT_HELD
+from weightdecay.studies.verdicts import (
+    HELD,
+    NOT_DECIDED,
+    NOT_HELD,
+    CycleEnds,
+    StepGaps,
+    Verdict,
+    margin_of,
+)
 
-#: Relative difference of training losses below which two runs took the same steps, and above which
-#: they did not. Rounding in float32 is far below the first.
+#: Two runs took the same steps if their training losses differ by less than the first share, and
+#: other steps if by more than the second. Rounding in float32 is far below the first.
 SAME, OTHER = 1e-3, 1e-2
 
 
 def paired(differences: Sequence[float]) -> Estimate:
-    """Estimate a mean difference from one number a seed."""
+    """Estimate a mean difference from one number per seed."""
     if len(differences) < 2:
         return UNKNOWN
     spread = variance(differences) / len(differences)
     return within(fmean(differences), spread, len(differences) - 1)
 
 
-def compared(
-    rule: Callable[[str, Estimate, str], Verdict],
-    claim: str,
-    what: str,
-    *,
-    one: Landscape,
-    rival: Landscape,
-) -> Verdict:
-    """Rule on the difference of two best errors, unless the loser's may lie beyond its grid."""
-    return unless_at_edge(rule(claim, difference(one, rival), what), ones=[one], rivals=[rival])
+def better(claim: str, what: str, *, one: Landscape, rival: Landscape) -> Verdict:
+    """Judge whether one's best error is lower, unless the loser's best may be beyond its grid."""
+    verdict = verdicts.better(claim, difference(one, rival), what, metric=rival.metric)
+    return unless_at_edge(verdict, ones=[one], rivals=[rival])
+
+
+def no_worse(claim: str, what: str, *, one: Landscape, rival: Landscape) -> Verdict:
+    """Judge whether one's best error is as low, unless the loser's best may be beyond its grid."""
+    margin, metric = margin_of(rival), rival.metric
+    verdict = verdicts.no_worse(claim, difference(one, rival), what, margin=margin, metric=metric)
+    return unless_at_edge(verdict, ones=[one], rivals=[rival])
 
 
 def unless_at_edge(
     verdict: Verdict, *, ones: Sequence[Landscape], rivals: Sequence[Landscape]
 ) -> Verdict:
-    """Take back a verdict where the best of what loses may lie beyond its grid."""
-    told = [[(titled(side), _edges(side)) for side in sides] for sides in (ones, rivals)]
-    return verdicts.unless_beyond(verdict, ones=told[0], rivals=told[1])
+    """Take a verdict back if the loser's best setting lies at an edge of its grid."""
+    sides = [[(titled(scape), _edges(scape)) for scape in side] for side in (ones, rivals)]
+    return verdicts.unless_beyond(verdict, ones=sides[0], rivals=sides[1])
 
 
 def _edges(landscape: Landscape) -> list[str]:
-    """Return the edges that the best lies at; there is no decay below 0."""
+    """Return the edges that the best lies at; a decay of 0 is none, as nothing is below it."""
     below = landscape.best.decay > 0
     return [edge for edge in landscape.edges if edge != "lowest decay" or below]
 
 
 def same_steps(claim: str, twins: Mapping[str, Sequence[TwinRuns]]) -> Verdict:
-    """Rule on Proposition 1: λ′ = λ/α makes L2 and decay the same for SGD, and not for Adam."""
+    """Judge Proposition 1: λ′ = λ/α makes L2 and decay the same for SGD, but not for Adam."""
     sgd, adam = _gaps(twins.get("SGD", ())), _gaps(twins.get("Adam", ()))
     if not sgd or not adam:
         raise NotMeasuredError("The pairs of runs are not there.")
@@ -67,23 +74,13 @@ def same_steps(claim: str, twins: Mapping[str, Sequence[TwinRuns]]) -> Verdict:
         outcome = HELD
     elif largest > OTHER or typical < SAME:
         outcome = NOT_HELD
-    because = (
-        f"training losses of the first epoch differ by {largest:.1e} at most in {len(sgd)} pairs "
-        f"of SGD, and by {typical:.1e} (median) in {len(adam)} of Adam"
-    )
-    rule = (
-        f"Held if, with λ′ = λ/α, training losses of the first epoch differ by less than {SAME:g} "
-        f"of the loss in all pairs of SGD without momentum, and by more than {OTHER:g} in half of "
-        f"Adam's; not held if by more than {OTHER:g} in a pair of SGD, or by less than {SAME:g} in "
-        "more than half of Adam's."
-    )
-    return Verdict(claim, outcome, because, rule)
+    return Verdict(claim, outcome, StepGaps(largest, len(sgd), typical, len(adam), SAME, OTHER))
 
 
 def _gaps(twins: Sequence[TwinRuns]) -> list[float]:
-    """Return by how much of its loss each run differs from its twin.
+    """Return each pair's difference as a share of the lower loss.
 
-    Where one of the two diverged the difference is infinite; where both did, nothing is known.
+    It is infinite if one of the two diverged. A pair in which both diverged is left out.
     """
     losses = [(_loss(one), _loss(other)) for one, other in twins]
     return [
@@ -96,18 +93,19 @@ def _loss(run: Run) -> float:
 
 
 def gains_nothing(claim: str, adam: Landscape) -> Verdict:
-    """Rule on whether L2 regularization gains nothing over a decay of 0."""
+    """Judge whether L2 regularization gains nothing over a decay of 0."""
     some, none = with_and_without(adam)
     if not some.cells or not none.cells:
         raise NotMeasuredError("There are no runs with λ = 0, or none with another.")
-    what = "the best error with λ = 0 minus the best with L2"
-    return compared(verdicts.no_worse, claim, what, one=none, rival=some)
+    what = "the best {error} with λ = 0 minus the best with L2"
+    return no_worse(claim, what, one=none, rival=some)
 
 
 def first_half(claim: str, adam: Measurement, adamw: Measurement, *, epochs: int) -> Verdict:
-    """Rule on whether the best settings' curves coincide, part by part of training's first half."""
+    """Judge whether the best settings' curves coincide in each part of training's first half."""
+    margin, metric = margin_of(adam.landscape), adam.landscape.metric
     seeds = sorted(adam.fresh.keys() & adamw.fresh.keys())
-    what, error = "AdamW's mean test error minus Adam's", f"test_{adam.panel.error}"
+    what, error = "AdamW's mean test {error} minus Adam's", f"test_{adam.panel.error}"
     parts = []
     for begin, end in _parts(epochs):
         gaps = [
@@ -115,18 +113,25 @@ def first_half(claim: str, adam: Measurement, adamw: Measurement, *, epochs: int
             - _mean_within(adam.fresh[seed], begin, end, error)
             for seed in seeds
         ]
-        parts.append(verdicts.alike(f"epochs {begin + 1} to {end}", paired(gaps), what))
+        name = f"epochs {begin + 1} to {end}"
+        parts.append(verdicts.alike(name, paired(gaps), what, margin=margin, metric=metric))
     return verdicts.all_of(claim, parts)
 
 
 def _parts(epochs: int) -> list[tuple[int, int]]:
-    """Return thirds of the first half: long enough to be certain, too short for gaps to cancel."""
+    """Return the thirds of the first half.
+
+    They are long enough to be certain, and short enough that opposite gaps do not cancel.
+    """
     ends = [round(epochs * part / 6) for part in range(4)]
     return [(begin, end) for begin, end in pairwise(ends) if begin < end]
 
 
 def _mean_within(run: Run, begin: int, end: int, error: str) -> float:
-    """Return the mean error after `begin` epochs and until `end`; each holds until the next."""
+    """Return the mean error of the epochs from `begin` + 1 to `end`.
+
+    An epoch that was not evaluated has the error of the last one that was.
+    """
     held = [
         getattr(until[-1], error)
         for epoch in range(begin + 1, end + 1)
@@ -135,21 +140,23 @@ def _mean_within(run: Run, begin: int, end: int, error: str) -> float:
     return fmean(held) if held else math.nan
 
 
-def at_cycle_ends(restarted: Measurement, plain: Measurement) -> dict[int, Estimate]:
-    """Estimate the error at each end of a cycle less the final one without restarts.
+def at_cycle_ends(restarted: Measurement, plain: Measurement, *, epochs: int) -> CycleEnds:
+    """Estimate the error at the end of each cycle minus the final error without restarts.
 
-    Each side has the setting that other seeds chose for it by their errors at the end.
+    For each seed, both sides use the setting that the other seeds chose by their final errors.
     """
     ends = cycle_ends(list(restarted.fresh.values()))
     if not ends:
         raise NotMeasuredError("No cycle came to its end.")
-    return {end: less_than_final(restarted, plain, epoch=end) for end in ends}
+    found = tuple((end, less_than_final(restarted, plain, epoch=end)) for end in ends)
+    scape = plain.landscape
+    return CycleEnds(found, epochs, margin_of(scape), scape.metric)
 
 
 def less_than_final(restarted: Measurement, plain: Measurement, *, epoch: int) -> Estimate:
-    """Estimate the error at an epoch less the final one without restarts, seed by seed.
+    """Estimate the error at an epoch minus the final error without restarts, seed by seed.
 
-    A run that diverged before has the error it ended with.
+    A run that diverged earlier keeps the error it ended with.
     """
     error = f"test_{plain.panel.error}"
     return paired(
@@ -163,35 +170,23 @@ def less_than_final(restarted: Measurement, plain: Measurement, *, epoch: int) -
 
 
 def cycle_ends(runs: Sequence[Run]) -> list[int]:
-    """Return the epochs at which cycles end: of the run that came farthest."""
+    """Return the epochs at which a cycle of some run ends."""
     return sorted({record.epoch for run in runs for record in run.records if record.cycle_ended})
 
 
-def early_enough(claim: str, found: Mapping[int, Estimate], *, epochs: int) -> Verdict:
-    """Rule on differences at cycles' ends: whether one in half the epochs is as good as the end."""
-    soon = [less for end, less in found.items() if 2 * end <= epochs]
-    enough = [end for end, less in found.items() if less.high < MARGIN]
+def early_enough(claim: str, ends: CycleEnds) -> Verdict:
+    """Judge whether a cycle that ends in the first half of training is as good as the end."""
+    soon = [less for end, less in ends.found if 2 * end <= ends.epochs]
     outcome = NOT_DECIDED
-    if any(less.high < MARGIN for less in soon):
+    if any(less.high < ends.margin for less in soon):
         outcome = HELD
-    elif soon and all(less.low > MARGIN for less in soon):
+    elif soon and all(less.low > ends.margin for less in soon):
         outcome = NOT_HELD
-    told = "; ".join(f"epoch {end}: {points_of(less)}" for end, less in found.items())
-    said = f"{epochs / enough[0]:.1f} times as early" if enough else "at no cycle's end surely"
-    if enough and enough[0] == epochs:
-        said = "at the end"
-    return Verdict(
-        claim,
-        outcome,
-        f"AdamWR's error at its cycles' ends minus AdamW's after {epochs} epochs: {told}. "
-        f"Below {points(MARGIN)}: {said}",
-        f"Held if at a cycle's end, in half the epochs or fewer, the interval of that difference "
-        f"lies below {points(MARGIN)}; not held if it lies above at all of these ends.",
-    )
+    return Verdict(claim, outcome, ends)
 
 
 def normalized_apart(one: Landscape, other: Landscape) -> Exponent:
-    """Estimate how many doublings one's best normalized decay lies above the other's."""
+    """Estimate by how many doublings one's best normalized decay exceeds the other's."""
     best = [optimum(landscape) for landscape in (one, other)]
     for found in best:
         if found.why:

@@ -13,13 +13,12 @@ from weightdecay import files
 from weightdecay.colours import OUTCOMES
 from weightdecay.number_format import interval
 from weightdecay.records.tables import imported
-from weightdecay.site import Verdict
 from weightdecay.studies import STUDIES, studies_at
 from weightdecay.studies.findings import Findings, command, draw, find, write_verdicts
-from weightdecay.studies.formats import in_torch, table_of
+from weightdecay.studies.formats import because, in_torch, rule, table_of
 from weightdecay.studies.scales import Scale, scale
 from weightdecay.studies.study import Evidence
-from weightdecay.studies.verdicts import BETWEEN, MARGIN, NOT_DECIDED
+from weightdecay.studies.verdicts import BETWEEN, MARGIN, NOT_DECIDED, Verdict
 
 _BEGIN, _END = "<!-- reproduction: `make book` writes what follows -->", "<!-- /reproduction -->"
 
@@ -93,7 +92,7 @@ may.
 
 
 def at_a_glance(found: Sequence[Findings]) -> str:
-    """Return a row a claim and a column a task: what became of it there, and where that is told."""
+    """Return one row per claim and one column per task, each outcome linked to its section."""
     places = list(dict.fromkeys(_place(one.scale) for one in found))
     rows = []
     for name in _counted(found):
@@ -171,7 +170,7 @@ def _link(words: str, one: Findings) -> str:
 def verdicts_table(one: Findings) -> str:
     """Return claims, outcomes and reasons."""
     head = ("claim", "", "measured", "rule")
-    rows = [(r.claim, f"**{r.outcome}**", r.because, r.rule) for r in one.verdicts]
+    rows = [(r.claim, f"**{r.outcome}**", because(r), rule(r)) for r in one.verdicts]
     return _markdown([head, *rows])
 
 
@@ -188,7 +187,7 @@ def summary(found: Sequence[Findings], results: str) -> str:
         raise ValueError(f"The results must have all runs of {' on '.join(_MAIN)}, and have not.")
     place = f"{results}/{main.scale.folder}/{main.study.name}/figure.png"
     head = ("claim of the paper", "here", "measured")
-    rows = [(r.claim, f"**{r.outcome}**", r.because) for r in main.verdicts]
+    rows = [(r.claim, f"**{r.outcome}**", because(r)) for r in main.verdicts]
     table = _markdown([head, *rows])
     picture = f"![{main.study.title}]({place})"
     everything = f"Over all figures: {tallies(found)} ([each](docs/reproduction.md#at-a-glance))."

@@ -1,28 +1,30 @@
-"""What came of a study: verdicts and numbers, and the files that tell of them."""
+"""The results of a study: its verdicts and numbers, and the files that show them."""
 
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from weightdecay import files
 from weightdecay.records import Run
 from weightdecay.results import Doubts, doubts
-from weightdecay.site import PageTable, Picture, Verdict, report
+from weightdecay.site import PageTable, PageVerdict, Picture, report
 from weightdecay.site import doubts as said
-from weightdecay.studies.formats import table_of
+from weightdecay.studies.formats import as_json, because, rule, table_of
 from weightdecay.studies.landscape_numbers import Numbers, is_grid, numbers_of
 from weightdecay.studies.own_scale import OWN, options_of
 from weightdecay.studies.scales import Scale, scale, values
 from weightdecay.studies.study import Evidence, Study
+from weightdecay.studies.verdicts import Verdict
 
 
 @dataclass(frozen=True)
 class Findings:
-    """A study's verdicts, the numbers of its landscapes, and what of its runs is doubtful.
+    """A study's verdicts, the numbers of its landscapes, and doubts about its runs.
 
-    `runs` are the identities of those that it was judged by.
+    `runs` are the identities of the runs that it was judged by. `tested` names what is measured on
+    the test set.
     """
 
     study: Study
@@ -32,17 +34,18 @@ class Findings:
     numbers: tuple[Numbers, ...]
     small_print: str
     doubts: Doubts
+    tested: str = "test error"
 
 
 def command(study: Study, at: Scale) -> str:
-    """Return what a person types to have a study."""
+    """Return the command that makes a study."""
     return f"weightdecay reproduce {study.name} {options_of(at)}"
 
 
 def find(
     study: Study, at: Scale, runs: Iterable[Run], repeats: Iterable[Run] = ()
 ) -> tuple[Findings, Evidence]:
-    """Judge a study by those runs that are its own; `repeats` are second trainings of them."""
+    """Judge a study by its own runs, picked out of any; `repeats` are second trainings of them."""
     there = {run.config.identity: run for run in runs}
     own = [there[cell.identity] for cell in study.cells(at) if cell.identity in there]
     seen = study.evidence(at, own)
@@ -54,18 +57,19 @@ def find(
         numbers=tuple(
             numbers_of(one, task=at.task) for one in seen.panels.values() if is_grid(one.landscape)
         ),
-        small_print=_small_print(study, at, own, varied=_is_varied(seen)),
+        small_print=_small_print(study, at, own, seen),
         doubts=doubts(own, repeats, of=at.error),
+        tested=seen.tested,
     )
     return found, seen
 
 
 def _is_varied(seen: Evidence) -> bool:
-    """Whether there is a setting to choose."""
+    """Whether some panel has several settings to choose from."""
     return any(len(one.landscape.cells) > 1 for one in seen.panels.values())
 
 
-def _small_print(study: Study, at: Scale, runs: Sequence[Run], *, varied: bool) -> str:
+def _small_print(study: Study, at: Scale, runs: Sequence[Run], seen: Evidence) -> str:
     if not runs:
         return command(study, at)
     tasks = sorted({run.config.task for run in runs})
@@ -78,16 +82,17 @@ def _small_print(study: Study, at: Scale, runs: Sequence[Run], *, varied: bool) 
     sown = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]} alone"
     models = sorted({run.config.model for run in runs})
     way = sorted({"test" if r.config.validation == "test" else "validation" for r in runs})
-    chosen = f"chosen by {' and '.join(way)} error" if varied else "fixed beforehand"
+    error = seen.metric or "error"
+    chosen = f"chosen by {' and '.join(way)} {error}" if _is_varied(seen) else "fixed beforehand"
     return (
         f"{len(runs)} runs of {' and '.join(models)} on {' and '.join(tasks)}{data}; {epochs} "
-        f"epochs{paired}; {sown}; settings {chosen}, test error of the "
+        f"epochs{paired}; {sown}; settings {chosen}, {seen.tested} of the "
         f"last epoch shown. {command(study, at)}"
     )
 
 
 def undecided(study: Study, at: Scale) -> str:
-    """Say that one seed decides little, and which scale has more; of more seeds, say nothing."""
+    """Return a note that one seed decides little, and the cure; nothing if there are more seeds."""
     if len({cell.seed for cell in study.cells(at)}) != 1:
         return ""
     stated, cure = f"--scale {at.name}", f"no scale of {at.task} has more."
@@ -109,7 +114,7 @@ def draw(
     *,
     formats: Sequence[str] = ("png", "svg", "pdf"),
 ) -> list[Path]:
-    """Draw what there is of the study's picture into a folder; of nothing, draw nothing."""
+    """Draw a study's picture from the runs there are; without any, draw nothing."""
     from weightdecay.figures import NothingToDrawError, save
 
     try:
@@ -120,15 +125,15 @@ def draw(
 
 
 def _warning(found: Findings) -> list[str]:
-    """Return what the picture says of doubts: nothing where there are none."""
+    """Return the doubts as lines for the picture; none if there are no doubts."""
     return said.lines(found.doubts) if found.doubts else []
 
 
 def write_verdicts(found: Findings, folder: Path) -> None:
-    """Write what became of the claims, as JSON."""
-    rows = [asdict(verdict) for verdict in found.verdicts]
+    """Write the verdicts as JSON, each with its text and its numbers."""
+    rows = [as_json(verdict) for verdict in found.verdicts]
     with files.written(folder / "verdicts.json") as file:
-        file.write(json.dumps(rows, indent=1, ensure_ascii=False).encode() + b"\n")
+        file.write(json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
 
 
 _OF_CURVES = (
@@ -136,7 +141,7 @@ _OF_CURVES = (
     "several settings, each seed has the one that the others choose."
 )
 _OF_LANDSCAPES = (
-    "Each cell is the mean test error over seeds, λ along x and α upward. s says how the best "
+    "Each cell is the mean {tested} over seeds, λ along x and α upward. s says how the best "
     "decay moves with the learning rate, λ* ∝ α⁻ˢ: 0 means two separate knobs, 1 a diagonal."
 )
 _WORDS = """\
@@ -151,7 +156,7 @@ differences of the numbers in the picture.""".splitlines()
 
 
 def undrawn(found: Findings) -> str:
-    """Say why there is nothing to draw."""
+    """Return why there is nothing to draw."""
     told = f"There is nothing to draw: of its {len(found.study.cells(found.scale))} runs "
     if not found.runs:
         return f"{told}none came to its end."
@@ -159,13 +164,13 @@ def undrawn(found: Findings) -> str:
 
 
 def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
-    """Write the verdicts, and the report as a page, beside the picture if that was `drawn`."""
+    """Write verdicts.json and the report page, with the picture if one was `drawn`."""
     write_verdicts(found, folder)
     name = found.study.name.replace("-", " ").capitalize()
     pictures = []
     if drawn:
         svg = (folder / "figure.svg").read_text("utf-8")
-        caption = _OF_CURVES if found.study.curves else _OF_LANDSCAPES
+        caption = _OF_CURVES if found.study.curves else _OF_LANDSCAPES.format(tested=found.tested)
         pictures.append(Picture(name, svg, caption))
     notes = [undecided(found.study, found.scale), "" if drawn else undrawn(found)]
     lead = f"{name} of Decoupled Weight Decay Regularization, on {found.scale.task}, "
@@ -179,7 +184,9 @@ def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
         found.study.title,
         lead=" ".join([lead, *(line.strip() for line in _warning(found))]),
         pictures=pictures,
-        verdicts=found.verdicts,
+        verdicts=[
+            PageVerdict(one.claim, one.outcome, because(one), rule(one)) for one in found.verdicts
+        ],
         tables=[PageTable(title, rows) for title, rows in tables if rows],
         small_print=[
             *filter(None, notes),

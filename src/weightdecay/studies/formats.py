@@ -1,28 +1,43 @@
-"""Numbers into words: the one place that says how the terminal, a page and the docs write them."""
+"""How studies write their numbers: the one place that turns them into text.
+
+The terminal, the report page, verdicts.json and the docs all use it.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from weightdecay.number_format import interval, percent, power
+from weightdecay.number_format import interval, measured, metric_words, number, power
 from weightdecay.results import Estimate, Exponent
 from weightdecay.studies.landscape_numbers import Numbers
+from weightdecay.studies.verdicts import (
+    CycleEnds,
+    Difference,
+    Missing,
+    Quantity,
+    StepGaps,
+    Verdict,
+)
 
 
-def points(value: float) -> str:
-    """Return a difference of errors in percentage points."""
-    return f"{_signed(value)} points"
+def points(value: float, metric: str | None = None) -> str:
+    """Return a difference of errors in percentage points, or of a task's own metric as it is."""
+    return f"{_signed(value, metric)} points" if metric is None else _signed(value, metric)
 
 
-def points_of(found: Estimate) -> str:
+def points_of(found: Estimate, metric: str | None = None) -> str:
     """Return such a difference with its interval."""
     if math.isnan(found.low):
         return "unknown from so few runs"
-    return f"{points(found.value)} ({_signed(found.low)} to {_signed(found.high)})"
+    low, high = (_signed(end, metric) for end in (found.low, found.high))
+    return f"{points(found.value, metric)} ({low} to {high})"
 
 
-def _signed(value: float) -> str:
-    text = f"{100 * value:+.1f}"
-    return "0.0" if float(text) == 0 else text.replace("-", "−")
+def _signed(value: float, metric: str | None) -> str:
+    text = f"{100 * value:+.1f}" if metric is None else f"{value:+.3g}"
+    if float(text) == 0:
+        return "0.0" if metric is None else "0"
+    return text.replace("-", "−")
 
 
 def shares_of(found: Estimate) -> str:
@@ -38,8 +53,151 @@ def number_of(found: Exponent | Estimate, what: str) -> str:
         return interval(found, symbol=what)
     if math.isnan(found.low):
         return f"{what} = unknown"
-    text = f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
-    return f"{what} = {text.replace('-', '−')}"
+    return f"{what} = {number(found.value)} ({number(found.low)} to {number(found.high)})"
+
+
+def because(verdict: Verdict) -> str:
+    """Return what decided a verdict, in words and numbers."""
+    told = _reason(verdict.reason)
+    edges = [
+        f"{name}'s best is at its grid's edge ({', '.join(ends)})"
+        for name, ends in verdict.at_edge or ()
+    ]
+    return f"{told}, but {' and '.join(edges)}" if edges else told
+
+
+def _reason(
+    reason: Difference | Quantity | StepGaps | CycleEnds | Missing | tuple[Verdict, ...],
+) -> str:
+    match reason:
+        case Difference():
+            return f"{_named(reason)}: {points_of(reason.found, reason.metric)}"
+        case Quantity():
+            return number_of(reason.found, reason.what)
+        case StepGaps():
+            return (
+                f"training losses of the first epoch differ by {reason.largest:.1e} at most in "
+                f"{reason.sgd_pairs} pairs of SGD, and by {reason.typical:.1e} (median) in "
+                f"{reason.adam_pairs} of Adam"
+            )
+        case CycleEnds():
+            return _cycle_ends(reason)
+        case Missing():
+            return reason.why
+    return "; ".join(f"{part.claim}: {because(part)} ({part.outcome})" for part in reason)
+
+
+def _named(one: Difference) -> str:
+    return one.what.format(error=one.metric or "error")
+
+
+def _cycle_ends(ends: CycleEnds) -> str:
+    told = "; ".join(f"epoch {end}: {points_of(less, ends.metric)}" for end, less in ends.found)
+    first = ends.first_as_good
+    said = "at no cycle's end surely"
+    if first is not None:
+        said = "at the end" if first == ends.epochs else f"{ends.epochs / first:.1f} times as early"
+    return (
+        f"AdamWR's {ends.metric or 'error'} at its cycles' ends minus AdamW's after {ends.epochs} "
+        f"epochs: {told}. Below {points(ends.margin, ends.metric)}: {said}"
+    )
+
+
+def rule(verdict: Verdict) -> str:
+    """Return the rule that a verdict follows; nothing if nothing was measured."""
+    said = _rule(verdict.reason)
+    if verdict.at_edge is not None and said:
+        said += " Not decided if the best of what loses is at its grid's edge."
+    return said
+
+
+def _rule(
+    reason: Difference | Quantity | StepGaps | CycleEnds | Missing | tuple[Verdict, ...],
+) -> str:
+    match reason:
+        case Difference():
+            return _bounds(_named(reason), reason, lambda end: points(end, reason.metric))
+        case Quantity():
+            return _bounds(reason.what, reason, lambda end: f"{end:g}".replace("-", "−"))
+        case StepGaps():
+            same, other = f"{reason.same:g}", f"{reason.other:g}"
+            return (
+                f"Held if, with λ′ = λ/α, training losses of the first epoch differ by less than "
+                f"{same} of the loss in all pairs of SGD without momentum, and by more than "
+                f"{other} in half of Adam's; not held if by more than {other} in a pair of SGD, or "
+                f"by less than {same} in more than half of Adam's."
+            )
+        case CycleEnds():
+            margin = points(reason.margin, reason.metric)
+            return (
+                "Held if at a cycle's end, in half the epochs or fewer, the interval of that "
+                f"difference lies below {margin}; not held if it lies above at all of these ends."
+            )
+        case Missing():
+            return ""
+    rules = dict.fromkeys(rule(part) for part in reason)
+    return f"All parts must hold. {' '.join(rules)}"
+
+
+def _bounds(what: str, one: Difference | Quantity, written: Callable[[float], str]) -> str:
+    above, below = one.above, one.below
+    if above == -math.inf:
+        inside, outside = f"below {written(below) if below else 0}", "above"
+    elif below == math.inf:
+        inside, outside = f"above {written(above) if above else 0}", "below"
+    elif above == -below:
+        inside, outside = f"within ±{written(below).removeprefix('+')}", "outside"
+    else:
+        inside, outside = f"between {written(above)} and {written(below)}", "outside"
+    return f"Held if the interval of {what} lies {inside}, not held if it lies {outside}."
+
+
+def as_json(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as plain values: its text, and under "measured" its numbers.
+
+    Errors are fractions. Numbers have six digits; one that is unknown or infinite is None.
+    """
+    told: dict[str, Any] = {
+        "claim": verdict.claim,
+        "outcome": verdict.outcome,
+        "because": because(verdict),
+        "rule": rule(verdict),
+        "measured": None,
+    }
+    if verdict.at_edge is not None:
+        told["at_edge"] = {name: list(edges) for name, edges in verdict.at_edge}
+    match verdict.reason:
+        case Difference() as one:
+            told["measured"] = {"what": _named(one), **_bounded(one), "metric": one.metric}
+        case Quantity() as one:
+            told["measured"] = {"what": one.what, **_bounded(one)}
+        case StepGaps() as gaps:
+            told["measured"] = {
+                name: value if isinstance(value, int) else _known(value)
+                for name, value in vars(gaps).items()
+            }
+        case CycleEnds() as ends:
+            told["measured"] = {
+                "ends": [{"epoch": end, **_interval(less)} for end, less in ends.found],
+                "epochs": ends.epochs,
+                "margin": _known(ends.margin),
+                "metric": ends.metric,
+            }
+        case tuple() as parts:
+            told["parts"] = [as_json(part) for part in parts]
+    return told
+
+
+def _bounded(one: Difference | Quantity) -> dict[str, float | None]:
+    return {**_interval(one.found), "above": _known(one.above), "below": _known(one.below)}
+
+
+def _interval(found: Estimate | Exponent) -> dict[str, float | None]:
+    return {name: _known(getattr(found, name)) for name in ("value", "low", "high")}
+
+
+def _known(value: float | None) -> float | None:
+    return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None
 
 
 def in_torch(numbers: Numbers) -> str:
@@ -49,10 +207,13 @@ def in_torch(numbers: Numbers) -> str:
 
 def _error(numbers: Numbers) -> str:
     best = numbers.best
-    return f"{percent(best.mean, digits=1)} ± {percent(best.standard_error, digits=1)}"
+    mean, off = (
+        measured(value, numbers.metric, digits=1) for value in (best.mean, best.standard_error)
+    )
+    return f"{mean} ± {off}"
 
 
-#: The columns of a table of landscapes: what each is called, and how it is written.
+#: The columns of a table of landscapes: the name of each, and how its cells are written.
 COLUMNS: Mapping[str, Callable[[Numbers], str]] = {
     "landscape": lambda row: row.label,
     "s, the coupling exponent": lambda row: interval(row.exponent),
@@ -60,17 +221,20 @@ COLUMNS: Mapping[str, Callable[[Numbers], str]] = {
     "best α": lambda row: power(row.best.lr),
     "best λ": lambda row: power(row.best.decay),
     "test error there": _error,
-    "regret, one knob at a time": lambda row: points_of(row.regret.mean),
-    "at worst": lambda row: points_of(row.regret.worst),
-    "sensitivity to α": lambda row: points_of(row.sensitivity),
+    "regret, one knob at a time": lambda row: points_of(row.regret.mean, row.metric),
+    "at worst": lambda row: points_of(row.regret.worst, row.metric),
+    "sensitivity to α": lambda row: points_of(row.sensitivity, row.metric),
     "interaction": lambda row: shares_of(row.interaction),
     "tied": lambda row: f"{row.tied} of {row.settings}",
 }
-#: Those that fit into a terminal.
+#: The columns that fit into a terminal.
 BRIEF = ("landscape", "s, the coupling exponent", "best α", "best λ", "test error there")
 
 
 def table_of(rows: Iterable[Numbers], columns: Sequence[str] = tuple(COLUMNS)) -> list[list[str]]:
-    """Return landscapes as rows of text under a header; nothing where there are none."""
-    told = [[COLUMNS[name](row) for name in columns] for row in rows]
-    return [list(columns), *told] if told else []
+    """Return landscapes as rows of text under a header; an empty list if there are none."""
+    rows = list(rows)
+    error = metric_words(rows)
+    head = [name.replace("error", error) for name in columns]
+    cells = [[COLUMNS[name](row) for name in columns] for row in rows]
+    return [head, *cells] if cells else []

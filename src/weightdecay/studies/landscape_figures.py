@@ -5,13 +5,19 @@ from functools import partial
 from weightdecay.labels import SCHEDULES
 from weightdecay.records import Spec
 from weightdecay.results import contrast
-from weightdecay.site import Verdict
 from weightdecay.studies import verdicts
-from weightdecay.studies.differences import compared, gains_nothing, same_steps, unless_at_edge
+from weightdecay.studies.differences import (
+    better,
+    gains_nothing,
+    no_worse,
+    same_steps,
+    unless_at_edge,
+)
 from weightdecay.studies.families import landscape_of
 from weightdecay.studies.panel import Panel
 from weightdecay.studies.scales import Scale
 from weightdecay.studies.study import Claim, Evidence, Study, Twins, heatmaps_of
+from weightdecay.studies.verdicts import Verdict
 from weightdecay.sweeps import grid
 
 _FIXED, _DROPS, _COSINE = "a fixed rate", "step-drop", "cosine"
@@ -38,10 +44,9 @@ def _under_schedules(at: Scale) -> list[Panel]:
 
 def _better_under_every(claim: str, seen: Evidence) -> Verdict:
     parts = [
-        compared(
-            verdicts.better,
+        better(
             f"with {name}",
-            "AdamW's best error minus Adam's",
+            "AdamW's best {error} minus Adam's",
             one=seen.landscape(f"adamw, {name}"),
             rival=seen.landscape(f"adam, {name}"),
         )
@@ -51,14 +56,14 @@ def _better_under_every(claim: str, seen: Evidence) -> Verdict:
 
 
 def _gains_more(claim: str, seen: Evidence) -> Verdict:
-    """Rule on whether decoupling gains more under each better schedule than at a fixed rate."""
-    what = "AdamW's best error minus Adam's, less the same at a fixed rate"
+    """Judge whether decoupling gains more under each better schedule than at a fixed rate."""
+    what = "AdamW's best {error} minus Adam's, less the same at a fixed rate"
     fixed_adam, fixed_adamw = (seen.landscape(f"{one}, {_FIXED}") for one in ("adam", "adamw"))
     parts = []
     for name in (_DROPS, _COSINE):
         adam, adamw = (seen.landscape(f"{one}, {name}") for one in ("adam", "adamw"))
         found = contrast((adamw, adam), (fixed_adamw, fixed_adam))
-        verdict = verdicts.better(f"with {name}", found, what)
+        verdict = verdicts.better(f"with {name}", found, what, metric=adam.metric)
         sides = {"ones": [adamw, fixed_adam], "rivals": [adam, fixed_adamw]}
         parts.append(unless_at_edge(verdict, **sides))
     return verdicts.all_of(claim, parts)
@@ -66,10 +71,9 @@ def _gains_more(claim: str, seen: Evidence) -> Verdict:
 
 def _cosine_is_best(claim: str, seen: Evidence) -> Verdict:
     parts = [
-        compared(
-            verdicts.better,
+        better(
             f"than with {name}",
-            "AdamW's best error with cosine minus that",
+            "AdamW's best {error} with cosine minus that",
             one=seen.landscape(f"adamw, {_COSINE}"),
             rival=seen.landscape(f"adamw, {name}"),
         )
@@ -116,17 +120,14 @@ def _diagonal(name: str, claim: str, seen: Evidence) -> Verdict:
 
 
 def _better(one: str, rival: str, what: str, claim: str, seen: Evidence) -> Verdict:
-    return compared(
-        verdicts.better, claim, what, one=seen.landscape(one), rival=seen.landscape(rival)
-    )
+    return better(claim, what, one=seen.landscape(one), rival=seen.landscape(rival))
 
 
 def _rivals(claim: str, seen: Evidence) -> Verdict:
     parts = [
-        compared(
-            verdicts.no_worse,
+        no_worse(
             f"against {told}",
-            f"AdamW's best error minus {told}'s",
+            f"AdamW's best {{error}} minus {told}'s",
             one=seen.landscape("adamw"),
             rival=seen.landscape(name),
         )
@@ -156,7 +157,7 @@ FIGURE_2 = Study(
         ),
         Claim(
             "AdamW's best is better than Adam's",
-            partial(_better, "adamw", "adam", "AdamW's best error minus Adam's"),
+            partial(_better, "adamw", "adam", "AdamW's best {error} minus Adam's"),
         ),
         Claim("AdamW's best rivals SGD's and SGDW's", _rivals),
     ],
@@ -164,7 +165,7 @@ FIGURE_2 = Study(
 
 
 def _the_same_holds(coupled: str, decoupled: str, claim: str, seen: Evidence) -> Verdict:
-    what = "the best error with decay minus that with L2"
+    what = "the best {error} with decay minus that with L2"
     parts = [
         _diagonal(coupled, "L2 lies on a diagonal", seen),
         _upright(decoupled, "decay stands upright", seen),

@@ -1,4 +1,4 @@
-"""What a landscape comes to, as numbers: the rows of every table."""
+"""The numbers of a landscape, which are the rows of every table."""
 
 from dataclasses import dataclass
 
@@ -18,10 +18,11 @@ from weightdecay.studies.panel import Measurement, restated
 
 @dataclass(frozen=True)
 class Numbers:
-    """A landscape's numbers; `panel` is its panel's name and `label` what a table calls it.
+    """A landscape's numbers; `panel` is the name of its panel and `label` its name in a table.
 
-    `in_torch` is the exponent of the same runs with λ stated as torch does, which must be greater
-    by 1; L2 regularization is the same number in both, and has none.
+    `in_torch` is the exponent of the same runs with λ stated as torch states it, which is greater
+    by 1. It is None for L2 regularization, whose factor is the same number in both. `metric` is the
+    name of the task's own metric, if it has one.
     """
 
     panel: str
@@ -34,6 +35,7 @@ class Numbers:
     interaction: Estimate
     tied: int
     settings: int
+    metric: str | None = None
 
 
 def numbers_of(measured: Measurement, *, task: str) -> Numbers:
@@ -51,10 +53,11 @@ def numbers_of(measured: Measurement, *, task: str) -> Numbers:
         interaction=interaction_share(scape),
         tied=len(scape.tied),
         settings=len(scape.cells),
+        metric=scape.metric,
     )
 
 
 def is_grid(scape: Landscape) -> bool:
-    """Whether a landscape has enough rates and decays, crossed, to have such numbers."""
+    """Whether a landscape is a grid, large enough to have such numbers."""
     size = len(scape.lrs) * len(scape.decays)
     return min(len(scape.lrs), len(scape.decays)) > 2 and 2 * len(scape.cells) > size

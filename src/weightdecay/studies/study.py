@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from weightdecay.records import Run, RunConfig
 from weightdecay.results import Exponent, Landscape
-from weightdecay.site import Verdict
 from weightdecay.studies import verdicts
 from weightdecay.studies.panel import Measurement, Panel
 from weightdecay.studies.scales import Scale, scale
+from weightdecay.studies.verdicts import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,6 +48,16 @@ class Evidence:
     def exponent(self, name: str) -> Exponent:
         """Return a panel's coupling exponent."""
         return self[name].coupling.exponent
+
+    @property
+    def metric(self) -> str | None:
+        """Return the name of the task's own metric; None if errors are those of classification."""
+        return next((one.landscape.metric for one in self.panels.values()), None)
+
+    @property
+    def tested(self) -> str:
+        """Return what the test set measures, in words: "test error" or "test squared error"."""
+        return f"test {self.metric or 'error'}"
 
 
 #: From a claim's words and what was measured to what becomes of the claim.

@@ -6,15 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from weightdecay.schedules import WarmRestarts
-from weightdecay.site import Verdict
-from weightdecay.studies import verdicts
 from weightdecay.studies.curve_figures import FIGURE_3, FIGURE_4, draw_contest
-from weightdecay.studies.differences import compared
+from weightdecay.studies.differences import no_worse
 from weightdecay.studies.families import landscape_of
 from weightdecay.studies.long_runs import long_axes
 from weightdecay.studies.panel import Panel
 from weightdecay.studies.scales import Axis, Scale
 from weightdecay.studies.study import Claim, Evidence, Study, heatmaps_of, second_scale
+from weightdecay.studies.verdicts import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,9 +78,9 @@ def _standard(at: Scale) -> list[Panel]:
 
 
 def _matches(claim: str, seen: Evidence) -> Verdict:
-    what = "AdamW's best error minus that of long standard Adam"
+    what = "AdamW's best {error} minus that of long standard Adam"
     short, long = seen.landscape("adamw"), seen.landscape(_LONG_ADAM)
-    return compared(verdicts.no_worse, claim, what, one=short, rival=long)
+    return no_worse(claim, what, one=short, rival=long)
 
 
 def _standard_claims(at: Scale) -> list[Claim]:

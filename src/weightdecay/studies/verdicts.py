@@ -1,132 +1,193 @@
-"""Held, not held, or not decided by this much data: one set of rules for every task.
+"""Verdicts on the paper's claims: held, not held, or not decided by this much data.
 
-The rules were not all fixed before the first records were seen, as `book` says. A rule looks at a
-95 % interval and never at the value alone. Where the interval allows both answers, nothing is
-decided. To be as good is to be so but for one percentage point of error; to be better is to be
-surely better, by however little.
+The same rules apply to every task. Not all of them were fixed before the first records were seen;
+docs/reproduction.md says which. A rule looks at a 95 % interval, never at the value alone. If the
+interval allows both answers, nothing is decided. "As good" allows a margin of one percentage point
+of error; "better" means surely better, by however little.
+
+A verdict carries the numbers that decided it. `formats` turns them into text.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from weightdecay.results import Estimate, Exponent
-from weightdecay.site import Verdict
-from weightdecay.studies.formats import number_of, points, points_of
+from weightdecay import checks
+from weightdecay.colours import OUTCOMES
+from weightdecay.results import Estimate, Exponent, Landscape
 
 HELD, NOT_HELD, NOT_DECIDED = "held", "not held", "not decided"
-#: Errors that differ by less are as good: one percentage point.
+#: Errors that differ by less count as equal: one percentage point.
 MARGIN = 0.01
-#: Between upright, s = 0, and diagonal, s = 1.
+#: The limit between upright, s = 0, and diagonal, s = 1.
 BETWEEN = 0.5
 _ORDER = (NOT_HELD, NOT_DECIDED, HELD)
 
 
-class _Interval(Protocol):
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
+@dataclass(frozen=True)
+class Difference:
+    """A difference between test errors, and the bounds that its interval is compared with.
 
-
-def _outcome(found: _Interval, *, above: float = -math.inf, below: float = math.inf) -> str:
-    """Return held if the interval lies between two numbers, not held if it lies outside.
-
-    An interval that is open upward lies below infinity.
+    `what` names it; "{error}" in it stands for the word "error", or for the task's own `metric`.
     """
-    if math.isnan(found.low) or math.isnan(found.high):
-        return NOT_DECIDED
-    if (found.low > above or above == -math.inf) and (found.high < below or below == math.inf):
-        return HELD
-    return NOT_HELD if found.high < above or found.low > below else NOT_DECIDED
+
+    what: str
+    found: Estimate
+    above: float = -math.inf
+    below: float = math.inf
+    metric: str | None = None
 
 
-def better(claim: str, less: Estimate, what: str) -> Verdict:
-    """Rule on whether something has less error: a difference that is negative if it has."""
-    outcome = _outcome(less, below=0)
-    rule = f"Held if the interval of {what} lies below 0, not held if it lies above."
-    return Verdict(claim, outcome, f"{what}: {points_of(less)}", rule)
+@dataclass(frozen=True)
+class Quantity:
+    """Any other measured number, and the bounds that its interval is compared with."""
+
+    what: str
+    found: Exponent | Estimate
+    above: float = -math.inf
+    below: float = math.inf
 
 
-def no_worse(claim: str, more: Estimate, what: str) -> Verdict:
-    """Rule on whether something has no more error, but for the margin."""
-    outcome = _outcome(more, below=MARGIN)
-    rule = (
-        f"Held if the interval of {what} lies below {points(MARGIN)}, not held if it lies above it."
-    )
-    return Verdict(claim, outcome, f"{what}: {points_of(more)}", rule)
+@dataclass(frozen=True)
+class StepGaps:
+    """Relative differences between the training losses of twin runs after one epoch.
+
+    `largest` is over the pairs of SGD, `typical` the median over the pairs of Adam. Twins took the
+    same steps if they differ by less than `same`, and other steps if by more than `other`.
+    """
+
+    largest: float
+    sgd_pairs: int
+    typical: float
+    adam_pairs: int
+    same: float
+    other: float
 
 
-def alike(claim: str, apart: Estimate, what: str) -> Verdict:
-    """Rule on whether two errors are the same, but for the margin."""
-    outcome = _outcome(apart, above=-MARGIN, below=MARGIN)
-    rule = (
-        f"Held if the interval of {what} lies within ±{points(MARGIN)[1:]}, not held if it lies "
-        "outside."
-    )
-    return Verdict(claim, outcome, f"{what}: {points_of(apart)}", rule)
+@dataclass(frozen=True)
+class CycleEnds:
+    """The error at the end of each cycle minus the final error without restarts, by epoch.
+
+    `epochs` is the length of the run without restarts. A difference below `margin` counts as 0.
+    """
+
+    found: tuple[tuple[int, Estimate], ...]
+    epochs: int
+    margin: float
+    metric: str | None = None
+
+    @property
+    def first_as_good(self) -> int | None:
+        """Return the first epoch at which restarts are surely as good; None if there is none."""
+        return next((end for end, less in self.found if less.high < self.margin), None)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why nothing was measured."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a claim, and what decided it: one measurement, or verdicts on its parts.
+
+    `at_edge` lists landscapes whose best setting lies at an edge of their grid, each with its
+    edges, where that took the outcome back. It is None if edges play no role in the rule.
+    """
+
+    claim: str
+    outcome: str
+    reason: "Difference | Quantity | StepGaps | CycleEnds | Missing | tuple[Verdict, ...]"
+    at_edge: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+
+    def __post_init__(self) -> None:
+        checks.one_of("outcome", self.outcome, OUTCOMES)
+
+
+#: The landscapes on one side of a comparison: each name, and the grid edges its best lies at.
+Edges: TypeAlias = Sequence[tuple[str, Sequence[str]]]
+
+
+def margin_of(rival: Landscape) -> float:
+    """Return the margin within which an error is as good as a rival's.
+
+    It is one percentage point. For a metric of the task's own it is 1 % of the rival's best value.
+    """
+    return MARGIN if rival.metric is None else MARGIN * abs(rival.best.mean)
+
+
+def judged(claim: str, reason: Difference | Quantity) -> Verdict:
+    """Compare an interval with its bounds: held if it lies inside, not held if outside.
+
+    A bound that is infinite is no bound, so that an open interval can lie inside.
+    """
+    low, high, above, below = reason.found.low, reason.found.high, reason.above, reason.below
+    outcome = NOT_DECIDED
+    if math.isnan(low) or math.isnan(high):
+        outcome = NOT_DECIDED
+    elif (low > above or above == -math.inf) and (high < below or below == math.inf):
+        outcome = HELD
+    elif high < above or low > below:
+        outcome = NOT_HELD
+    return Verdict(claim, outcome, reason)
+
+
+def better(claim: str, less: Estimate, what: str, *, metric: str | None = None) -> Verdict:
+    """Judge whether an error is lower: the difference is negative if it is."""
+    return judged(claim, Difference(what, less, below=0.0, metric=metric))
+
+
+def no_worse(
+    claim: str, more: Estimate, what: str, *, margin: float = MARGIN, metric: str | None = None
+) -> Verdict:
+    """Judge whether an error is no higher, up to the margin."""
+    return judged(claim, Difference(what, more, below=margin, metric=metric))
+
+
+def alike(
+    claim: str, apart: Estimate, what: str, *, margin: float = MARGIN, metric: str | None = None
+) -> Verdict:
+    """Judge whether two errors are equal, up to the margin."""
+    return judged(claim, Difference(what, apart, above=-margin, below=margin, metric=metric))
 
 
 def upright(claim: str, exponent: Exponent) -> Verdict:
-    """Rule on whether a basin stands upright: the best decay does not move with the rate."""
-    outcome = _outcome(exponent, above=-BETWEEN, below=BETWEEN)
-    rule = f"Held if the interval of s lies within ±{BETWEEN}, not held if it lies outside."
-    return Verdict(claim, outcome, number_of(exponent, "s"), rule)
+    """Judge whether a basin is upright: the best decay does not move with the learning rate."""
+    return judged(claim, Quantity("s", exponent, above=-BETWEEN, below=BETWEEN))
 
 
 def diagonal(claim: str, exponent: Exponent) -> Verdict:
-    """Rule on whether a basin lies on a diagonal: the best decay falls as the rate grows."""
-    outcome = _outcome(exponent, above=BETWEEN)
-    rule = f"Held if the interval of s lies above {BETWEEN}, not held if it lies below."
-    return Verdict(claim, outcome, number_of(exponent, "s"), rule)
+    """Judge whether a basin is diagonal: the best decay falls as the learning rate grows."""
+    return judged(claim, Quantity("s", exponent, above=BETWEEN))
 
 
 def between(
     claim: str, found: Exponent | Estimate, what: str, *, above: float, below: float
 ) -> Verdict:
-    """Rule on whether a number lies between two."""
-    low, high = (f"{end:g}".replace("-", "−") for end in (above, below))
-    inside, beyond = f"between {low} and {high}", "outside"
-    if below == math.inf:
-        inside, beyond = f"above {low}", "below"
-    rule = f"Held if the interval of {what} lies {inside}, not held if it lies {beyond}."
-    outcome = _outcome(found, above=above, below=below)
-    return Verdict(claim, outcome, number_of(found, what), rule)
-
-
-#: What is compared, by name, with the edges of its grid that its best lies at.
-Edges: TypeAlias = Sequence[tuple[str, Sequence[str]]]
+    """Judge whether a number lies between two others."""
+    return judged(claim, Quantity(what, found, above=above, below=below))
 
 
 def unless_beyond(verdict: Verdict, *, ones: Edges, rivals: Edges) -> Verdict:
-    """Take back a verdict where the best of whoever loses may lie beyond its grid.
+    """Take a verdict back if the loser's best setting may lie beyond its grid.
 
-    Where a claim is held the rivals lose, and where it is not the ones that it is about.
+    If the claim is held, the rivals lose; if it is not held, those that the claim is about do.
     """
     losers = {HELD: rivals, NOT_HELD: ones}.get(verdict.outcome, ())
-    told = [
-        f"{name}'s best is at its grid's edge ({', '.join(edges)})"
-        for name, edges in losers
-        if edges
-    ]
-    rule = f"{verdict.rule} Not decided if the best of what loses is at its grid's edge."
-    if not told:
-        return replace(verdict, rule=rule)
-    because = f"{verdict.because}, but {' and '.join(told)}"
-    return replace(verdict, outcome=NOT_DECIDED, because=because, rule=rule)
+    at_edge = tuple((name, tuple(edges)) for name, edges in losers if edges)
+    outcome = NOT_DECIDED if at_edge else verdict.outcome
+    return replace(verdict, outcome=outcome, at_edge=at_edge)
 
 
-def all_of(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
-    """Rule on a claim of several parts: it holds if all do, and not if one does not."""
-    outcome = min((verdict.outcome for verdict in verdicts), key=_ORDER.index)
-    because = "; ".join(
-        f"{verdict.claim}: {verdict.because} ({verdict.outcome})" for verdict in verdicts
-    )
-    rules = " ".join(dict.fromkeys(verdict.rule for verdict in verdicts))
-    return Verdict(claim, outcome, because, f"All parts must hold. {rules}")
+def all_of(claim: str, parts: Sequence[Verdict]) -> Verdict:
+    """Judge a claim of several parts: held if all are held, not held if one is not."""
+    outcome = min((part.outcome for part in parts), key=_ORDER.index)
+    return Verdict(claim, outcome, tuple(parts))
 
 
 def unseen(claim: str, why: str) -> Verdict:
-    """Return that nothing was measured."""
-    return Verdict(claim, NOT_DECIDED, why, "")
+    """Return the verdict on a claim for which nothing was measured."""
+    return Verdict(claim, NOT_DECIDED, Missing(why))
