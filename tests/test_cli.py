@@ -1,5 +1,6 @@
 """`weightdecay convert` and `weightdecay data`, as a person types them."""
 
+import argparse
 import hashlib
 import json
 import math
@@ -18,10 +19,33 @@ import pytest
 from tests.serving import Served, serving
 from tests.small_data import TEN, TEN_FILES, in_files, tar
 from weightdecay import __version__
-from weightdecay.cli import data, main, progress
+from weightdecay.cli import data, main, parser, progress
 from weightdecay.tasks import catalogue, cifar
 
 RUN = ["--batch", "128", "--data", "50000", "--epochs", "100"]
+
+
+def commands_of(parser: argparse.ArgumentParser, *words: str) -> Iterator[tuple[str, set[str]]]:
+    """Yield each command that can be typed, and its options."""
+    options = {text for action in parser._actions for text in action.option_strings}
+    inner = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+    if not inner:
+        yield " ".join(words), options
+    for action in inner:
+        for name, command in action.choices.items():
+            yield from commands_of(command, *words, name)
+
+
+#: What prints no results: a script for a shell.
+WITHOUT_RESULTS = {"completion"}
+
+
+@pytest.mark.parametrize(("command", "options"), list(commands_of(parser())))
+def test_every_command_with_results_has_json_and_quiet_and_its_folder_is_out(
+    command: str, options: set[str]
+) -> None:
+    assert ({"--json", "--quiet"} <= options) == (command not in WITHOUT_RESULTS)
+    assert not {"--folder", "--output", "--dir"} & options
 
 
 def numbers(text: str) -> dict[str, list[str]]:
@@ -222,6 +246,38 @@ def test_data_is_fetched_and_checked(
     assert capsys.readouterr() == (f"cifar10: in {cache / 'cifar10'}\n", "")
     assert main(["data", "check", "cifar10"]) == 0
     assert states(capsys) == dict.fromkeys(TEN_FILES, "ok")
+
+
+def test_data_has_json_and_its_exit_status_is_the_same(
+    served: Served, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", "check", "cifar10", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["cache"], found["ok"]) == (str(cache), False)
+    missing = {"set": "cifar10", "state": "missing"}
+    assert found["files"] == [{**missing, "file": file} for file in TEN_FILES]
+    assert main([*FETCH, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "set": "cifar10",
+        "folder": str(cache / "cifar10"),
+    }
+    assert main(["data", "check", "cifar10", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["ok"]
+    assert main(["data", "fetch", "mnist1d", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"set": "mnist1d", "folder": None}
+
+
+def test_a_quiet_fetch_and_check_print_results_alone(
+    served: Served,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(progress, "LOGGED_EVERY", 0.0)
+    assert main([*FETCH, "--quiet"]) == 0
+    assert capsys.readouterr() == (f"cifar10: in {cache / 'cifar10'}\n", "")
+    assert main(["data", "check", "cifar10", "--quiet"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + len(TEN_FILES)
 
 
 def test_data_comes_from_a_folder_too(

@@ -85,6 +85,16 @@ def test_landscapes_are_told_apart_by_what_differs(capsys: pytest.CaptureFixture
     assert out.index("Adam, cosine") < out.index("AdamW, cosine")
 
 
+def test_a_quiet_landscape_has_no_legend_and_does_not_say_what_it_wrote(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stored(some_runs())
+    whole = told(capsys, "sweep")
+    quiet = told(capsys, "sweep", "--quiet", "--out", "written")
+    assert whole.startswith(quiet.rstrip("\n") + "\n\n")
+    assert (Path("written") / "cells.csv").is_file()
+
+
 def test_json_has_every_number_and_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
     stored(some_runs(seeds=1))
 

@@ -110,8 +110,9 @@ def test_the_estimate_comes_before_training(
 
     monkeypatch.setattr(estimate, "seconds", seconds)
     assert reproduce("figure-4") == 0
-    said = capsys.readouterr().out
-    assert said.startswith("10 of 10 runs to train.\nEstimated time: 10:10\n10 planned")
+    said = capsys.readouterr()
+    assert said.err.startswith("10 of 10 runs to train.\nEstimated time: 10:10\n")
+    assert said.out.startswith("10 planned")
     assert found == [0]
 
 
@@ -123,7 +124,7 @@ def test_figures_share_runs_and_all_are_those_that_the_scale_has(
     assert reproduce("supplement-2") == 0
     capsys.readouterr()
     assert reproduce("figure-4", "all") == 0
-    said = capsys.readouterr().out
+    said = capsys.readouterr().err
     distinct = {
         cell
         for name in STUDIES.keys() - {"supplement-4", "supplement-6"}
@@ -135,10 +136,29 @@ def test_figures_share_runs_and_all_are_those_that_the_scale_has(
     assert drawn == STUDIES.keys() - {"supplement-4", "supplement-6"}
 
 
+def test_figures_as_json_are_what_their_files_have(capsys: Output) -> None:
+    assert reproduce("figure-2", "supplement-1", "--json", "--quiet") == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    told = json.loads(out)
+    assert (told["folder"], told["task"], told["scale"]) == (str(OUT), TASK, "small")
+    first, second = told["figures"]
+    cells = STUDIES["figure-2"].cells(TINY)
+    assert (first["name"], first["runs"], first["planned"]) == ("figure-2", len(cells), len(cells))
+    verdicts = json.loads((OUT / "figure-2" / "verdicts.json").read_text("utf-8"))
+    assert first["verdicts"] == verdicts
+    assert Path(first["picture"]).is_file()
+    assert Path(first["report"]) == OUT / "figure-2" / "report.html"
+    assert [one["settings"] for one in first["landscapes"]] == [9] * 4
+    adam, adamw = first["landscapes"][2:]
+    assert (adam["s_in_torch"], adamw["s_in_torch"] is not None) == (None, True)
+    assert (second["name"], second["runs"], second["landscapes"]) == ("supplement-1", 0, [])
+
+
 def test_a_figure_without_runs_needs_none(capsys: Output) -> None:
     assert reproduce("supplement-1") == 0
     assert (OUT / "supplement-1" / "figure.svg").exists()
-    assert "Estimated" not in capsys.readouterr().out
+    assert capsys.readouterr().err == ""
 
 
 @contextmanager
@@ -154,13 +174,14 @@ def test_interrupted_and_repeated_it_goes_on(
         patched.setattr(sweep_view, "stopped_gently", stopped_when_some_are_done)
         assert reproduce("figure-2") == 130
     told = capsys.readouterr()
-    assert "the same command goes on" in told.err
+    assert told.err.endswith("Stopped. Run the same command again to continue.\n")
+    assert told.out == ""
     assert not (OUT / "figure-2").exists()
     done = len(Store(OUT).runs())
     total = len(STUDIES["figure-2"].cells(TINY))
     assert 0 < done < total
     assert reproduce("figure-2") == 0
-    assert f"{total - done} of {total} runs to train." in capsys.readouterr().out
+    assert f"{total - done} of {total} runs to train." in capsys.readouterr().err
     assert (OUT / "figure-2" / "report.html").exists()
 
 
@@ -177,7 +198,7 @@ def test_runs_that_fail_leave_verdicts_and_a_status_and_the_next_figure_is_drawn
     monkeypatch.setattr(estimate, "seconds", lambda *_, **__: None)
     assert reproduce("figure-4", "supplement-1") == 1
     told = capsys.readouterr()
-    assert "Estimated time: not known before the first are done" in told.out
+    assert "Estimated time: not known before the first are done" in told.err
     assert "There is nothing to draw: of its 10 runs none came to its end.\n" in told.out
     assert f"`weightdecay status {OUT} --failures` says what failed" in told.out
     assert "NOT DECIDED  AdamWR reaches AdamW's result much earlier" in told.out
@@ -220,21 +241,21 @@ def test_with_one_seed_it_is_said_first_that_little_can_be_decided(
     monkeypatch.setattr(estimate, "seconds", lambda *_, **__: 1.0)
     monkeypatch.setattr(findings, "draw", partial(findings.draw, formats=("svg",)))
     assert reproduce("figure-4") == 0
-    assert "one seed" not in capsys.readouterr().out
+    assert "one seed" not in capsys.readouterr().err
     monkeypatch.setitem(scales._SCALES, (TASK, "small"), replace(TINY, seeds=[0]))
     assert reproduce("supplement-1") == 0
-    assert "one seed" not in capsys.readouterr().out
+    assert "one seed" not in capsys.readouterr().err
     note = (
         "`--scale small` has one seed, and one seed has no interval: every claim that is judged by "
         "one stays not decided;"
     )
     assert reproduce("figure-4", "supplement-5") == 0
-    said = capsys.readouterr().out
+    said = capsys.readouterr().err
     assert said.startswith(f"{note} no scale of {TASK} has more.\n")
     assert said.count("one seed has") == 1
     monkeypatch.setitem(scales._SCALES, (TASK, "medium"), replace(TINY, name="medium"))
     assert reproduce("figure-4") == 0
-    assert capsys.readouterr().out.startswith(f"{note} `--scale medium` has 2 seeds.\n")
+    assert capsys.readouterr().err.startswith(f"{note} `--scale medium` has 2 seeds.\n")
 
 
 def test_the_help_says_what_each_figure_is_and_how_many_runs_it_has(capsys: Output) -> None:

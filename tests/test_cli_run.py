@@ -1,5 +1,6 @@
 """`weightdecay run`, as a person types it: what it prints, what it keeps, how it is stopped."""
 
+import json
 import os
 import random
 import signal
@@ -174,7 +175,7 @@ def test_a_run_that_a_sweep_is_asked_to_finish_goes_on_from_its_checkpoint(
     clouds.updates, clouds.stop_at = 0, None
     assert main(["retry", str(the_run()), "--on", "here", "--device", "cpu"]) == 0
     assert clouds.updates == 4 * 9 - 9
-    assert main([*command, "--folder", "whole"]) == 0
+    assert main([*command, "--out", "whole"]) == 0
     assert results() == results("whole")
 
 
@@ -185,7 +186,7 @@ def test_every_option_is_heard(clouds: Any) -> None:
         "seed": 7, "precision": "bfloat16", "evaluate_every": 2,
     }  # fmt: skip
     typed = [word for name, value in said.items() for word in (option(name), str(value))]
-    typed += ["--keep-missed", "--folder", "elsewhere/deep"]
+    typed += ["--keep-missed", "--out", "elsewhere/deep"]
     assert main(["run", "--task", "clouds:task", *typed]) == 0
     nothing = {"weight_decay": None, "normalized_decay": None}
     assert recorded("elsewhere/deep").config.as_dict() == {
@@ -220,7 +221,7 @@ def test_a_fresh_start_forgets_what_is_kept(clouds: Any, capsys: Output) -> None
 def test_a_fresh_start_deletes_no_results_of_other_runs(clouds: Any, capsys: Output) -> None:
     assert main(SHORT) == 0
     first = the_run()
-    assert main([*SHORT, "--seed", "1", "--folder", "other"]) == 0
+    assert main([*SHORT, "--seed", "1", "--out", "other"]) == 0
     assert main(["merge", str(first), str(the_run("other"))]) == 0
     capsys.readouterr()
     assert main([*SHORT, "--fresh"]) == 2
@@ -234,7 +235,7 @@ def test_a_run_stopped_at_any_moment_leaves_the_same_bytes(
     seed: int, schedule: list[str], clouds: Any, capsys: Output
 ) -> None:
     command = [*SHORT, *schedule]
-    assert main([*command, "--folder", "whole"]) == 0
+    assert main([*command, "--out", "whole"]) == 0
     whole = capsys.readouterr().out
     draw = random.Random(seed)
     for _ in range(3):
@@ -285,7 +286,7 @@ def test_an_interrupt_from_the_keyboard_loses_nothing(clouds: Any, capsys: Outpu
     assert main(command) == 0
     assert 0 < clouds.updates < 4 * 9
     assert capsys.readouterr().err.startswith("Taken up at update ")
-    assert main([*command, "--folder", "whole"]) == 0
+    assert main([*command, "--out", "whole"]) == 0
     assert results() == results("whole")
 
 
@@ -318,6 +319,38 @@ def test_a_long_run_is_told_in_twelve_rows(clouds: Any, capsys: Output) -> None:
     epochs = [int(row.split()[0]) for row in table[1:]]
     assert (len(epochs), epochs[0], epochs[-1]) == (12, 1, 100)
     assert {b - a for a, b in pairwise(epochs)} == {9}
+
+
+def test_a_run_as_json_is_what_its_store_has(clouds: Any, capsys: Output) -> None:
+    assert main([*SHORT, *RESTARTS, "--ensemble", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    run = recorded()
+    assert (told["run"], told["folder"]) == (the_run().name, str(the_run()))
+    assert records.RunConfig.from_dict(told["config"]) == run.config
+    assert tuple(records.Record(**one) for one in told["records"]) == run.records
+    assert not told["diverged"]
+    assert all(Path(path).is_file() for path in told["solutions"])
+    assert [one["members"] for one in told["ensembles"]] == [1, 2, 3, 4]
+    assert told["ensembles"][0]["error"] == run.last.test_error
+
+
+def test_a_diverged_run_as_json_has_no_solutions(clouds: Any, capsys: Output) -> None:
+    run = ["run", "--task", "clouds:task", "--batch", "8", "--algorithm", "sgdw", "--json"]
+    assert main([*run, "--lr", "1e38", "--weight-decay", "0", "--ensemble"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["diverged"], told["solutions"], told["ensembles"]) == (True, [], [])
+
+
+def test_a_quiet_run_prints_its_results_alone(
+    clouds: Any, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setattr(pack, "PROGRESS_EVERY", 0.0)
+    monkeypatch.setattr(progress, "LOGGED_EVERY", 0.0)
+    assert main([*SHORT, "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    assert (out.split()[0], err) == ("epoch", "")
+    assert main([*SHORT, "--quiet"]) == 0  # without the notice that it was trained before
+    assert capsys.readouterr() == (out, "")
 
 
 def test_an_ensemble_is_asked_of_every_cycle(clouds: Any, capsys: Output) -> None:
@@ -487,7 +520,7 @@ WRONG = {
     "precision": ([*RUN[3:], "--precision", "half"], "--precision must be one of 'float32', "),
     "device": ([*RUN[3:], "--device", "gpu"], "--device must be one that torch has here ("),
     "threads": ([*RUN[3:], "--threads", "0"], "--threads must be at least 1, got 0."),
-    "folder": ([*RUN[3:], "--folder", "/dev/null/runs"], "Not a directory: '/dev/null/runs"),
+    "folder": ([*RUN[3:], "--out", "/dev/null/runs"], "Not a directory: '/dev/null/runs"),
 }
 
 

@@ -248,6 +248,25 @@ def test_watch_ends_when_the_sweep_is_through(
     assert told.startswith("12 planned · 0 running · 12 done · 0 failed · 0 waiting\nalgorithm ")
 
 
+def test_watch_ends_with_the_json_of_status_and_is_quiet_if_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    Store("s").ask_for({one.identity: one for one in read_study("half.toml")})
+    said: list[str] = []
+
+    def sleep(seconds: float) -> None:
+        said.append(capsys.readouterr().err)
+        assert main(["sweep", "half.toml", "--out", "s", *HERE, "--quiet"]) == 0
+        capsys.readouterr()
+
+    monkeypatch.setattr("weightdecay.cli.sweep.time.sleep", sleep)
+    assert main(["watch", "s", "--json", "--quiet"]) == 0
+    told = parsed(capsys)
+    assert main(["status", "s", "--json", "--check"]) == 0
+    assert parsed(capsys) == told
+    assert said == [""]
+
+
 def test_status_has_the_best_settings_so_far_as_the_end_of_a_sweep_does(capsys: Output) -> None:
     assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
     _, *best = capsys.readouterr().out.splitlines()
@@ -823,7 +842,7 @@ def test_a_stopped_sweep_leaves_no_lines_on_the_screen(
     screen = on_a_terminal(engine, monkeypatch, capsys, columns=80, rows=24)
     assert [line.rstrip() for line in screen.shown if line.strip()] == [
         "Stopping: what is being trained is saved. Once more stops at once.",
-        "Stopped: the same command goes on with it.",
+        "Stopped. Run the same command again to continue.",
     ]
     assert results("s") == []
 
@@ -879,7 +898,7 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(monkeypatch: pytest.Mon
     assert said.splitlines() == [
         "0 of 4 done · 0 running · time left unknown",
         "Stopping: what is being trained is saved. Once more stops at once.",
-        "Stopped: the same command goes on with it.",
+        "Stopped. Run the same command again to continue.",
     ]
     saved = {path.parent.name for path in Path("s/checkpoints").glob("*/checkpoint-*.pt")}
     assert saved == {one.identity for one in read_study("hasty.toml")}
@@ -902,7 +921,7 @@ def test_a_second_interrupt_stops_at_once() -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert said.endswith("Stopped: the same command goes on with it.\n")
+    assert said.endswith("Stopped. Run the same command again to continue.\n")
     assert "Traceback" not in said
     assert children
     assert not [child for child in children if Path(f"/proc/{child}").exists()]

@@ -4,7 +4,7 @@ import argparse
 from dataclasses import replace
 
 from weightdecay.cli.arguments import NUMBERS, Commands, number, option
-from weightdecay.cli.output import add_json, add_quiet, say_json
+from weightdecay.cli.output import add_output_options, say_json
 from weightdecay.cli.printing import say
 from weightdecay.decay import TIMESCALE, TITLES, Budget, Decay, convert, transfer
 from weightdecay.table import shown, table
@@ -50,8 +50,7 @@ def add(commands: Commands) -> None:
     target = parser.add_argument_group("another run to carry it to")
     for name in _BUDGET:
         target.add_argument(f"--to-{name}", type=number, metavar="X", help="if it differs")
-    add_json(parser)
-    add_quiet(parser)
+    add_output_options(parser)
     parser.set_defaults(command=_convert)
 
 

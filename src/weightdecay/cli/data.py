@@ -5,6 +5,7 @@ import sys
 import time
 
 from weightdecay.cli.arguments import Commands
+from weightdecay.cli.output import add_output_options, say_json
 from weightdecay.cli.printing import say
 from weightdecay.cli.progress import Bar
 from weightdecay.table import table
@@ -32,6 +33,7 @@ def add(commands: Commands) -> None:
         metavar="FOLDER",
         help="take it from a folder or an archive instead of the network",
     )
+    add_output_options(fetch)
     fetch.set_defaults(command=_fetch)
     check = actions.add_parser(
         "check",
@@ -40,6 +42,7 @@ def add(commands: Commands) -> None:
         "where one is wrong, or missing from a data set that is named.",
     )
     check.add_argument("names", nargs="*", metavar="NAME", help="a data set; without any, all")
+    add_output_options(check)
     check.set_defaults(command=_check)
 
 
@@ -48,11 +51,11 @@ def _fetch(options: argparse.Namespace) -> int:
     from weightdecay.tasks import cache
 
     try:
-        with Bar() as bar:
+        with Bar(quiet=options.quiet) as bar:
             meter = _Meter()
             for step in tasks.fetch(options.name, options.source):
                 share = step.done / step.total if step.total else None
-                if "@" in step.name and not step.done:
+                if "@" in step.name and not step.done and not options.quiet:
                     bar.say(f"The first source cannot be reached: npm's {step.name} is taken.")
                 bar.draw(share, meter.shown(step.name, step.done, step.total))
     except KeyboardInterrupt:
@@ -62,7 +65,11 @@ def _fetch(options: argparse.Namespace) -> int:
         say(f"weightdecay: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     made = not tasks.check(options.name)
-    say(f"{options.name}: {_MADE if made else f'in {cache.folder(options.name)}'}")
+    folder = None if made else cache.folder(options.name)
+    if options.json:
+        say_json({"set": options.name, "folder": folder})
+    else:
+        say(f"{options.name}: {_MADE if made else f'in {folder}'}")
     return 0
 
 
@@ -97,7 +104,14 @@ def _check(options: argparse.Namespace) -> int:
             rows.append((name, file, (fault or "ok") if there else "missing"))
         if not files:
             rows.append((name, "–", _MADE))
+    if options.json:
+        keys = ("set", "file", "state")
+        found = [dict(zip(keys, row, strict=True)) for row in rows if row[2] != _MADE]
+        say_json({"cache": cache.folder(), "files": found, "ok": not wrong})
+        return int(wrong)
     say(table([("set", "file", "state"), *rows]))
+    if options.quiet:
+        return int(wrong)
     if wrong:
         said = "`weightdecay data fetch` with the set's name brings what is wrong or missing."
         say(said, file=sys.stderr)

@@ -1,7 +1,6 @@
 """`weightdecay landscape`: which learning rate and decay to use, from runs that there are."""
 
 import argparse
-import json
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weightdecay.cli.arguments import Commands
+from weightdecay.cli.output import add_output_options, say_json
 from weightdecay.cli.printing import say
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def add(commands: Commands) -> None:
         metavar="FOLDER",
         help="also write figure.png, .svg and .pdf, report.html and cells.csv here",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_output_options(parser)
     _add_foreign(parser)
     parser.set_defaults(command=_landscape)
 
@@ -131,11 +131,10 @@ def _landscape(options: argparse.Namespace) -> int:
     if options.json:
         from weightdecay.cli.landscape_json import as_json
 
-        told = as_json(options.source, source, found, doubtful)
-        say(json.dumps(told, indent=1, allow_nan=False))
+        say_json(as_json(options.source, source, found, doubtful))
     else:
-        say("\n\n".join(_blocks(found, source, doubtful)))
-        if options.out is not None:
+        say("\n\n".join(_blocks(found, source, doubtful, legend=not options.quiet)))
+        if options.out is not None and not options.quiet:
             say(f"\nWritten to {options.out}: {', '.join(path.name for path in written)}.")
     return 0 if source.complete else 1
 
@@ -153,13 +152,16 @@ def advised(scapes: "Sequence[Landscape]", doubtful: "Doubts") -> list[Advised]:
     return sorted(found, key=lambda one: one.title)
 
 
-def _blocks(found: Sequence[Advised], source: "Source", doubtful: "Doubts") -> list[str]:
+def _blocks(
+    found: Sequence[Advised], source: "Source", doubtful: "Doubts", *, legend: bool
+) -> list[str]:
     from weightdecay.site import doubts as said
     from weightdecay.site.advice import LEGEND
 
     told = ["\n".join([_heading(one), *_lines(one)]) for one in found]
     notes = [*source.notes, *said.lines(doubtful)]
-    return [*told, *(["\n".join(notes)] if notes else []), textwrap.fill(LEGEND, _WIDTH)]
+    last = [textwrap.fill(LEGEND, _WIDTH)] if legend else []
+    return [*told, *(["\n".join(notes)] if notes else []), *last]
 
 
 def _heading(one: Advised) -> str:

@@ -42,7 +42,7 @@ def _landscape(one: "Advised") -> dict[str, Any]:
         "settings": len(cells),
         "runs": sum(len(cell.seeds) for cell in cells),
         "seeds": sorted({seed for cell in cells for seed in cell.seeds}),
-        "lowest_cell": _cell(scape.best),
+        "lowest_cell": cell(scape.best),
         "recommendation": None if one.advice is None else _advice(one.advice),
     }
 
@@ -55,14 +55,14 @@ def _advice(advice: Recommendation) -> dict[str, Any]:
         "normalized_decay": _range(decays.normalized),
         "torch_weight_decay": _range(decays.torch),
         "l2": _range(decays.l2),
-        "test_error": _estimate(advice.error),
-        "without_decay": None if advice.without_decay is None else _cell(advice.without_decay),
+        "test_error": estimate(advice.error),
+        "without_decay": None if advice.without_decay is None else cell(advice.without_decay),
         "tied": advice.tied,
-        "s": _exponent(knobs.exponent),
+        "s": exponent(knobs.exponent),
         "s_from": "surface" if knobs.fitted else "coupling",
         "rule": knobs.rule,
         "possible_rules": list(knobs.possible),
-        "costs": {f"{rule:g}": _estimate(cost) for rule, cost in knobs.costs.items()},
+        "costs": {f"{rule:g}": estimate(cost) for rule, cost in knobs.costs.items()},
         "sentence": sentence(advice),
         "add": [
             {"knob": one.knob, "beyond": one.end, "values": list(one.values)} for one in advice.add
@@ -77,14 +77,15 @@ def _advice(advice: Recommendation) -> dict[str, Any]:
     }
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def cell(one: Cell) -> dict[str, Any]:
+    """Return a setting's errors as plain values."""
     return {
-        "lr": cell.lr,
-        "decay": cell.decay,
-        "score": _known(cell.score),
-        "test_error": _known(cell.mean),
-        "standard_error": _known(cell.standard_error),
-        "seeds": len(cell.seeds),
+        "lr": one.lr,
+        "decay": one.decay,
+        "score": _known(one.score),
+        "test_error": _known(one.mean),
+        "standard_error": _known(one.standard_error),
+        "seeds": len(one.seeds),
     }
 
 
@@ -92,11 +93,13 @@ def _range(one: Range | None) -> dict[str, float | None] | None:
     return None if one is None else _three(one.value, one.low, one.high)
 
 
-def _estimate(one: Estimate) -> dict[str, float | None]:
+def estimate(one: Estimate) -> dict[str, float | None]:
+    """Return an estimate and its interval."""
     return _three(one.value, one.low, one.high)
 
 
-def _exponent(one: Exponent) -> dict[str, Any]:
+def exponent(one: Exponent) -> dict[str, Any]:
+    """Return an exponent, its interval, and why it is unknown if it is."""
     return {**_three(one.value, one.low, one.high), "bound": one.bound, "why": one.why or None}
 
 

@@ -10,15 +10,11 @@ from typing import Any
 from weightdecay.cli.printing import say
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add `--json`."""
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--json` and `--quiet`, which every command that prints results has."""
     parser.add_argument(
         "--json", action="store_true", help="print the results as JSON: see docs/json.md"
     )
-
-
-def add_quiet(parser: argparse.ArgumentParser) -> None:
-    """Add `--quiet`."""
     parser.add_argument(
         "--quiet", action="store_true", help="print results and failures, no progress or advice"
     )

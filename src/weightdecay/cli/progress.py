@@ -25,7 +25,8 @@ class Bars:
     first are drawn at once, in a log too: whoever reads it knows that something runs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
         self._redraws = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._drawn: list[str] = []
         self._width = 0
@@ -34,7 +35,7 @@ class Bars:
     def draw_all(self, lines: Sequence[tuple[float | None, str]]) -> None:
         """Show lines, each a share and a text."""
         now = time.monotonic()
-        if now - self._at < (REDRAWN_EVERY if self._redraws else LOGGED_EVERY):
+        if self._quiet or now - self._at < (REDRAWN_EVERY if self._redraws else LOGGED_EVERY):
             return
         self._at = now
         if self._redraws:
@@ -76,8 +77,8 @@ class Bars:
 class Bar(Bars):
     """One such line. Work that is soon done leaves none in a log."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, quiet: bool = False) -> None:
+        super().__init__(quiet=quiet)
         if not self._redraws:
             self._at = time.monotonic()
 

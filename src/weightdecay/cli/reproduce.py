@@ -1,12 +1,14 @@
 """`weightdecay reproduce`: a figure of the paper from one's own machine, and `weightdecay book`."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weightdecay import checks
 from weightdecay.cli.arguments import Commands, whole
+from weightdecay.cli.output import add_output_options, say_json
 from weightdecay.cli.printing import say
 from weightdecay.cli.sweep import add_engine
 
@@ -87,6 +89,7 @@ def add(commands: Commands) -> None:
     )
     own.add_argument("--seeds", type=whole, metavar="N", help="runs per setting (default 3)")
     add_engine(parser)
+    add_output_options(parser)
     parser.set_defaults(command=_reproduce)
 
     book = commands.add_parser(
@@ -98,12 +101,15 @@ def add(commands: Commands) -> None:
     book.add_argument("results", type=Path, metavar="RESULTS", help="the folder of results")
     book.add_argument("--page", type=Path, required=True, help="the page to write")
     book.add_argument("--readme", type=Path, required=True, help="the README to bring up to date")
+    add_output_options(book)
     book.set_defaults(command=_book)
 
 
 def _reproduce(options: argparse.Namespace) -> int:
     import weightdecay.figures  # noqa: F401 - where nothing can be drawn, that is said at once
-    from weightdecay.cli.sweep_view import follow
+    from weightdecay.cli.reproduce_json import as_json
+    from weightdecay.cli.status import line
+    from weightdecay.cli.sweep_view import trained
     from weightdecay.studies.findings import undecided
     from weightdecay.sweeps import Store
 
@@ -111,19 +117,28 @@ def _reproduce(options: argparse.Namespace) -> int:
     studies = _asked(options.figures, at)
     cells = list({cell.identity: cell for study in studies for cell in study.cells(at)}.values())
     options.folder = options.out / at.folder
-    status = 0
-    for note in {undecided(study, at) for study in studies} - {""}:
-        say(note, flush=True)
-    if cells:
+    if not options.quiet:
+        for note in {undecided(study, at) for study in studies} - {""}:
+            say(note, file=sys.stderr, flush=True)
         _estimate(cells, options)
-        status = follow(cells, options, retry=False, tell_best=False)
-        if status not in (0, 1):
-            return status
+    now = trained(cells, options) if cells else None
+    if cells and now is None:
+        return 130
+    if now is not None and not options.json:
+        say(line(now))
+        if now.failed and not options.quiet:
+            say(f"`weightdecay retry {options.folder}` tries the failed ones again.")
     store = Store(options.folder)
     runs, repeats = (store.runs(), store.repeats()) if cells else ([], [])
+    figures = []
     for study in studies:
-        _tell(study, at, runs, repeats, options.folder / study.name)
-    return status
+        found, page, drawn = _judge(study, at, runs, repeats, options.folder / study.name)
+        figures.append(as_json(found, page, drawn=drawn))
+        if not options.json:
+            _show(found, page, drawn=drawn)
+    if options.json:
+        say_json({"folder": options.folder, "task": at.task, "scale": at.name, "figures": figures})
+    return 1 if now is not None and now.failed else 0
 
 
 def _scale(options: argparse.Namespace) -> "Scale":
@@ -171,22 +186,23 @@ def _estimate(cells: "Sequence[RunConfig]", options: argparse.Namespace) -> None
     left = [config for config in cells if config.identity not in done]
     if not left:
         return
-    say(f"{len(left)} of {len(cells)} runs to train.", flush=True)
+    say(f"{len(left)} of {len(cells)} runs to train.", file=sys.stderr, flush=True)
     workers = 1 if options.on == "here" else options.workers
     # What another machine takes, a trial on this one does not say.
     found = None if options.on == "ray" else seconds(left, workers=workers, device=options.device)
     told = "not known before the first are done" if found is None else duration(found)
-    say(f"Estimated time: {told}", flush=True)
+    say(f"Estimated time: {told}", file=sys.stderr, flush=True)
 
 
-def _tell(
+def _judge(
     study: "Study", at: "Scale", runs: "Sequence[Run]", repeats: "Sequence[Run]", folder: Path
-) -> None:
+) -> "tuple[Findings, Path, bool]":
+    """Judge a figure, write its files, and return its report and whether it could be drawn."""
     from weightdecay.studies.findings import draw, find, tell
 
     found, seen = find(study, at, runs, repeats)
     drawn = bool(draw(found, seen, folder))
-    _show(found, tell(found, folder, drawn=drawn), drawn=drawn)
+    return found, tell(found, folder, drawn=drawn), drawn
 
 
 def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
@@ -214,6 +230,10 @@ def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
 def _book(options: argparse.Namespace) -> int:
     from weightdecay.studies.docs_writer import write
 
-    for path in write(options.results, page=options.page, readme=options.readme):
-        say(f"{path} is up to date.")
+    written = write(options.results, page=options.page, readme=options.readme)
+    if options.json:
+        say_json({"written": list(written)})
+    elif not options.quiet:
+        for path in written:
+            say(f"{path} is up to date.")
     return 0

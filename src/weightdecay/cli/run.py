@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from weightdecay.cli.arguments import NUMBERS, Commands, number, option, whole, whole_or_test
+from weightdecay.cli.output import add_output_options
 from weightdecay.records import COUPLED, DECOUPLED, PRECISIONS, SCHEDULES
 
 _DECAYS = {
@@ -21,7 +22,7 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "run",
         help="train one configuration",
-        description="Train one configuration, or go on with it: what is found of it in --folder is "
+        description="Train one configuration, or go on with it: what is found of it in --out is "
         "taken up where it was. Under torchrun, the processes share every batch.",
         epilog=f"{NUMBERS} A name may carry options, as in shakeshake26,width=32 or "
         "restarts,first=10,factor=2; lengths in a schedule are epochs.",
@@ -83,7 +84,11 @@ def add(commands: Commands) -> None:
         help="of the CPU (default 1, the fastest for small models)",
     )
     where.add_argument(
-        "--folder", type=Path, default=Path("runs"), help="where runs are kept (default runs)"
+        "--out",
+        type=Path,
+        default=Path("runs"),
+        metavar="FOLDER",
+        help="where runs are kept (default runs)",
     )
     where.add_argument("--fresh", action="store_true", help="forget what is kept of this run")
     where.add_argument(
@@ -94,6 +99,7 @@ def add(commands: Commands) -> None:
         action="store_true",
         help="evaluate the ensemble of the cycles' solutions at the end",
     )
+    add_output_options(parser)
     parser.set_defaults(command=_run)
 
 

@@ -6,7 +6,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -14,12 +16,13 @@ import torch.distributed as dist
 from weightdecay import checks
 from weightdecay.cli import run_tables
 from weightdecay.cli.devices import device_of
+from weightdecay.cli.output import say_json
 from weightdecay.cli.printing import say
 from weightdecay.cli.progress import Bar
 from weightdecay.cli.signals import stopped_gently
 from weightdecay.cli.tensorboard import board
 from weightdecay.records import Event, Notice, Progress, Record, RunConfig
-from weightdecay.runs import ensemble
+from weightdecay.runs import Ensemble, ensemble
 from weightdecay.runs.checkpoints import Shelf
 from weightdecay.sweeps.single import run_events, store_of
 from weightdecay.tasks import Task, load
@@ -30,7 +33,7 @@ def follow(options: argparse.Namespace) -> int:
     task = load(options.task)
     config = _config(options, task)
     device = _device(options)
-    folder = store_of(config, options.folder).folder
+    folder = store_of(config, options.out).folder
     shelf = Shelf(folder, config)
     leads = os.environ.get("RANK", "0") == "0"
     try:
@@ -39,33 +42,65 @@ def follow(options: argparse.Namespace) -> int:
             board(options.tensorboard if leads else None, config.identity) as draw,
         ):
             events = run_events(
-                config, folder=options.folder, device=device, task=task, fresh=options.fresh
+                config, folder=options.out, device=device, task=task, fresh=options.fresh
             )
             if not leads:
                 for _ in events:
                     pass
                 return 0
             with stopped_gently(alone=not dist.is_initialized()) as stopping:
-                records = _watch(events, draw, stopping)
+                records = _watch(events, draw, stopping, quiet=options.quiet)
     except KeyboardInterrupt:
         if leads:
             say(_how_to_go_on(shelf, fresh=options.fresh), file=sys.stderr)
         return 130
+    solutions = [] if records[-1].diverged else shelf.solutions()
+    ensembles = []
+    if options.ensemble and solutions:
+        ensembles = ensemble(config, folder=folder, device=device, task=task)
+    if options.json:
+        say_json(_values(config, folder, records, solutions, ensembles))
+    else:
+        _show(config, folder, records, solutions, ensembles)
+    return 0
+
+
+def _show(
+    config: RunConfig,
+    folder: Path,
+    records: list[Record],
+    solutions: list[Path],
+    ensembles: list[Ensemble],
+) -> None:
     say(run_tables.of_records(records, folder))
     say(f"run {config.identity}, kept in {folder}")
     if records[-1].diverged:
         say(f"It diverged in epoch {records[-1].epoch}: a result, and kept like any other.")
-        return 0
-    solutions = shelf.solutions()
-    if not solutions:
+    elif not solutions:
         say("Its solutions are gone; --fresh trains it again.")
-        return 0
-    say(f"The solution to use is the most recent cycle's: {solutions[-1]}")
-    if options.ensemble:
-        judged = ensemble(config, folder=folder, device=device, task=task)
-        rows = ((one.members, one.error, one.error_top5) for one in judged)
+    else:
+        say(f"The solution to use is the most recent cycle's: {solutions[-1]}")
+    if ensembles:
+        rows = ((one.members, one.error, one.error_top5) for one in ensembles)
         say(run_tables.of_ensembles(rows, records[-1].metric))
-    return 0
+
+
+def _values(
+    config: RunConfig,
+    folder: Path,
+    records: list[Record],
+    solutions: list[Path],
+    ensembles: list[Ensemble],
+) -> dict[str, Any]:
+    return {
+        "run": config.identity,
+        "folder": folder,
+        "config": config.as_dict(),
+        "diverged": records[-1].diverged,
+        "records": [asdict(record) for record in records],
+        "solutions": solutions,
+        "ensembles": [asdict(one) for one in ensembles],
+    }
 
 
 def _config(options: argparse.Namespace, task: Task) -> RunConfig:
@@ -108,10 +143,12 @@ def _watch(
     events: Iterator[Event],
     draw: Callable[[Record], None],
     stopping: Callable[[], bool],
+    *,
+    quiet: bool,
 ) -> list[Record]:
     """Show what a training yields, and return its records."""
     records = []
-    with Bar() as bar:
+    with Bar(quiet=quiet) as bar:
         for event in events:
             match event:
                 case Progress():
@@ -119,7 +156,7 @@ def _watch(
                     if stopping():
                         events.close()  # type: ignore[attr-defined]
                         raise KeyboardInterrupt
-                case Notice():
+                case Notice() if not quiet:
                     bar.say(event.text)
                 case Record():
                     records.append(event)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from weightdecay import checks
 from weightdecay.cli.arguments import Commands, whole
-from weightdecay.cli.output import add_json, add_quiet, say_json
+from weightdecay.cli.output import add_output_options, say_json
 from weightdecay.cli.printing import say
 
 if TYPE_CHECKING:
@@ -69,10 +69,8 @@ def add(commands: Commands) -> None:
         metavar="FILE",
         help="a name ending in .parquet or .csv; - is CSV to stdout",
     )
-    for parser in (sweep, retry, status, merge, export):
-        add_json(parser)
-    for parser in (status, merge, export):
-        add_quiet(parser)
+    for parser in (sweep, retry, status, watch, merge, export):
+        add_output_options(parser)
 
 
 def _of_folder(
@@ -87,7 +85,6 @@ def _of_folder(
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
     """Add the options that say where packs are trained."""
-    add_quiet(parser)
     where = parser.add_argument_group("where")
     where.add_argument(
         "--on",
@@ -115,7 +112,7 @@ def _sweep(options: argparse.Namespace) -> int:
 
     configs = read_study(options.study)
     if not options.dry_run:
-        return follow(configs, options, retry=False, as_json=options.json)
+        return follow(configs, options, retry=False)
     check_folder(options.folder)
     return dry_run(configs, options, None if options.on == "ray" else engine_of(options))
 
@@ -136,21 +133,27 @@ def _retry(options: argparse.Namespace) -> int:
             say("Every cell is done: none has failed, and none is left.")
         return 0
     configs = [RunConfig.from_dict(values) for values in plan.values()]
-    return follow(configs, options, retry=True, as_json=options.json)
+    return follow(configs, options, retry=True)
 
 
 def _status(options: argparse.Namespace) -> int:
+    return _show_status(options, every_failure=options.failures, every_result=options.check)
+
+
+def _show_status(
+    options: argparse.Namespace, *, every_failure: bool = False, every_result: bool = False
+) -> int:
     from weightdecay.cli import status as view
 
     if options.json:
-        values, code = view.values(options.folder, every_result=options.check)
+        values, code = view.values(options.folder, every_result=every_result)
         say_json(values)
         return code
     now, told, complete = view.lines(
-        options.folder, every_failure=options.failures, advice=not options.quiet
+        options.folder, every_failure=every_failure, advice=not options.quiet
     )
-    best = view.Best(options.folder).lines(now, every_result=options.check)
-    doubts = view.doubts(options.folder, now, every_result=options.check)
+    best = view.Best(options.folder).lines(now, every_result=every_result)
+    doubts = view.doubts(options.folder, now, every_result=every_result)
     say("\n".join([*told, *best, *doubts]))
     return 1 if now.failed or not complete else 0
 
@@ -162,9 +165,9 @@ def _watch(options: argparse.Namespace) -> int:
     checks.number("every", options.every, above=0)
     best = view.Best(options.folder)
     try:
-        with Bars() as bars:
+        with Bars(quiet=options.quiet) as bars:
             while True:
-                now, told, complete = view.lines(options.folder)
+                now, told, _ = view.lines(options.folder)
                 if not now.left:
                     break
                 whole = view.share(now), view.short_line(now)
@@ -174,8 +177,7 @@ def _watch(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         say("No longer watched; what runs goes on.", file=sys.stderr)
         return 130
-    say("\n".join([*told, *best.lines(now), *view.doubts(options.folder, now)]))
-    return 1 if now.failed or not complete else 0
+    return _show_status(options)
 
 
 def _merge(options: argparse.Namespace) -> int:

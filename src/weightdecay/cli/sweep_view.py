@@ -31,15 +31,37 @@ def follow(
     options: argparse.Namespace,
     *,
     retry: bool,
-    tell_best: bool = True,
-    as_json: bool = False,
 ) -> int:
-    """Sweep, show how it goes, and return the exit status."""
+    """Sweep, show how it goes and what came of it, and return the exit status."""
+    now = trained(configs, options, retry=retry, estimated=True)
+    if now is None:
+        return 130
+    if options.json:
+        say_json(status.values(options.folder)[0])
+        return 1 if now.failed else 0
+    say(status.line(now))
+    asked = {config.identity for config in configs}
+    runs = [run for run in Store(options.folder).runs() if run.config.identity in asked]
+    if runs:
+        say("\n".join([best_settings(runs), *status.doubts(options.folder, now)]))
+    if now.failed and not options.quiet:
+        say(f"`weightdecay retry {options.folder}` tries the failed ones again.")
+    return 1 if now.failed else 0
+
+
+def trained(
+    configs: Sequence[RunConfig],
+    options: argparse.Namespace,
+    *,
+    retry: bool = False,
+    estimated: bool = False,
+) -> Status | None:
+    """Sweep and show how it goes; None if it was stopped. `estimated` says first how long it is."""
     check_folder(options.folder)
     check_names(configs)
     engine, timeout = engine_of(options), options.timeout
     if (
-        tell_best
+        estimated
         and not options.quiet
         and (before := forecast.estimate(configs, options, engine, retry=retry))
     ):
@@ -49,21 +71,10 @@ def follow(
     )
     screen = _Screen(options)
     if not _to_the_end(events, screen):
-        say("Stopped: the same command goes on with it.", file=sys.stderr)
-        return 130
+        say("Stopped. Run the same command again to continue.", file=sys.stderr)
+        return None
     assert screen.standing is not None
-    if as_json:
-        say_json(status.values(options.folder)[0])
-        return 1 if screen.standing.failed else 0
-    say(status.line(screen.standing))
-    asked = {config.identity for config in configs}
-    runs = [run for run in Store(options.folder).runs() if run.config.identity in asked]
-    if runs and tell_best:
-        doubts = status.doubts(options.folder, screen.standing)
-        say("\n".join([best_settings(runs), *doubts]))
-    if screen.standing.failed and not options.quiet:
-        say(f"`weightdecay retry {options.folder}` tries the failed ones again.")
-    return 1 if screen.standing.failed else 0
+    return screen.standing
 
 
 def check_folder(folder: Path) -> None:

@@ -1,0 +1,40 @@
+"""What `weightdecay reproduce --json` prints of a figure: docs/json.md names every key."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from weightdecay.cli.landscape_json import cell, estimate, exponent
+from weightdecay.site import doubts
+from weightdecay.studies.findings import Findings
+from weightdecay.studies.landscape_numbers import Numbers
+
+
+def as_json(found: Findings, page: Path, *, drawn: bool) -> dict[str, Any]:
+    """Return a figure's verdicts and numbers as plain values, and where its files are."""
+    return {
+        "name": found.study.name,
+        "title": found.study.title,
+        "runs": len(found.runs),
+        "planned": len(found.study.cells(found.scale)),
+        "verdicts": [asdict(verdict) for verdict in found.verdicts],
+        "landscapes": [_landscape(one) for one in found.numbers],
+        "doubts": doubts.lines(found.doubts),
+        "picture": page.with_name("figure.png") if drawn else None,
+        "report": page,
+    }
+
+
+def _landscape(one: Numbers) -> dict[str, Any]:
+    return {
+        "panel": one.panel,
+        "label": one.label,
+        "s": exponent(one.exponent),
+        "s_in_torch": None if one.in_torch is None else exponent(one.in_torch),
+        "best": cell(one.best),
+        "regret": {"mean": estimate(one.regret.mean), "worst": estimate(one.regret.worst)},
+        "sensitivity": estimate(one.sensitivity),
+        "interaction": estimate(one.interaction),
+        "tied": one.tied,
+        "settings": one.settings,
+    }
