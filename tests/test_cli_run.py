@@ -17,9 +17,11 @@ from typing import Any
 
 import pytest
 
+from tests.screen import Screen, pretend_a_terminal
 from weightdecay import records
 from weightdecay.cli import main, progress
 from weightdecay.cli.arguments import option
+from weightdecay.progress import duration
 from weightdecay.records import Run
 from weightdecay.runs import pack
 from weightdecay.sweeps import Store, sweep_events
@@ -315,7 +317,7 @@ def test_a_long_run_is_told_in_twelve_rows(clouds: Any, capsys: Output) -> None:
     assert main([*RUN, "--batch", "36", "--epochs", "100"]) == 0
     *table, left_out, _, _ = capsys.readouterr().out.splitlines()
     export = f"weightdecay export {the_run()} run.csv"
-    assert left_out == f"88 epochs between are not shown: `{export}` writes them all."
+    assert left_out == f"88 epochs are not shown. `{export}` writes all of them."
     epochs = [int(row.split()[0]) for row in table[1:]]
     assert (len(epochs), epochs[0], epochs[-1]) == (12, 1, 100)
     assert {b - a for a, b in pairwise(epochs)} == {9}
@@ -361,31 +363,15 @@ def test_an_ensemble_is_asked_of_every_cycle(clouds: Any, capsys: Output) -> Non
     assert [row.split()[0] for row in (one, two, three, four)] == ["1", "2", "3", "4"]
 
 
-class Terminal:
-    """What a terminal shows of what is written to it."""
-
-    def __init__(self, text: str) -> None:
-        self.shown: list[str] = []
-        self.drawn: list[str] = []
-        for line in text.split("\n"):
-            seen = ""
-            for part in line.split("\r"):
-                seen = part + seen[len(part) :]
-                self.drawn.append(part)
-            self.shown.append(seen.rstrip())
-
-
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Have every bit of progress drawn, on a terminal of some columns or on none."""
 
     def set_up(*, columns: int | None) -> None:
         monkeypatch.setattr(pack, "PROGRESS_EVERY", 0.0)
-        monkeypatch.setattr(progress, "REDRAWN_EVERY", 0.0)
         monkeypatch.setattr(progress, "LOGGED_EVERY", 0.0)
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: columns is not None)
-        monkeypatch.setenv("TERM", "xterm")
-        monkeypatch.setenv("COLUMNS", str(columns))
+        if columns is not None:
+            pretend_a_terminal(monkeypatch, columns=columns)
 
     return set_up
 
@@ -400,10 +386,13 @@ def test_on_a_terminal_one_line_is_drawn_over_itself(
     clouds.stop_at = None
     capsys.readouterr()
     assert main([*SHORT, *RESTARTS]) == 0
-    seen = Terminal(capsys.readouterr().err)
-    assert seen.shown == ["Taken up at update 9 of 36.", ""]
-    assert max(map(len, seen.drawn)) < max(columns, 30)
-    assert any("epoch 4/4"[: columns - 1] in line for line in seen.drawn)
+    screen = Screen(capsys.readouterr().err)
+    notice = "Taken up at update 9 of 36."
+    assert screen.shown == (notice,)
+    drawn = [frame[-1] for frame in screen.frames if frame and frame[-1] != notice]
+    assert max(map(len, drawn)) < columns - 2
+    assert any("epoch 4/4"[: columns - 1] in line for line in drawn)
+    assert max(map(len, screen.frames)) == 2
 
 
 def test_the_bar_says_how_far_it_is(
@@ -411,10 +400,9 @@ def test_the_bar_says_how_far_it_is(
 ) -> None:
     eager(columns=100)
     assert main([*SHORT]) == 0
-    *_, last = [line for line in Terminal(capsys.readouterr().err).drawn if line.strip()]
-    bar, _, text = last.partition("]  ")
-    assert set(bar) == {"[", "="}
-    words = text.split("  ")
+    *_, (last,) = filter(None, Screen(capsys.readouterr().err).frames)
+    bar, *words = last.split("  ")
+    assert set(bar) == {"━"}
     assert words[0] == "epoch 4/4"
     starts = ("epoch", "loss", "error", "η")
     assert [word.split()[0] for word in words[:4]] == list(starts)
@@ -438,7 +426,7 @@ def test_a_log_gets_whole_lines_and_few(
     ("seconds", "text"), [(6.6, "0:07"), (754, "12:34"), (3723, "1:02:03"), (float("inf"), "–")]
 )
 def test_durations(seconds: float, text: str) -> None:
-    assert progress.duration(seconds) == text
+    assert duration(seconds) == text
 
 
 def test_curves_for_tensorboard_begin_again_when_a_run_is_told_again(

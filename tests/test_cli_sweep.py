@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.screen import Screen, pretend_a_terminal
 from tests.test_sweeps import Scripted, finished
 from tests.toys import config
 from weightdecay.cli import main, progress, sweep_view
@@ -292,7 +293,7 @@ def test_watch_shows_the_best_settings_as_they_come(
     monkeypatch.setattr("weightdecay.cli.sweep.time.sleep", sleep)
     pretend_a_terminal(monkeypatch, columns=100, rows=24)
     assert main(["watch", "s"]) == 130
-    frames = Screen(capsys.readouterr().err).seen
+    frames = Screen(capsys.readouterr().err).frames
     assert any(frame[-len(best) :] == tuple(best) for frame in frames)
 
 
@@ -716,35 +717,6 @@ def test_streams_that_are_closed_are_missed_by_nobody(closed: str) -> None:
     assert len(results("s")) == len(read_study("half.toml"))
 
 
-class Screen:
-    """What a terminal shows of what is written to it, at each carriage return and at the end."""
-
-    def __init__(self, text: str) -> None:
-        self.shown, self.seen = [""], set[tuple[str, ...]]()
-        row = column = 0
-        for up, sign in re.findall(r"\x1b\[(\d+)A|([^\x1b])", text):
-            if sign == "\r":
-                self.seen.add(tuple(line.rstrip() for line in self.shown if line.strip()))
-                column = 0
-            elif sign == "\n":
-                row, column = row + 1, 0
-                self.shown += [""] * (row == len(self.shown))
-            elif up:
-                row -= int(up)
-            else:
-                line = self.shown[row].ljust(column)
-                self.shown[row] = line[:column] + sign + line[column + 1 :]
-                column += 1
-
-
-def pretend_a_terminal(monkeypatch: pytest.MonkeyPatch, *, columns: int, rows: int) -> None:
-    monkeypatch.setattr(progress, "REDRAWN_EVERY", -1.0)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", str(columns))
-    monkeypatch.setenv("LINES", str(rows))
-
-
 def on_a_terminal(
     engine: Any, monkeypatch: pytest.MonkeyPatch, capsys: Output, *, columns: int, rows: int
 ) -> Screen:
@@ -778,13 +750,13 @@ def test_on_a_terminal_each_worker_has_a_line_and_all_are_gone_at_the_end(
 ) -> None:
     engine = InTurns(going, workers=4, lanes=8)
     screen = on_a_terminal(engine, monkeypatch, capsys, columns=columns, rows=24)
-    assert [line.rstrip() for line in screen.shown if line.strip()] == ["Taken up."]
-    assert max(len(line) for frame in screen.seen for line in frame) < columns
+    assert list(screen.shown) == ["Taken up."]
+    assert max(len(line) for frame in screen.frames for line in frame) < columns
     names = [f"worker {number}, 6 cells: " for number in (1, 2, 3, 4)]
-    full = [frame for frame in screen.seen if sum("worker" in line for line in frame) == 4]
+    full = [frame for frame in screen.frames if sum("worker" in line for line in frame) == 4]
     assert full
     for frame in full:
-        lines = [line.rpartition("]  ")[2] for line in frame if "worker" in line]
+        lines = [line[line.index("worker") :] for line in frame if "worker" in line]
         assert [line[: len(name)] for line, name in zip(lines, names, strict=True)] == names
 
 
@@ -793,10 +765,10 @@ def test_bars_are_equally_long_and_as_full_as_the_work_is_done(
 ) -> None:
     engine = InTurns(going, workers=2, lanes=12)
     screen = on_a_terminal(engine, monkeypatch, capsys, columns=100, rows=24)
-    bars = [re.findall(r"^\[(=* *)\]", "\n".join(f), flags=re.MULTILINE) for f in screen.seen]
-    whole, one, other = next(found for found in bars if len(found) == 3)
-    assert len(whole) == len(one) == len(other) == 30
-    assert one == other == "=" * 15 + " " * 15
+    frame = next(frame for frame in screen.frames if sum("epoch" in line for line in frame) == 2)
+    assert frame[0].startswith(f"{'':32}0 of 24 done")
+    for line in frame[1:]:
+        assert line.startswith(f"{'━' * 15:32}worker ")
 
 
 def test_workers_beyond_the_screen_are_counted(
@@ -804,8 +776,8 @@ def test_workers_beyond_the_screen_are_counted(
 ) -> None:
     engine = Scripted(going, workers=12, lanes=2)
     screen = on_a_terminal(engine, monkeypatch, capsys, columns=80, rows=6)
-    assert max(map(len, screen.seen)) <= 5 + 1  # and the notice above
-    assert any(frame[-1] == "… and 9 more" for frame in screen.seen if frame)
+    assert max(map(len, screen.frames)) <= 5 + 1  # and the notice above
+    assert any(frame[-1] == "… and 9 more" for frame in screen.frames if frame)
 
 
 def test_a_failure_stands_above_the_lines_that_go_on(
@@ -819,7 +791,7 @@ def test_a_failure_stands_above_the_lines_that_go_on(
 
     engine = Scripted(script, workers=2, lanes=4)
     screen = on_a_terminal(engine, monkeypatch, capsys, columns=80, rows=24)
-    said = [line.rstrip() for line in screen.shown if line.strip()]
+    said = list(screen.shown)
     assert {"Taken up.", "Failed: ValueError: no good"} < set(said)
     assert f"  alone: weightdecay run --task {bad.task} --model {bad.model} " in "\n".join(said)
     assert not [line for line in said if "worker" in line or "done" in line]
@@ -840,7 +812,7 @@ def test_a_stopped_sweep_leaves_no_lines_on_the_screen(
 
     engine = Interrupted(lambda job: going(job)[:1], workers=2, lanes=12)
     screen = on_a_terminal(engine, monkeypatch, capsys, columns=80, rows=24)
-    assert [line.rstrip() for line in screen.shown if line.strip()] == [
+    assert list(screen.shown) == [
         "Stopping: what is being trained is saved. Once more stops at once.",
         "Stopped. Run the same command again to continue.",
     ]
@@ -863,9 +835,9 @@ def test_a_watch_that_is_left_says_that_the_sweep_goes_on(
     pretend_a_terminal(monkeypatch, columns=80, rows=24)
     assert main(["watch", "s"]) == 130
     screen = Screen(capsys.readouterr().err)
-    left = [line.rstrip() for line in screen.shown if line.strip()]
+    left = list(screen.shown)
     assert left == ["No longer watched; what runs goes on."]
-    assert any("It said: one two" in line for frame in screen.seen for line in frame)
+    assert any("It said: one two" in line for frame in screen.frames for line in frame)
 
 
 def test_a_log_gets_whole_lines(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:

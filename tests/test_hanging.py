@@ -467,7 +467,7 @@ def test_a_silent_worker_is_spoken_of_after_five_minutes_and_again_after_twice_a
     assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == [
         f"Worker 1 unheard for {minutes}" for minutes in (5, 10, 5)
     ]
-    assert screen._workers[0] == (None, "worker 1, 6 cells: unheard for 5:00")
+    assert screen.lines.workers[0] == (None, "worker 1, 6 cells: no message for 5:00")
 
 
 def test_cells_that_another_sweep_has_are_waited_for_aloud_in_a_log_too(

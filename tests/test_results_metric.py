@@ -18,6 +18,7 @@ from weightdecay.studies import STUDIES, scale
 from weightdecay.studies.findings import find
 from weightdecay.studies.formats import COLUMNS, because, rule, table_of
 from weightdecay.studies.verdicts import MARGIN, margin_of
+from weightdecay.table import table
 
 #: What a metric's unit is, in the fractions that the truth has.
 SCALE = 500.0
@@ -90,7 +91,7 @@ def test_tables_and_pictures_say_the_metric_and_its_number() -> None:
 
     [scape] = landscapes(runs(SCALE, "squared error"))
     number = f"{scape.best.mean:.4g}"
-    told = best_settings(runs(SCALE, "squared error"))
+    told = table(best_settings(runs(SCALE, "squared error")).rows)
     assert "test squared error" in told
     assert number in told
     figure = heatmaps([("AdamW", scape, coupling(scape))], columns=1)

@@ -27,6 +27,7 @@ from weightdecay.runs.checkpoints import Shelf
 from weightdecay.runs.stacked import can_stack
 from weightdecay.sweeps import Store, sweep_events
 from weightdecay.sweeps.local import Local
+from weightdecay.table import table
 from weightdecay.tasks import Task, split
 
 
@@ -269,9 +270,9 @@ def test_a_metric_that_overflows_alone_ends_its_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.cpu("a table is of a CPU")
-def test_tables_say_the_metrics_name_and_no_percent(own: Own, tmp_path: Path) -> None:
+def test_tables_say_the_metrics_name_and_no_percent(own: Own) -> None:
     [records] = records_of(train_events(own.lane(), device="cpu")).values()
-    told = run_tables.of_records(records, tmp_path)
+    told = table(run_tables.of_records(records))
     head = told.splitlines()[0]
     for part in ("train", "validation", "test"):
         assert f"{part} {own.metric_name}" in head

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from weightdecay.cli.arguments import NUMBERS, Commands, number, option
 from weightdecay.cli.output import add_output_options, say_json
-from weightdecay.cli.printing import say
+from weightdecay.cli.printing import say, say_table
 from weightdecay.decay import TIMESCALE, TITLES, Budget, Decay, convert, transfer
-from weightdecay.table import shown, table
+from weightdecay.table import shown
 
 _MEANING = {
     "weight_decay": "the fraction removed in an update, whatever lr is",
@@ -67,17 +67,16 @@ def _convert(options: argparse.Namespace) -> int:
     if options.json:
         say_json(_values({"decay": decay, **dict(zip(_KEPT, carried.values(), strict=False))}))
         return 0
-    if not carried:
-        text = str(decay)
+    columns = {"tuned": decay, **carried}
+    rows = [
+        (title, *(shown(getattr(column, name)) for column in columns.values()))
+        for name, title in TITLES.items()
+    ]
+    if carried:
+        say_table([("", *columns), *rows])
     else:
-        columns = {"tuned": decay, **carried}
-        rows = [
-            (title, *(shown(getattr(column, name)) for column in columns.values()))
-            for name, title in TITLES.items()
-        ]
-        text = table([("", *columns), *rows])
-    say(text)
-    if "–" in text and not options.quiet:
+        say(str(decay))
+    if any("–" in row for row in rows) and not options.quiet:
         missing = [option(name) for name in _CONTEXT if getattr(options, name) is None]
         say(f"– is not known without more of {', '.join(missing)}")
     return 0

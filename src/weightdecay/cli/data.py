@@ -6,9 +6,8 @@ import time
 
 from weightdecay.cli.arguments import Commands
 from weightdecay.cli.output import add_output_options, say_json
-from weightdecay.cli.printing import say
-from weightdecay.cli.progress import Bar
-from weightdecay.table import table
+from weightdecay.cli.printing import say, say_table
+from weightdecay.cli.progress import Bars
 
 _MADE = "made by code, nothing to fetch"
 
@@ -51,13 +50,13 @@ def _fetch(options: argparse.Namespace) -> int:
     from weightdecay.tasks import cache
 
     try:
-        with Bar(quiet=options.quiet) as bar:
+        with Bars(quiet=options.quiet, at_once=False) as bars:
             meter = _Meter()
             for step in tasks.fetch(options.name, options.source):
                 share = step.done / step.total if step.total else None
                 if "@" in step.name and not step.done and not options.quiet:
-                    bar.say(f"The first source cannot be reached: npm's {step.name} is taken.")
-                bar.draw(share, meter.shown(step.name, step.done, step.total))
+                    bars.say(f"The first source cannot be reached: npm's {step.name} is taken.")
+                bars.draw([(share, meter.shown(step.name, step.done, step.total))])
     except KeyboardInterrupt:
         say("Stopped. The same command goes on from what has come so far.", file=sys.stderr)
         return 130
@@ -109,7 +108,7 @@ def _check(options: argparse.Namespace) -> int:
         found = [dict(zip(keys, row, strict=True)) for row in rows if row[2] != _MADE]
         say_json({"cache": cache.folder(), "files": found, "ok": not wrong})
         return int(wrong)
-    say(table([("set", "file", "state"), *rows]))
+    say_table([("set", "file", "state"), *rows])
     if options.quiet:
         return int(wrong)
     if wrong:

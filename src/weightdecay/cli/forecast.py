@@ -6,12 +6,12 @@ from typing import Any
 
 from weightdecay.cli.output import say_json
 from weightdecay.cli.printing import say
-from weightdecay.cli.progress import duration
-from weightdecay.cli.status import cells
+from weightdecay.progress import duration
 from weightdecay.records import RunConfig
 from weightdecay.sweeps.engine import Engine
 from weightdecay.sweeps.forecast import Forecast, forecast, tried
 from weightdecay.sweeps.name_checks import check_names
+from weightdecay.sweeps.progress_lines import cells
 from weightdecay.sweeps.store import Store
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weightdecay import checks
 from weightdecay.cli.arguments import Commands, whole
 from weightdecay.cli.output import add_output_options, say_json
-from weightdecay.cli.printing import say
+from weightdecay.cli.printing import say, say_table
 from weightdecay.cli.sweep import add_engine
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _asked(names: Sequence[str], at: "Scale") -> "list[Study]":
 
 def _estimate(cells: "Sequence[RunConfig]", options: argparse.Namespace) -> None:
     """Say how long it will take, before it starts, from a short trial."""
-    from weightdecay.cli.progress import duration
+    from weightdecay.progress import duration
     from weightdecay.sweeps import Store
     from weightdecay.sweeps.estimate import seconds
 
@@ -209,11 +209,11 @@ def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
     from weightdecay.site import doubts
     from weightdecay.studies.findings import undrawn
     from weightdecay.studies.formats import BRIEF, because, table_of
-    from weightdecay.table import table
 
     say(f"\n{found.study.title}: {found.scale.task}, {found.scale.name}\n")
     if found.numbers:
-        say(table(table_of(found.numbers, BRIEF)) + "\n")
+        say_table(table_of(found.numbers, BRIEF))
+        say("")
     for line in doubts.lines(found.doubts):
         say(line)
     for verdict in found.verdicts:

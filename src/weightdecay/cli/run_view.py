@@ -17,10 +17,11 @@ from weightdecay import checks
 from weightdecay.cli import run_tables
 from weightdecay.cli.devices import device_of
 from weightdecay.cli.output import say_json
-from weightdecay.cli.printing import say
-from weightdecay.cli.progress import Bar
+from weightdecay.cli.printing import say, say_table
+from weightdecay.cli.progress import Bars
 from weightdecay.cli.signals import stopped_gently
 from weightdecay.cli.tensorboard import board
+from weightdecay.progress import training_line
 from weightdecay.records import Event, Notice, Progress, Record, RunConfig
 from weightdecay.runs import Ensemble, ensemble
 from weightdecay.runs.checkpoints import Shelf
@@ -72,7 +73,11 @@ def _show(
     solutions: list[Path],
     ensembles: list[Ensemble],
 ) -> None:
-    say(run_tables.of_records(records, folder))
+    rows = run_tables.of_records(records)
+    say_table(rows)
+    if hidden := len(records) - len(rows[1:]):
+        export = f"weightdecay export {folder} run.csv"
+        say(f"{hidden} epochs are not shown. `{export}` writes all of them.")
     say(f"run {config.identity}, kept in {folder}")
     if records[-1].diverged:
         say(f"It diverged in epoch {records[-1].epoch}: a result, and kept like any other.")
@@ -81,8 +86,7 @@ def _show(
     else:
         say(f"The solution to use is the most recent cycle's: {solutions[-1]}")
     if ensembles:
-        rows = ((one.members, one.error, one.error_top5) for one in ensembles)
-        say(run_tables.of_ensembles(rows, records[-1].metric))
+        say_table(run_tables.of_ensembles(ensembles, records[-1].metric))
 
 
 def _values(
@@ -148,16 +152,16 @@ def _watch(
 ) -> list[Record]:
     """Show what a training yields, and return its records."""
     records = []
-    with Bar(quiet=quiet) as bar:
+    with Bars(quiet=quiet, at_once=False) as bars:
         for event in events:
             match event:
                 case Progress():
-                    bar.draw(event.update / event.updates, run_tables.line(event))
+                    bars.draw([(event.update / event.updates, training_line(event))])
                     if stopping():
                         events.close()  # type: ignore[attr-defined]
                         raise KeyboardInterrupt
                 case Notice() if not quiet:
-                    bar.say(event.text)
+                    bars.say(event.text)
                 case Record():
                     records.append(event)
                     draw(event)

@@ -5,10 +5,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from weightdecay.cli.progress import duration
 from weightdecay.cli.run import command_of
-from weightdecay.cli.summary import best_settings, best_values
+from weightdecay.cli.summary import Summary, best_settings, best_values
+from weightdecay.progress import duration
 from weightdecay.records import Run
+from weightdecay.sweeps.progress_lines import cells
 from weightdecay.sweeps.status import Status, of_store, without_paths
 from weightdecay.sweeps.store import Store
 
@@ -29,20 +30,6 @@ def line(standing: Status) -> str:
         workers = f"{standing.workers} worker{'s' * (standing.workers != 1)}"
         parts.append(f"time left {time}, with {workers}")
     return " · ".join(parts)
-
-
-def short_line(standing: Status) -> str:
-    """Return what there is room for beside a bar."""
-    parts = [f"{standing.done} of {standing.planned} done", f"{standing.running} running"]
-    parts += [f"{standing.diverged} diverged"] * bool(standing.diverged)
-    parts += [f"{standing.failed} failed"] * bool(standing.failed)
-    left = standing.seconds_left
-    return " · ".join([*parts, f"time left {'unknown' if left is None else duration(left)}"])
-
-
-def share(standing: Status) -> float:
-    """Return the share of the cells about which no more can be done."""
-    return (standing.done + standing.failed) / standing.planned
 
 
 def lines(
@@ -97,12 +84,12 @@ class Best:
         self._folder = folder
         self._runs: dict[str, Run] = {}
 
-    def lines(self, standing: Status, *, every_result: bool = False) -> list[str]:
-        """Return a table; nothing before there is a result, or where there are very many."""
+    def summary(self, standing: Status, *, every_result: bool = False) -> Summary | None:
+        """Return a table; None before the first result, or if there are very many."""
         if standing.done > _CHECKED and not every_result:
-            return []
+            return None
         runs = self.runs()
-        return best_settings(runs).splitlines() if runs else []
+        return best_settings(runs) if runs else None
 
     def runs(self) -> list[Run]:
         """Return the runs of planned cells, in the order of their names."""
@@ -150,8 +137,3 @@ def doubts(folder: Path, standing: Status, *, every_result: bool = False) -> lis
     planned = store.plan()
     runs = [run for run in store.runs() if run.config.identity in planned]
     return lines(results.doubts(runs, store.repeats()))
-
-
-def cells(count: int) -> str:
-    """Return 1 cell, 2 cells."""
-    return f"{count} cell{'s' * (count != 1)}"

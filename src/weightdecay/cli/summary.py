@@ -2,23 +2,31 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from weightdecay.number_format import metric_words, typed
 from weightdecay.records import DECAYS, Run, RunConfig
 from weightdecay.results import Landscape, landscapes
-from weightdecay.table import error, table
+from weightdecay.table import error
 
 # What tells landscapes apart; rate, decay and seed are inside of one.
 _NAMES = [field.name for field in fields(RunConfig) if field.name not in ("lr", "seed", *DECAYS)]
 _ROWS = 40
 
 
-def best_settings(runs: Iterable[Run]) -> str:
-    """Return a table with the best rate and decay of every landscape that the runs make up.
+@dataclass(frozen=True)
+class Summary:
+    """A table of best settings, its header first, and what to say under it."""
 
-    Under it stands which of them are at an edge of their grid: a larger one may have a better.
+    rows: list[tuple[str, ...]]
+    notes: list[str]
+
+
+def best_settings(runs: Iterable[Run]) -> Summary:
+    """Return the best rate and decay of each landscape that the runs make up.
+
+    The notes name those at an edge of their grid: a larger grid may have a better setting.
     """
     found = landscapes(runs)
     apart = [name for name in _NAMES if name == "algorithm" or _differs(name, found)]
@@ -26,14 +34,12 @@ def best_settings(runs: Iterable[Run]) -> str:
     tested = f"test {metric_words(found)}"
     titles = (*apart, "best lr", "best decay", "validation", tested, "seeds")
     rows = [(*_name(one, apart), *_numbers(one)) for one in found[:_ROWS]]
-    told = [table([titles, *rows])]
-    if len(found) > _ROWS:
-        told.append(f"and {len(found) - _ROWS} more")
+    notes = [f"and {len(found) - _ROWS} more"] if len(found) > _ROWS else []
     at_edges = [(one, edges) for one in found[:_ROWS] if (edges := _edges(one))]
     if at_edges:
-        told.append("At the edge of the grid, beyond which it may be better:")
-        told += [f"  {' '.join(_name(one, apart))}: {', '.join(edges)}" for one, edges in at_edges]
-    return "\n".join(told)
+        notes.append("At the edge of the grid, beyond which it may be better:")
+        notes += [f"  {' '.join(_name(one, apart))}: {', '.join(edges)}" for one, edges in at_edges]
+    return Summary([titles, *rows], notes)
 
 
 def best_values(runs: Iterable[Run]) -> list[dict[str, Any]]:

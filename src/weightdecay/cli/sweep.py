@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from weightdecay import checks
 from weightdecay.cli.arguments import Commands, whole
 from weightdecay.cli.output import add_output_options, say_json
-from weightdecay.cli.printing import say
+from weightdecay.cli.printing import say, say_table
 
 if TYPE_CHECKING:
     from weightdecay.sweeps.merging import Conflict
@@ -152,15 +152,21 @@ def _show_status(
     now, told, complete = view.lines(
         options.folder, every_failure=every_failure, advice=not options.quiet
     )
-    best = view.Best(options.folder).lines(now, every_result=every_result)
+    best = view.Best(options.folder).summary(now, every_result=every_result)
     doubts = view.doubts(options.folder, now, every_result=every_result)
-    say("\n".join([*told, *best, *doubts]))
+    say("\n".join(told))
+    if best is not None:
+        say_table(best.rows)
+    for text in [*(best.notes if best else []), *doubts]:
+        say(text)
     return 1 if now.failed or not complete else 0
 
 
 def _watch(options: argparse.Namespace) -> int:
     from weightdecay.cli import status as view
     from weightdecay.cli.progress import Bars
+    from weightdecay.sweeps.progress_lines import sweep_line
+    from weightdecay.table import table
 
     checks.number("every", options.every, above=0)
     best = view.Best(options.folder)
@@ -170,9 +176,10 @@ def _watch(options: argparse.Namespace) -> int:
                 now, told, _ = view.lines(options.folder)
                 if not now.left:
                     break
-                whole = view.share(now), view.short_line(now)
-                others = [*told[1:], *best.lines(now)]
-                bars.draw_all([whole, *((None, line) for line in others)])
+                others = told[1:]
+                if (found := best.summary(now)) is not None:
+                    others += [*table(found.rows).splitlines(), *found.notes]
+                bars.draw([sweep_line(now), *((None, line) for line in others)])
                 time.sleep(options.every)
     except KeyboardInterrupt:
         say("No longer watched; what runs goes on.", file=sys.stderr)
@@ -181,8 +188,8 @@ def _watch(options: argparse.Namespace) -> int:
 
 
 def _merge(options: argparse.Namespace) -> int:
-    from weightdecay.cli.status import cells
     from weightdecay.sweeps.merging import merge
+    from weightdecay.sweeps.progress_lines import cells
     from weightdecay.sweeps.store import Store
 
     for other in options.others:
@@ -209,7 +216,7 @@ def _merge(options: argparse.Namespace) -> int:
 
 def _conflicts(what: str, found: "Sequence[Conflict]", here: Path, there: Path) -> list[str]:
     """Name the cells that have other results or repeats elsewhere, and say what these are."""
-    from weightdecay.cli.status import cells
+    from weightdecay.sweeps.progress_lines import cells
 
     if not found:
         return []

@@ -7,17 +7,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from weightdecay.cli import forecast, run_tables, status
+from weightdecay.cli import forecast, status
 from weightdecay.cli.output import say_json
-from weightdecay.cli.printing import say
-from weightdecay.cli.progress import Bars, duration
+from weightdecay.cli.printing import say, say_table
+from weightdecay.cli.progress import Bars
 from weightdecay.cli.run import command_of
 from weightdecay.cli.signals import stopped_gently
 from weightdecay.cli.summary import best_settings
+from weightdecay.progress import duration
 from weightdecay.records import Notice, RunConfig
 from weightdecay.sweeps import CellFailed, Idle, Status, Store, SweepEvent, Working, sweep_events
 from weightdecay.sweeps.engine import Engine
 from weightdecay.sweeps.name_checks import check_names
+from weightdecay.sweeps.progress_lines import SweepLines, cells
 from weightdecay.sweeps.status import without_paths
 
 # Cells that fail for one reason, after which the rest of them are only counted; and seconds after
@@ -43,7 +45,10 @@ def follow(
     asked = {config.identity for config in configs}
     runs = [run for run in Store(options.folder).runs() if run.config.identity in asked]
     if runs:
-        say("\n".join([best_settings(runs), *status.doubts(options.folder, now)]))
+        best = best_settings(runs)
+        say_table(best.rows)
+        for text in (*best.notes, *status.doubts(options.folder, now)):
+            say(text)
     if now.failed and not options.quiet:
         say(f"`weightdecay retry {options.folder}` tries the failed ones again.")
     return 1 if now.failed else 0
@@ -73,8 +78,8 @@ def trained(
     if not _to_the_end(events, screen):
         say("Stopped. Run the same command again to continue.", file=sys.stderr)
         return None
-    assert screen.standing is not None
-    return screen.standing
+    assert screen.lines.status is not None
+    return screen.lines.status
 
 
 def check_folder(folder: Path) -> None:
@@ -129,43 +134,34 @@ class _Screen:
     """What stands on the screen."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.standing: Status | None = None
+        self.lines = SweepLines()
         self._options = options
-        self._workers: dict[int, tuple[float | None, str]] = {}
         # Workers that are silent, and the seconds after which they are spoken of next.
         self._silent: dict[int, float] = {}
         self._reasons: Counter[str] = Counter()
         self._idle_for = 0
 
     def show(self, event: SweepEvent, bars: Bars) -> None:
+        self.lines.take(event)
         match event:
-            case Status():
-                self.standing = event
-                if self._options.quiet:
-                    return
-                self._idle_for = 0 if self._workers or not event.left else self._idle_for + 1
-                if self._idle_for == _WAITING:
-                    bars.say("Waiting for cells that another sweep of this folder trains.")
             case CellFailed():
                 self._say_failure(event, bars)
             case _ if self._options.quiet:
                 return
+            case Status():
+                busy = self.lines.workers or not event.left
+                self._idle_for = 0 if busy else self._idle_for + 1
+                if self._idle_for == _WAITING:
+                    bars.say("Waiting for cells that another sweep of this folder trains.")
             case Working():
-                self._workers[event.worker] = _of_worker(event)
                 self._idle_for = 0
                 self._say_silence(event, bars)
             case Idle():
-                self._workers.pop(event.worker, None)
                 self._silent.pop(event.worker, None)
             case Notice():
                 bars.say(event.text)
-        if self.standing is not None and not self._options.quiet:
-            bars.draw_all(self._lines(self.standing))
-
-    def _lines(self, now: Status) -> list[tuple[float | None, str]]:
-        whole = (status.share(now), status.short_line(now))
-        workers = [self._workers[number] for number in sorted(self._workers)]
-        return [whole, *workers]
+        if not self._options.quiet and (lines := self.lines.lines()):
+            bars.draw(lines)
 
     def _say_silence(self, event: Working, bars: Bars) -> None:
         """Speak of a worker that says nothing: it may be stuck, and a log has no line for it."""
@@ -174,7 +170,7 @@ class _Screen:
         elif event.unheard >= self._silent.get(event.worker, _UNHEARD):
             self._silent[event.worker] = 2 * event.unheard
             told = f"Worker {event.worker + 1} unheard for {duration(event.unheard)}"
-            has = status.cells(event.cells)
+            has = cells(event.cells)
             bars.say(f"{told}: it has {has}, and may be stuck. --timeout S ends such a worker.")
 
     def _say_failure(self, event: CellFailed, bars: Bars) -> None:
@@ -193,15 +189,3 @@ class _Screen:
                 "More fail for this reason, and are counted: "
                 f"`weightdecay status {folder} --failures` names them all."
             )
-
-
-def _of_worker(event: Working) -> tuple[float | None, str]:
-    name = f"worker {event.worker + 1}, {status.cells(event.cells)}"
-    if event.unheard:
-        return None, f"{name}: unheard for {duration(event.unheard)}"
-    if event.progress is None:
-        return None, f"{name}: begins"
-    return (
-        event.progress.update / event.progress.updates,
-        f"{name}: {run_tables.brief(event.progress)}",
-    )

@@ -1,0 +1,218 @@
+"""How far work is: lines with bars, redrawn in place on a terminal or in a notebook.
+
+Elsewhere nothing is drawn. Rich draws on a terminal and is imported only there: without it, work
+goes on and shows no bars.
+"""
+
+import math
+import os
+import re
+import sys
+import time
+from collections.abc import Sequence
+from html import escape
+from types import TracebackType
+from typing import Any, Protocol, Self, TextIO, TypeAlias
+
+from weightdecay.records import Progress
+from weightdecay.table import error
+
+#: Seconds between two drawings.
+REDRAWN_EVERY = 0.1
+#: The share of the work that is done, if it is known, and a text to show beside the bar.
+Line: TypeAlias = tuple[float | None, str]
+_WIDEST, _NARROWEST = 30, 5  # cells of a bar
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+
+class View(Protocol):
+    """Where lines are drawn."""
+
+    def draw(self, lines: Sequence[Line]) -> None:
+        """Draw these lines over those before."""
+
+    def say(self, text: str) -> None:
+        """Print a text that stays, above the lines."""
+
+    def close(self) -> None:
+        """Remove the lines."""
+
+
+class Bars:
+    """Lines that are redrawn until the work ends, and then removed."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._view = None if quiet else _view()
+        self._drawn_at = -math.inf
+
+    def draw(self, lines: Sequence[Line]) -> None:
+        """Show lines; too soon after the last time, and where nobody looks, do nothing."""
+        now = time.monotonic()
+        if self._view is not None and now - self._drawn_at >= REDRAWN_EVERY:
+            self._drawn_at = now
+            self._view.draw([(share, _CONTROLS.sub(" ", text)) for share, text in lines])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._view is not None:
+            self._view.close()
+
+
+def is_screen(stream: TextIO | None) -> bool:
+    """Whether a stream is a terminal that can do more than print lines."""
+    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def writable(text: str, stream: TextIO) -> str:
+    """Return what a stream's encoding makes of a text, which may be longer."""
+    encoding, errors = stream.encoding or "utf-8", stream.errors or "strict"
+    return text.encode(encoding, errors).decode(encoding, "replace")
+
+
+def _view() -> View | None:
+    if _in_notebook():
+        return _Notebook()
+    if not is_screen(sys.stderr):
+        return None
+    try:
+        return _Terminal()
+    except ImportError:
+        return None
+
+
+class _Terminal:
+    """Rich's live display on stderr."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        # Whether this is a terminal is decided above, whatever variables such as FORCE_COLOR say.
+        self._console = Console(
+            stderr=True, force_terminal=True, force_interactive=True, force_jupyter=False
+        )
+        self._live = Live(
+            console=self._console,
+            auto_refresh=False,  # which would start a thread
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def draw(self, lines: Sequence[Line]) -> None:
+        from rich.console import Group
+        from rich.constrain import Constrain
+
+        # A terminal writes ^C where the cursor is. It must not wrap, or lines would be left behind.
+        width = self._console.width - len("^C") - 1
+        height = max(1, self._console.height - 1)
+        if len(lines) > height > 1:
+            lines = [*lines[: height - 1], (None, f"… and {len(lines) - height + 1} more")]
+        longest = max((len(text) for share, text in lines if share is not None), default=0)
+        cells = min(_WIDEST, width - longest - 2)
+        drawn = [self._line(share, text, cells) for share, text in lines[:height]]
+        self._live.start()
+        self._live.update(Constrain(Group(*drawn), width), refresh=True)
+
+    @staticmethod
+    def _line(share: float | None, text: str, cells: int) -> Any:
+        """Return a text with a bar before it, if there is a share and room for the bar."""
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        shown = Text(writable(text, sys.stderr), no_wrap=True, overflow="ellipsis")
+        if share is None or cells < _NARROWEST:
+            return shown
+        line = Table.grid(padding=(0, 2))
+        line.add_column(width=cells)
+        line.add_column(no_wrap=True, overflow="ellipsis")
+        line.add_row(ProgressBar(total=1.0, completed=share, width=cells), shown)
+        return line
+
+    def say(self, text: str) -> None:
+        from rich.text import Text
+
+        self._console.print(Text(text), soft_wrap=True)
+
+    def close(self) -> None:
+        self._live.stop()
+
+
+class _Notebook:
+    """HTML below the notebook's cell."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def draw(self, lines: Sequence[Line]) -> None:
+        self._put("<br>".join(_html(share, text) for share, text in lines))
+
+    def say(self, text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+
+    def close(self) -> None:
+        if self._handle is not None:
+            self._put("")
+
+    def _put(self, text: str) -> None:
+        from IPython.display import HTML, display
+
+        if self._handle is None:
+            self._handle = display(HTML(text), display_id=True)
+        else:
+            self._handle.update(HTML(text))
+
+
+def _html(share: float | None, text: str) -> str:
+    bar = "" if share is None else f'<progress value="{share:.4f}"></progress> '
+    return f"{bar}<code>{escape(text)}</code>"
+
+
+def _in_notebook() -> bool:
+    """Whether Python runs in a notebook's kernel: IPython in a terminal has none."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
+
+
+def training_line(progress: Progress) -> str:
+    """Return how far a training is."""
+    speed = progress.speed
+    parts = [
+        f"epoch {progress.epoch}/{progress.epochs}",
+        f"loss {progress.loss:#.3g}",
+        f"{progress.metric or 'error'} {error(progress.error, progress.metric, digits=1)}",
+        f"η {progress.multiplier:.2f}",
+        f"{speed:.2g} updates/s" if speed < 10 else f"{speed:,.0f} updates/s",
+        f"{duration(progress.seconds_left)} left",
+    ]
+    return "  ".join(parts)
+
+
+def pack_line(progress: Progress) -> str:
+    """Return how far a worker's training is, shorter, with every word in a fixed place."""
+    epochs = str(progress.epochs)
+    found = error(progress.error, progress.metric, digits=1)
+    parts = [
+        f"epoch {progress.epoch:>{len(epochs)}}/{epochs}",
+        f"train {progress.metric or 'error'} {found:>5}",
+        f"{duration(progress.seconds_left)} left",
+    ]
+    return "  ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Return 0:07, 12:34 or 1:02:03, and a dash for what does not end."""
+    if not math.isfinite(seconds):
+        return "–"
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
