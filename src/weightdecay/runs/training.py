@@ -16,7 +16,8 @@ from typing import Any, overload
 import torch
 import torch.distributed as dist
 
-from weightdecay.records import SHARED, Event, Notice, Run, RunConfig
+from weightdecay.progress import Bars, training_line
+from weightdecay.records import SHARED, Event, Notice, Progress, Run, RunConfig
 from weightdecay.records.collecting import Gathered
 from weightdecay.runs.build import check, shapes_matter
 from weightdecay.runs.captured import Captured, can_capture, fitting
@@ -40,6 +41,7 @@ def train(
     device: torch.device | str | None = None,
     task: Source | None = None,
     keep: Keep = EVERYTHING,
+    progress: bool = True,
 ) -> Run: ...
 
 
@@ -51,6 +53,7 @@ def train(
     device: torch.device | str | None = None,
     task: Source | None = None,
     keep: Keep = EVERYTHING,
+    progress: bool = True,
 ) -> list[Run]: ...
 
 
@@ -61,20 +64,27 @@ def train(
     device: torch.device | str | None = None,
     task: Source | None = None,
     keep: Keep = EVERYTHING,
+    progress: bool = True,
 ) -> Run | list[Run]:
     """Train a configuration and return its run; or several side by side, and return theirs.
 
     Several must share task, model, batch and budget. With a `folder`, a run is saved in it and
     taken up where it was; `keep` says what stays there when it has ended. `task` is a task,
     or a function that makes it, under a name that nothing could be loaded by: the one that the
-    configurations give it. Notices go to the log of `weightdecay`, at level INFO.
+    configurations give it. Notices go to the log of `weightdecay`, at level INFO. On a terminal and
+    in a notebook a bar shows the progress, unless `progress` is False; elsewhere nothing is shown.
     """
     lanes = [configs] if isinstance(configs, RunConfig) else list(configs)
     gathered = Gathered(lanes)
-    for event in train_events(lanes, folder=folder, device=device, task=task, keep=keep):
-        if isinstance(event, Notice):
-            _LOG.info(event.text)
-        gathered.take(event)
+    events = train_events(lanes, folder=folder, device=device, task=task, keep=keep)
+    with Bars(quiet=not (progress and leads())) as bars:
+        for event in events:
+            match event:
+                case Notice():
+                    _LOG.info(event.text)
+                case Progress():
+                    bars.draw([(event.update / event.updates, training_line(event))])
+            gathered.take(event)
     runs = {run.config: run for run, _ in gathered.ended()}
     found = [runs[config] for config in lanes]
     return found[0] if isinstance(configs, RunConfig) else found

@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from weightdecay.progress import Bars
 from weightdecay.records import Notice, Run, RunConfig
 from weightdecay.sweeps.coordinator import Coordinator
 from weightdecay.sweeps.engine import Engine
@@ -14,6 +15,7 @@ from weightdecay.sweeps.events import SweepEvent
 from weightdecay.sweeps.inprocess import Here
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.name_checks import check_names
+from weightdecay.sweeps.progress_lines import SweepLines
 from weightdecay.sweeps.store import Store
 from weightdecay.sweeps.task_transfer import Handed, handed
 from weightdecay.sweeps.watchdog import Watched
@@ -32,6 +34,7 @@ def sweep(
     engine: Engine | None = None,
     retry: bool = False,
     timeout: float | None = None,
+    progress: bool = True,
 ) -> list[Run]:
     """Train those of these configurations that are not done yet in the folder, and return all runs.
 
@@ -40,15 +43,20 @@ def sweep(
     process per core, or per GPU, where it is not given. A worker that says nothing for `timeout`
     seconds is ended, and counts as dead. `task` is a task, or a function that makes it, under a
     name that nothing could be loaded by: the one that the configurations give it. Worker processes
-    get it pickled. Notices go to the log of `weightdecay`, at level INFO.
+    get it pickled. Notices go to the log of `weightdecay`, at level INFO. On a terminal and in a
+    notebook bars show the progress, unless `progress` is False; elsewhere nothing is shown.
     """
     asked = list(dict.fromkeys(configs))
     events = sweep_events(
         asked, folder=folder, task=task, engine=engine, retry=retry, timeout=timeout
     )
-    for event in events:
-        if isinstance(event, Notice):
-            _LOG.info(event.text)
+    shown = SweepLines()
+    with Bars(quiet=not progress) as bars:
+        for event in events:
+            if isinstance(event, Notice):
+                _LOG.info(event.text)
+            shown.take(event)
+            bars.draw(shown.lines())
     store = Store(folder)
     runs = {run.config: run for run in store.runs()}
     failures = store.ledger.failures

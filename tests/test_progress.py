@@ -1,0 +1,161 @@
+"""Progress of `train` and `sweep`, called from Python: on a terminal, in a notebook, elsewhere."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.screen import Screen, pretend_a_terminal
+from tests.toys import config
+from weightdecay import progress
+from weightdecay.runs import pack, train
+from weightdecay.sweeps import Here, sweep
+
+pytestmark = pytest.mark.cpu("what is drawn does not depend on the device")
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every update reported."""
+    monkeypatch.setattr(pack, "PROGRESS_EVERY", 0.0)
+
+
+def training(folder: Path, **options: Any) -> None:
+    train(config(epochs=3), device="cpu", **options)
+
+
+def sweeping(folder: Path, **options: Any) -> None:
+    cells = [config(seed=seed) for seed in range(2)]
+    sweep(cells, folder=folder, engine=Here("cpu"), **options)
+
+
+#: What is called, and what its last line must hold.
+CALLS = pytest.mark.parametrize(
+    ("call", "last"),
+    [(training, "epoch 3/3  loss "), (sweeping, "2 of 2 done · 0 running · time left 0:00")],
+)
+Call = Callable[..., None]
+
+
+@CALLS
+def test_on_a_terminal_bars_show_the_progress_and_are_gone_at_the_end(
+    call: Call, last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    pretend_a_terminal(monkeypatch, columns=120)
+    call(tmp_path / "s")
+    out, err = capsys.readouterr()
+    screen = Screen(err)
+    assert (out, screen.shown) == ("", ())
+    *_, frame = filter(None, screen.frames)
+    assert frame[0].startswith("━" * 30)
+    assert last in frame[0]
+
+
+@CALLS
+def test_without_a_terminal_nothing_is_shown(
+    call: Call, last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setattr(progress, "REDRAWN_EVERY", -1.0)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # to which Rich would listen
+    call(tmp_path / "s")
+    assert capsys.readouterr() == ("", "")
+
+
+@CALLS
+def test_a_dumb_terminal_is_shown_nothing(
+    call: Call, last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    pretend_a_terminal(monkeypatch)
+    monkeypatch.setenv("TERM", "dumb")
+    call(tmp_path / "s")
+    assert capsys.readouterr() == ("", "")
+
+
+@CALLS
+def test_without_rich_nothing_is_shown_and_all_is_trained(
+    call: Call, last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    pretend_a_terminal(monkeypatch)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "rich"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "rich", None)
+    call(tmp_path / "s")
+    assert capsys.readouterr() == ("", "")
+
+
+@CALLS
+def test_progress_that_is_not_wanted_is_not_shown(
+    call: Call, last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    pretend_a_terminal(monkeypatch)
+    call(tmp_path / "s", progress=False)
+    assert capsys.readouterr() == ("", "")
+
+
+class Notebook:
+    """IPython in a notebook's kernel, and what it displays."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, kernel: object) -> None:
+        self.shown: list[str] = []
+        ipython, display = ModuleType("IPython"), ModuleType("IPython.display")
+        shell = SimpleNamespace(kernel=kernel)
+        vars(ipython)["get_ipython"] = lambda: shell
+        vars(display).update(HTML=str, display=self.display)
+        monkeypatch.setitem(sys.modules, "IPython", ipython)
+        monkeypatch.setitem(sys.modules, "IPython.display", display)
+        monkeypatch.setattr(progress, "REDRAWN_EVERY", -1.0)
+
+    def display(self, page: str, *, display_id: bool) -> "Notebook":
+        assert display_id
+        self.update(page)
+        return self
+
+    def update(self, page: str) -> None:
+        self.shown.append(page)
+
+
+@CALLS
+def test_in_a_notebook_bars_are_displayed_and_are_gone_at_the_end(
+    call: Call, last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    notebook = Notebook(monkeypatch, kernel=object())
+    call(tmp_path / "s")
+    assert capsys.readouterr() == ("", "")
+    *_, frame, end = notebook.shown
+    assert frame.startswith('<progress value="1.0000"></progress> <code>')
+    assert last in frame
+    assert end == ""
+
+
+def test_ipython_without_a_kernel_is_no_notebook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    notebook = Notebook(monkeypatch, kernel=None)
+    training(tmp_path)
+    assert notebook.shown == []
+
+
+def test_what_is_displayed_in_a_notebook_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = Notebook(monkeypatch, kernel=object())
+    with progress.Bars() as bars:
+        bars.draw([(None, "<script>\x1b[2J")])
+    assert notebook.shown == ["<code>&lt;script&gt; [2J</code>", ""]
+
+
+def test_training_imports_no_rich() -> None:
+    code = (
+        "import sys, weightdecay\n"
+        "from weightdecay.runs import train\nfrom tests.toys import config\n"
+        "from weightdecay.cli import main\n"
+        "train(config(), device='cpu')\n"
+        "main(['convert', '--weight-decay', '0.1'])\n"
+        "print('rich' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert said.stdout.splitlines()[-1] == "False"
+    assert said.stderr == ""
