@@ -12,13 +12,17 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 import weightdecay
 from weightdecay.optim.rates import TORCHS
 
 settings.register_profile("ours", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("ours")
+# For whoever asks whether a test fails, and not what its smallest example is.
+settings.register_profile(
+    "unshrunk", settings.get_profile("ours"), phases=(Phase.explicit, Phase.generate)
+)
 torch.set_num_threads(1)
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
