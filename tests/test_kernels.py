@@ -186,7 +186,7 @@ def test_16_bit_weights_are_rounded_to_the_same_bits(
 def test_16_bit_weights_decay_under_every_choice(
     kernel: str, rounding: str, state_dtype: str
 ) -> None:
-    theta = torch.nn.Parameter(torch.randn(4096).bfloat16())
+    theta = torch.nn.Parameter(torch.randn(1024).bfloat16())
     before = theta.detach().float().norm()
     opt = AdamW(
         [theta], weight_decay=0.01, kernel=kernel, rounding=rounding, state_dtype=state_dtype

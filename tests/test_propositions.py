@@ -74,7 +74,7 @@ def test_with_momentum_they_are_no_longer_the_same() -> None:
 
 
 def _gap(decayed: Tensor, with_l2: Any) -> float:
-    grid = [0.0, *np.geomspace(1e-4, 1e4, 401)]
+    grid = [0.0, *np.geomspace(1e-4, 1e4, 81)]  # of 401, the least gap is the same
     return min(
         float((decayed - trajectory(lambda p, c=c: with_l2(p, c))).abs().max()) for c in grid
     )
