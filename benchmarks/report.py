@@ -1,6 +1,6 @@
 """The benchmarks' tables and plots, from their committed rows.
 
-    python -m benchmarks.report            # rewrites the tables of both READMEs, and the plots
+    python -m benchmarks.report            # rewrites the tables of the README, and the plots
 
 A table stands between its marks, <!-- name --> and <!-- /name -->. The plots need matplotlib:
 pip install -e '.[figures]'
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-README, FRONT = HERE / "README.md", HERE.parent / "README.md"
+README = HERE / "README.md"
 CONTENDERS = (
     "weightdecay",
     "torch fused",
@@ -28,20 +28,6 @@ def rows(name: str) -> list[dict[str, Any]]:
     """Return the measurements of a file, without its first line."""
     lines = (HERE / "results" / name).read_text(encoding="utf-8").splitlines()
     return [row for line in lines if {"contender", "way"} & (row := json.loads(line)).keys()]
-
-
-def step_table(found: list[dict[str, Any]]) -> str:
-    """Return AdamW against torch's fused one as a Markdown table: with the host, and without."""
-    pair = ("weightdecay", "torch fused")
-    head = ["parameters in tensors", "floor", *pair, "", f"in a CUDA graph: {pair[0]}", pair[1]]
-    lines = [head, ["---"] * len(head)]
-    for size in dict.fromkeys(row["set"] for row in found):
-        chosen = [row for row in found if (row["set"], row["algorithm"]) == (size, "adamw")]
-        of = {row["contender"]: row for row in chosen}
-        walls = [f"{of[name]['wall_ms']:.3g}" for name in pair]
-        graphs = [f"{of[name]['graph_ms']:.3g}" for name in pair]
-        lines.append([size, f"{of[pair[0]]['floor_ms']:.3g}", *walls, "", *graphs])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def table(found: list[dict[str, Any]]) -> str:
@@ -76,31 +62,6 @@ def lanes_table(found: list[dict[str, Any]]) -> str:
         memory = f"{most['memory_a_lane_mb']:,.0f}" if "memory_a_lane_mb" in most else "–"
         lines.append([model, *speeds, f"{most['ratio']:.1f}", memory])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def front_lanes_table(found: list[dict[str, Any]]) -> str:
-    """Return the speeds of a loop, of one lane and of the fastest number of lanes, rounded."""
-    head = ["", "plain loop, `torch.optim.AdamW`", "1 lane", "more lanes"]
-    lines = [head, ["---"] * len(head)]
-    for model, title in _MODELS.items():
-        of = [row for row in found if row["model"] == model]
-        most = max(of, key=lambda row: row["speed"])
-        [loop, one] = [row for row in of if row["lanes"] == 1]
-        speeds = [_rounded(row["speed"]) for row in (loop, one, most)]
-        lines.append([title, *speeds[:2], f"{speeds[2]} as {most['lanes']}"])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-_MODELS = {
-    "convnet": "conv net, CIFAR-10's shape",
-    "shakeshake26,width=64": "Shake-Shake 26 2x64d",
-    "mlp": "MNIST-1D network, CPU",
-}
-
-
-def _rounded(value: float) -> str:
-    """Return a number to three digits."""
-    return f"{float(f'{value:.3g}'):,.0f}"
 
 
 def sweeps_table(found: list[dict[str, Any]], unit: str) -> str:
@@ -194,8 +155,8 @@ def filled(text: str, name: str, made: str) -> str:
     _, ended, after = rest.partition(end)
     if not begun or not ended:
         raise ValueError(
-            f"A page must have the marks <!-- {name} --> and <!-- /{name} -->, and has not: put "
-            "them on lines of their own, around where it is to stand."
+            f"A page must have the marks <!-- {name} --> and <!-- /{name} -->. Put them on "
+            "lines of their own."
         )
     return f"{before}{begin}{made}{end}{after}"
 
@@ -207,9 +168,7 @@ def tables() -> dict[Path, dict[str, str]]:
         own[device] = table(rows(f"step-{device}.jsonl"))
         own[f"lanes-{device}"] = lanes_table(rows(f"lanes-{device}.jsonl"))
         own[f"sweeps-{device}"] = sweeps_table(rows(f"sweeps-{device}.jsonl"), unit)
-    lanes = rows("lanes-h200.jsonl") + rows("lanes-cpu.jsonl")
-    front = {"step": step_table(rows("step-h200.jsonl")), "lanes": front_lanes_table(lanes)}
-    return {README: own, FRONT: front}
+    return {README: own}
 
 
 def texts() -> dict[Path, str]:

@@ -66,10 +66,8 @@ def test_no_difference_of_the_committed_results_lacks_an_interval(
     assert "unknown from so few runs" not in committed[0]
 
 
-@pytest.mark.parametrize("said", ["results are provisional", "not all fixed beforehand"])
-def test_both_pages_say_what_is_to_be_known_of_the_results(
-    committed: tuple[str, str], said: str
-) -> None:
+@pytest.mark.parametrize("said", ["provisional", "not all fixed beforehand"])
+def test_both_pages_state_the_limits_of_the_results(committed: tuple[str, str], said: str) -> None:
     assert all(said in text for text in committed)
 
 
@@ -77,7 +75,7 @@ def test_both_pages_say_what_is_to_be_known_of_the_results(
 def test_pictures_and_pages_that_are_linked_are_there(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8"))
     local = [link for link in links if "://" not in link]
-    assert any(link.endswith("figure.png") for link in local)
+    assert any(link.endswith(".png") for link in local)
     assert not [link for link in local if not (page.parent / link).exists()]
 
 
@@ -218,7 +216,7 @@ def test_a_repeated_figure_keeps_its_picture_and_refers_to_the_table(
     told = parts["Supplement 4, mnist1d"]
     assert "](../results/mnist1d-small/supplement-4/figure.png)" in told
     assert f"    {command(STUDIES['supplement-4'], AT)}\n" in told
-    assert "are those of [Figure 3, text](#figure-3-text).\n" in told
+    assert "are the same as in [Figure 3, text](#figure-3-text).\n" in told
     assert "\n| " not in told
 
 
@@ -272,13 +270,13 @@ def test_links_within_the_page_lead_to_a_heading(curves: list[Findings]) -> None
     assert set(links) <= anchors
 
 
-def test_the_readme_states_the_thresholds_that_the_rules_have(figure_2: list[Run]) -> None:
+def test_the_page_states_the_thresholds_that_the_rules_have(figure_2: list[Run]) -> None:
     found = judged(figure_2)
-    said = " ".join(docs_writer.summary([found], "results").split())
+    said = " ".join(docs_writer.chapters([found], "../results").split())
     rules = " ".join(rule(verdict) for verdict in found.verdicts)
     assert f"within ±{BETWEEN:g}" in rules
     assert f"upright if all of the interval lies within ±{BETWEEN:g}" in said
-    assert f"within {100 * MARGIN:g} percentage point" in said
+    assert f"Differences within {100 * MARGIN:g} percentage point" in said
 
 
 @pytest.mark.parametrize("name", sorted(STUDIES.keys() - {"supplement-1"}))
@@ -361,7 +359,9 @@ def test_only_what_stands_between_the_marks_is_replaced() -> None:
 
 @pytest.mark.parametrize("text", ["", "# A title\n", "<!-- /reproduction -->"])
 def test_a_readme_without_marks_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"must have the marks <!-- reproduction.*has not"):
+    with pytest.raises(
+        ValueError, match=r"must have the markers <!-- reproduction.*lines of their own"
+    ):
         docs_writer.inserted(text, "Nothing.\n")
 
 

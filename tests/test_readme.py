@@ -1,5 +1,7 @@
-"""What the README shows is what one sees."""
+"""The examples in README and docs run, and print what the pages show."""
 
+import math
+import random
 import re
 import shlex
 import shutil
@@ -18,17 +20,85 @@ from weightdecay.sweeps import read_study
 
 pytestmark = pytest.mark.cpu("a page is run as it stands, where no default device is set")
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```(\w+)\n(.*?)```", TEXT, flags=re.DOTALL)
-PYTHON = [block for language, block in BLOCKS if language == "python"]
-CONSOLE = [block for language, block in BLOCKS if language == "console"]
+README, OPTIMIZERS = ROOT / "README.md", ROOT / "docs" / "optimizers.md"
+TEXT = README.read_text(encoding="utf-8")
 
 
-def test_it_lists_the_public_names() -> None:
-    assert not [name for name in weightdecay.__all__ if f"`{name}`" not in TEXT]
+def blocks(page: Path, language: str) -> list[str]:
+    """Return a page's blocks of code in a language; "" is text."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return [block for name, block in found if name == language]
 
 
-@pytest.mark.parametrize("block", CONSOLE)
+def test_the_docs_list_the_public_names() -> None:
+    text = OPTIMIZERS.read_text("utf-8")
+    assert not [name for name in weightdecay.__all__ if f"`{name}`" not in text]
+
+
+def test_the_readme_links_every_page_of_the_docs() -> None:
+    linked = set(re.findall(r"\]\((docs/[^)#]+)", TEXT))
+    assert linked == {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "results").rglob("README.md")],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", page.read_text("utf-8")):
+        place, _, anchor = link.partition("#")
+        if "://" in link:
+            continue
+        target = page.parent / place if place else page
+        assert target.exists(), link
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", target.read_text("utf-8"), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", name.lower()).replace(" ", "-") for name in headings}
+            assert anchor in anchors, link
+
+
+def test_the_advice_in_the_readme_is_that_of_the_docs() -> None:
+    [shown] = blocks(README, "")
+    assert shown in (ROOT / "docs" / "landscape.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", [TEXT, (ROOT / "results/cifar10-small/README.md").read_text()])
+def test_numbers_about_figure_2_on_cifar10_are_those_that_were_judged(page: str) -> None:
+    """Every number of test error is in judged.md, to as many digits as are shown."""
+    known = (ROOT / "results" / "cifar10-small" / "judged.md").read_text("utf-8")
+    judged = {float(number) for number in re.findall(r"\d+\.\d+", known)}
+    _, _, rest = page.partition("figure-2.png)\n")
+    paragraph, _, _ = rest.partition("\n## ")
+    shown = re.findall(r"\d+\.\d+", paragraph)
+    assert len(shown) > 4
+    for number in shown:
+        digits = len(number.partition(".")[2])
+        assert float(number) in {round(value, digits) for value in judged}, number
+
+
+def test_a_csv_of_two_hundred_runs_is_advised_upon_as_the_readme_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    [command] = re.findall(r"^weightdecay (landscape .*\.csv .*)$", TEXT, flags=re.MULTILINE)
+    draw = random.Random(0)
+    lines = ["lr,weight_decay,val_accuracy"]
+    for _ in range(200):
+        lr, decay = 10 ** draw.uniform(-4.3, -1.7), 10 ** draw.uniform(-3, 1)
+        off = math.log10(lr / 0.0015) ** 2 + math.log10(lr * decay / 0.0004) ** 2
+        lines.append(f"{lr},{decay},{89 - 2 * off + draw.gauss(0, 0.3)}")
+    (tmp_path / "runs.csv").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(command)) == 0
+    said = capsys.readouterr().out
+    assert "  use    α = 0.001" in said
+    assert "  knobs  Change α by 4: leave λ." in said
+    assert (tmp_path / "advice" / "figure.png").exists()
+    assert (tmp_path / "advice" / "report.html").exists()
+
+
+@pytest.mark.parametrize("block", blocks(OPTIMIZERS, "console"))
 def test_a_command_prints_what_stands_under_it(
     block: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -39,8 +109,16 @@ def test_a_command_prints_what_stands_under_it(
     assert capsys.readouterr().out == shown
 
 
-@pytest.mark.parametrize("block", PYTHON)
+@pytest.mark.parametrize(
+    ("first", "block"),
+    [
+        (page[0], block)
+        for page in (blocks(README, "python"), blocks(OPTIMIZERS, "python"))
+        for block in page
+    ],
+)
 def test_the_python_lines_run_after_the_first_of_them(
+    first: str,
     block: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -48,7 +126,7 @@ def test_the_python_lines_run_after_the_first_of_them(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(PYTHON[0], names)
+    exec(first, names)
     *typed, shown = re.split(r"^>>> (.*)\n", block, flags=re.MULTILINE)
     exec("\n".join(typed) or block, names)
     assert not typed or capsys.readouterr().out == shown
@@ -63,8 +141,7 @@ def test_tables_of_measurements_are_those_of_the_committed_rows(page: Path) -> N
 def test_every_mark_of_a_table_is_filled() -> None:
     """A pair of marks that the report does not know would keep what was typed there."""
     for page, parts in report.tables().items():
-        marks = re.findall(r"<!-- /(.+) -->", page.read_text("utf-8"))
-        assert sorted(mark for mark in marks if mark != "reproduction") == sorted(parts)
+        assert sorted(re.findall(r"<!-- /(.+) -->", page.read_text("utf-8"))) == sorted(parts)
 
 
 def test_a_page_without_a_mark_is_refused() -> None:
@@ -129,11 +206,9 @@ def test_the_tasks_of_the_docs_train(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def executed(page: str) -> dict[str, Any]:
-    """Run the Python of a page of the docs, and return what it has named."""
-    text = (Path(__file__).parents[1] / "docs" / page).read_text(encoding="utf-8")
-    [block] = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    """Run the Python of a page of the docs, and return the names that it defines."""
     names: dict[str, Any] = {}
-    exec(compile(block, page, "exec"), names)
+    exec(compile("\n".join(blocks(ROOT / "docs" / page, "python")), page, "exec"), names)
     return names
 
 
@@ -146,13 +221,14 @@ def test_a_solution_is_used_as_the_docs_say(
     assert capsys.readouterr().out == f"tensor({error:.4f}) {error}\n"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/sweeps.md"])
-def test_the_study_that_is_shown_has_as_many_cells_as_is_said(page: str, tmp_path: Path) -> None:
-    text = (Path(__file__).parents[1] / page).read_text(encoding="utf-8")
-    [study] = re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)
+@pytest.mark.parametrize(("page", "cells"), [("README.md", 126), ("docs/sweeps.md", 300)])
+def test_the_study_that_is_shown_has_as_many_cells_as_is_said(
+    page: str, cells: int, tmp_path: Path
+) -> None:
+    [study] = blocks(ROOT / page, "toml")
     (tmp_path / "study.toml").write_text(study)
-    assert len(read_study(tmp_path / "study.toml")) == 300
-    assert " 300" in text
+    assert len(read_study(tmp_path / "study.toml")) == cells
+    assert f" {cells}" in (ROOT / page).read_text("utf-8")
 
 
 def test_a_sweep_runs_as_the_docs_say(

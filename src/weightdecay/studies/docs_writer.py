@@ -1,4 +1,4 @@
-"""Committed results into the numbers that README and docs print: none of them is typed by hand.
+"""Turns committed results into the numbers that README and docs print. None is typed by hand.
 
 results/<task>-<scale>/records.parquet       all runs; of landscapes the last epoch
 results/<task>-<scale>/<study>/figure.png    and verdicts.json, made from them
@@ -20,9 +20,9 @@ from weightdecay.studies.scales import Scale, scale
 from weightdecay.studies.study import Evidence
 from weightdecay.studies.verdicts import BETWEEN, MARGIN, NOT_DECIDED, Verdict
 
-_BEGIN, _END = "<!-- reproduction: `make book` writes what follows -->", "<!-- /reproduction -->"
+_BEGIN, _END = "<!-- reproduction: `make book` writes this -->", "<!-- /reproduction -->"
 
-#: The study, and the folder of results, that the README shows.
+#: The study and the folder of results that must be complete.
 _MAIN = ("figure-2", "mnist1d-small")
 
 
@@ -48,7 +48,7 @@ def _scales(results: Path) -> list[Scale]:
 
 def chapters(found: Sequence[Findings], results: str) -> str:
     """Return docs/reproduction.md: each claim beside what was measured, with the command."""
-    parts = [_PREFACE, _PROVISIONAL, at_a_glance(found)]
+    parts = [_PREFACE, *_conventions(found), _PROVISIONAL, at_a_glance(found)]
     for one in found:
         parts.append(f"## {_heading(one)}\n")
         parts.append(f"{one.study.title}.\n\n    {command(one.study, one.scale)}\n")
@@ -57,7 +57,7 @@ def chapters(found: Sequence[Findings], results: str) -> str:
         first = original(one, found)
         if first is not one:
             parts.append(
-                f"The runs and the verdicts are those of {_link(_heading(first), first)}.\n"
+                f"The runs and verdicts are the same as in {_link(_heading(first), first)}.\n"
             )
         elif one.verdicts:
             parts.append(verdicts_table(one))
@@ -68,31 +68,37 @@ def chapters(found: Sequence[Findings], results: str) -> str:
 
 
 _PROVISIONAL = """\
-> **These results are provisional**, and will be made anew. They mix three environments: two cores
-> with torch 2.13, 16 cores with torch 2.11, and an H200; which runs a GPU made was not recorded. On
-> two cores alone, every one of the 95 runs of Figure 3 on mnist1d comes out slightly different, and
-> the difference there is −3.2 points instead of −3.7.
+> **These results are provisional** and will be replaced. They come from three environments: two
+> cores with torch 2.13, 16 cores with torch 2.11, and an H200. The runs do not record which of them
+> a GPU trained. Repeated on two cores alone, all 95 runs of Figure 3 on mnist1d come out slightly
+> different, and the difference there is −3.2 points instead of −3.7.
 """
-_CHANGED = """\
-The rules were not all fixed beforehand. Some were made stricter after records had been seen, each
-time towards *not decided*, and three verdicts changed that way on unchanged data. Later, one
-difference that had had no interval was given one, which decided one claim."""
+_POINTS = f"{100 * MARGIN:g} percentage point{'s' * (MARGIN != 0.01)}"
 _PREFACE = f"""# The paper's claims, and what was measured
 
-Every number and picture here is made from the records in [`results/`](../results) by `make book`; a
-test sees that they agree. *Held*, *not held* and *not decided* are rules about 95 % intervals,
-written down in [`studies/verdicts.py`](../src/weightdecay/studies/verdicts.py); the last column of
-a table has each. Settings are chosen by validation error; where best errors are compared, each is
-the test error of seeds that did not choose the setting. s is the coupling exponent: see
-[exponents](exponents.md). The tasks are small, for two cores: what they do not decide, CIFAR-10
-may.
+`make book` makes every number and picture on this page from the records in
+[`results/`](../results/README.md), and a test checks that they agree. The tasks are small enough
+for two cores; [CIFAR-10](../results/cifar10-small/README.md) has a page of its own.
 
-{_CHANGED}
+Each claim is *held*, *not held* or *not decided*. These verdicts are rules about 95 % intervals,
+and the last column of each table states the rule. Settings are chosen by validation error. Best
+errors are compared on seeds that did not choose the settings, so differences need not equal those
+in the pictures. Differences within {_POINTS} count as ties: that is what "rivals"
+and "gains nothing" mean.
+
+s is the coupling exponent: it says how the best decay moves with the learning rate, λ* ∝ α⁻ˢ
+([how it is measured](exponents.md)). With s = 0 the two knobs are separate, and with s = 1 the
+low errors lie on a diagonal. A basin is upright if all of the interval lies within ±{BETWEEN:g},
+and diagonal if it lies above {BETWEEN:g}.
+
+The rules were not all fixed beforehand. Some were made stricter after the records had been seen,
+always towards *not decided*, and this changed three verdicts on unchanged data. Later, a difference
+that had no interval was given one, which decided one claim.
 """
 
 
 def at_a_glance(found: Sequence[Findings]) -> str:
-    """Return one row per claim and one column per task, each outcome linked to its section."""
+    """Return one row per claim and one column per task: each verdict, linked to its section."""
     places = list(dict.fromkeys(_place(one.scale) for one in found))
     rows = []
     for name in _counted(found):
@@ -122,9 +128,8 @@ def tallies(found: Sequence[Findings]) -> str:
 
 
 _GLANCE = """\
-The paper saw its claims on images, and leaves it to others to verify them on other tasks: whether
-they are true there rests on these columns, side by side. A claim that two figures judge by the same
-runs stands here once.
+The paper tested its claims on images, and left other tasks to others. The columns show what two
+other tasks say. A claim that two figures judge by the same runs is listed once.
 """
 
 
@@ -180,60 +185,47 @@ def _markdown(rows: Iterable[Iterable[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def summary(found: Sequence[Findings], results: str) -> str:
-    """Return what the README says: the main picture, and what became of its claims."""
-    main = next((f for f in found if (f.study.name, f.scale.folder) == _MAIN), None)
-    if main is None:
-        raise ValueError(f"The results must have all runs of {' on '.join(_MAIN)}, and have not.")
-    place = f"{results}/{main.scale.folder}/{main.study.name}/figure.png"
-    head = ("claim of the paper", "here", "measured")
-    rows = [(r.claim, f"**{r.outcome}**", because(r)) for r in main.verdicts]
-    table = _markdown([head, *rows])
-    picture = f"![{main.study.title}]({place})"
-    everything = f"Over all figures: {tallies(found)} ([each](docs/reproduction.md#at-a-glance))."
-    rest = f"{main.small_print}\n\n{_RULES}\n{_conventions(found)}\n{everything}\n"
-    return f"{_PROVISIONAL}\n{picture}\n\n{table}\n{rest}"
+def summary(found: Sequence[Findings]) -> str:
+    """Return what the README says: how many claims held on each task."""
+    if not any((one.study.name, one.scale.folder) == _MAIN for one in found):
+        raise ValueError(
+            f"The results must have all runs of {' on '.join(_MAIN)}; some are missing."
+        )
+    return f"Claims so far: {tallies(found)} ([all of them](docs/reproduction.md#at-a-glance)).\n"
 
 
-def _conventions(found: Sequence[Findings]) -> str:
+def _conventions(found: Sequence[Findings]) -> list[str]:
     """Return AdamW's s on each task, with λ as it is stated here and as torch states it."""
     told = [
-        f"on {_place(one.scale)} {interval(row.exponent)}, and {in_torch(row)} in torch's"
+        f"on {_place(one.scale)}, {interval(row.exponent)} here and {in_torch(row)} in torch's"
         for one in found
         if one.study.name == _MAIN[0]
         for row in one.numbers
         if row.panel == "adamw"
     ]
-    return (
-        "With λ stated as torch states it, s is greater by 1: what stands upright in one "
-        f"convention does not in the other. AdamW's, in ours: {'; '.join(told)}.\n"
+    if not told:
+        return []
+    said = (
+        "In torch's convention s is greater by 1, so a basin that is upright in one convention is"
     )
-
-
-_POINTS = f"{100 * MARGIN:g} percentage point{'s' * (MARGIN != 0.01)}"
-_RULES = f"""\
-s is how the best decay moves with the learning rate, λ* ∝ α⁻ˢ: 0 means two separate knobs, 1 a
-diagonal ([how it is measured](docs/exponents.md)). The rules are about 95 % intervals: a basin is
-upright if all of the interval lies within ±{BETWEEN:g}, and diagonal if it lies above {BETWEEN:g};
-a best *rivals* another, and nothing is *gained*, within {_POINTS}. Differences are judged by seeds
-that did not choose the settings, so they need not equal those of the panels.
-{_CHANGED}
-"""
+    return [f"{said} not upright in the other. For AdamW: {'; '.join(told)}.\n"]
 
 
 def inserted(text: str, summary: str) -> str:
-    """Return a README with the summary between its marks."""
+    """Return a README with the summary between its markers."""
     before, begin, rest = text.partition(_BEGIN)
     _, end, after = rest.partition(_END)
     if not begin or not end:
-        raise ValueError(f"The README must have the marks {_BEGIN} and {_END}, and has not.")
+        raise ValueError(
+            f"The README must have the markers {_BEGIN} and {_END}. Add them on lines of their own."
+        )
     return f"{before}{_BEGIN}\n\n{summary}\n{_END}{after}"
 
 
 def texts(results: Path, readme: str) -> tuple[str, str]:
     """Return what the page and the README must say."""
     found = [findings for findings, _ in found_in(results)]
-    return chapters(found, "../results"), inserted(readme, summary(found, "results"))
+    return chapters(found, "../results"), inserted(readme, summary(found))
 
 
 def write(results: Path, *, page: Path, readme: Path) -> list[Path]:
