@@ -96,6 +96,8 @@ def test_a_csv_of_two_hundred_runs_is_advised_upon_as_the_readme_says(
     assert "  knobs  Change α by 4: leave λ." in said
     assert (tmp_path / "advice" / "figure.png").exists()
     assert (tmp_path / "advice" / "report.html").exists()
+    executed("own-runs.md")
+    assert "<200 points>" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("block", blocks(OPTIMIZERS, "console"))
@@ -242,6 +244,9 @@ def test_a_sweep_runs_as_the_docs_say(
     assert best.last.validation_error == min(or_infinite(run.last.validation_error) for run in runs)
     said = f"{best.config.algorithm} {best.config.lr} {best.last.test_error}\n"
     assert capsys.readouterr().out == said
+    Path("landscape").rename("folder")
+    executed("landscape.md")
+    assert len(capsys.readouterr().out.splitlines()) == 2
 
 
 def test_what_was_judged_on_cifar10_is_what_its_records_say(tmp_path: Path) -> None:
