@@ -64,7 +64,7 @@ def test_the_advice_in_the_readme_is_that_of_the_docs() -> None:
 
 
 @pytest.mark.parametrize("page", [TEXT, (ROOT / "results/cifar10-small/README.md").read_text()])
-def test_numbers_about_figure_2_on_cifar10_are_those_that_were_judged(page: str) -> None:
+def test_numbers_about_cifar10_are_those_that_were_judged(page: str) -> None:
     """Every number of test error is in judged.md, to as many digits as are shown."""
     known = (ROOT / "results" / "cifar10-small" / "judged.md").read_text("utf-8")
     judged = {float(number) for number in re.findall(r"\d+\.\d+", known)}
