@@ -2,7 +2,7 @@
 
 `pytest --device cuda` runs the suite on a GPU, with what needs one, which is marked `gpu`. What is
 marked `cpu("why")` runs there too, as on a machine without a GPU. Without a GPU, Triton's kernel
-runs under Triton's interpreter.
+runs under Triton's interpreter. `-m "not slow"` is the quick part, which `make test` runs.
 """
 
 import os
@@ -37,8 +37,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "gpu: needs a GPU; runs with --device cuda")
-    config.addinivalue_line("markers", "cpu(reason): sees no GPU, wherever it runs")
     # A decay that is seen after a few updates is large beside the default lr; test_torchs_number.py
     # says when that is warned about.
     config.addinivalue_line("filterwarnings", f"ignore:{TORCHS}:UserWarning")

@@ -52,20 +52,24 @@ def committed() -> tuple[str, str]:
     return docs_writer.texts(RESULTS, README.read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_the_page_says_what_the_committed_results_come_to(committed: tuple[str, str]) -> None:
     assert PAGE.read_text("utf-8") == committed[0], "`make book` brings it up to date"
 
 
+@pytest.mark.slow
 def test_the_readme_says_what_the_committed_results_come_to(committed: tuple[str, str]) -> None:
     assert README.read_text("utf-8") == committed[1], "`make book` brings it up to date"
 
 
+@pytest.mark.slow
 def test_no_difference_of_the_committed_results_lacks_an_interval(
     committed: tuple[str, str],
 ) -> None:
     assert "unknown from so few runs" not in committed[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", ["provisional", "not all fixed beforehand"])
 def test_both_pages_state_the_limits_of_the_results(committed: tuple[str, str], said: str) -> None:
     assert all(said in text for text in committed)
@@ -279,6 +283,7 @@ def test_the_page_states_the_thresholds_that_the_rules_have(figure_2: list[Run])
     assert f"Differences within {100 * MARGIN:g} percentage point" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(STUDIES.keys() - {"supplement-1"}))
 def test_of_a_study_those_panels_are_drawn_that_there_are(name: str, tmp_path: Path) -> None:
     cells = STUDIES[name].cells(TEXT)
@@ -302,6 +307,7 @@ def test_a_report_without_a_picture_says_why(tmp_path: Path) -> None:
     assert html.escape(found.verdicts[0].claim) in page
 
 
+@pytest.mark.slow
 def test_a_report_of_one_seed_says_what_that_cannot_decide(
     figure_2: list[Run], tmp_path: Path
 ) -> None:
@@ -338,6 +344,7 @@ def test_a_report_tells_all_that_was_found(figure_2: list[Run], tmp_path: Path) 
     assert "<svg" in page
 
 
+@pytest.mark.slow
 def test_a_study_that_lacks_a_run_is_left_out(figure_2: list[Run], tmp_path: Path) -> None:
     place = tmp_path / AT.folder
     place.mkdir()

@@ -90,6 +90,7 @@ def test_no_locale_ends_a_command(locale: str) -> None:
     assert said(locale, *PLAIN, "convert", "--weight-decay", "0.001").startswith("lambda, weightd")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("locale", ["cp1252", "ascii"])
 def test_a_sweep_tells_its_results_in_any_encoding(locale: str) -> None:
     swept = said(locale, *PLAIN, "sweep", "study.toml", "--out", "s", *HERE)
@@ -97,6 +98,7 @@ def test_a_sweep_tells_its_results_in_any_encoding(locale: str) -> None:
     assert "12 planned" in said(locale, *PLAIN, "status", "s")
 
 
+@pytest.mark.slow
 def test_a_figure_is_reported_in_any_encoding_and_its_files_are_utf_8() -> None:
     pytest.importorskip("matplotlib")
     words = ["reproduce", "figure-2", "--task", "tests.toys:toy", *HERE]

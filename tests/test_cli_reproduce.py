@@ -116,6 +116,7 @@ def test_the_estimate_comes_before_training(
     assert found == [0]
 
 
+@pytest.mark.slow
 def test_figures_share_runs_and_all_are_those_that_the_scale_has(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
@@ -322,6 +323,7 @@ def mine():
 """
 
 
+@pytest.mark.slow
 def test_a_figure_of_a_task_of_ones_own_is_trained_drawn_and_judged(
     capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -292,6 +292,7 @@ def test_an_interrupt_from_the_keyboard_loses_nothing(clouds: Any, capsys: Outpu
     assert results() == results("whole")
 
 
+@pytest.mark.slow
 def test_processes_of_torchrun_speak_with_one_voice(clouds: Any, tmp_path: Path) -> None:
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     once = {**os.environ, "OMP_NUM_THREADS": "1"}

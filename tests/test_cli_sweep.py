@@ -549,6 +549,7 @@ def test_a_misspelt_model_of_ones_own_is_refused_before_a_long_sweep_starts(
     assert not Path("s").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["while True: pass", "import os; os._exit(3)"])
 def test_a_trial_that_hangs_or_dies_only_leaves_the_time_unknown(
     program: str, monkeypatch: pytest.MonkeyPatch
@@ -558,6 +559,7 @@ def test_a_trial_that_hangs_or_dies_only_leaves_the_time_unknown(
     assert estimate.seconds_apart([config(task="moody:task")]) is None
 
 
+@pytest.mark.slow
 def test_a_trial_in_a_process_of_its_own_says_how_long_it_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -710,6 +712,7 @@ def test_what_cannot_be_written_is_said_once() -> None:
     assert process.returncode == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_streams_that_are_closed_are_missed_by_nobody(closed: str) -> None:
     command = shlex.join([*COMMAND, "sweep", "half.toml", "--out", "s", *HERE])
@@ -857,6 +860,7 @@ def hasty_study() -> None:
     Path("hasty.toml").write_text(text)
 
 
+@pytest.mark.slow
 def test_an_interrupt_saves_and_the_same_command_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("CHECKPOINT_EVERY", "PROGRESS_EVERY"):  # which the hasty task changes
         monkeypatch.setattr(pack, name, getattr(pack, name))

@@ -388,6 +388,7 @@ def test_the_small_print_is_all_there(make: Callable[[], Figure]) -> None:
     assert " ".join(SMALL.split()) in written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", FIGURES)
 def test_one_figure_has_one_set_of_bytes_whatever_the_settings(
     make: Callable[[], Figure], tmp_path: Path

@@ -106,8 +106,15 @@ def found_in(folder: Path) -> dict[tuple[float, int], list[Record]]:
     return {(run.config.lr, run.config.seed): unnamed(run.records) for run in runs}
 
 
-@pytest.mark.parametrize("given", [numbers, numbers()])
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    ("workers", "given"),
+    [
+        (0, numbers),
+        (0, numbers()),
+        (2, numbers),
+        pytest.param(2, numbers(), marks=pytest.mark.slow),
+    ],
+)
 def test_a_sweeps_workers_get_the_task_that_is_handed_over(
     given: Any, workers: int, tmp_path: Path, expected: dict[tuple[float, int], list[Record]]
 ) -> None:
@@ -115,6 +122,7 @@ def test_a_sweeps_workers_get_the_task_that_is_handed_over(
     assert found_in(tmp_path) == expected
 
 
+@pytest.mark.slow
 def test_a_task_goes_to_workers_without_what_it_was_split_into(tmp_path: Path) -> None:
     """Which may be on a device, and is as large as the data."""
     task = numbers()
@@ -156,6 +164,7 @@ sweep(CELLS, folder="s", task=replace(numbers(), models={"net": net}), engine=Lo
 """
 
 
+@pytest.mark.slow
 def test_a_scripts_own_functions_are_refused_before_any_worker_starts(tmp_path: Path) -> None:
     """They pickle by name, and a worker would look for them in a script that is not its own."""
     (tmp_path / "script.py").write_text(SCRIPT)

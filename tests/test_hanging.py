@@ -135,6 +135,7 @@ def lives(process: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_forked_process_does_not_keep_the_locks_of_a_killed_worker(
     tmp_path: Path, mark: Path
 ) -> None:
@@ -180,6 +181,7 @@ list(sweep_events([cell], folder=sys.argv[2], engine=Local(1, "cpu")))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the closing pipe must do")
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["slow", "sticks"])
 def test_a_worker_that_is_stopped_or_stuck_dies_with_its_coordinator(
     task: str, tmp_path: Path, mark: Path
@@ -200,6 +202,7 @@ def test_a_worker_that_is_stopped_or_stuck_dies_with_its_coordinator(
     assert died
 
 
+@pytest.mark.slow
 def test_a_worker_outlives_the_thread_that_began_its_job(tmp_path: Path) -> None:
     """What dies with its parent is, to Linux, what dies with the thread that started it."""
     engine, trains = Local(1, "cpu"), threading.Event()
@@ -237,6 +240,7 @@ def test_a_cell_that_somebody_else_holds_is_waited_for_aloud(tmp_path: Path) -> 
     assert len(Store(tmp_path).runs()) == 1
 
 
+@pytest.mark.slow
 def test_a_stop_ends_a_worker_that_is_stuck_and_whose_pipe_stays_open(
     tmp_path: Path, mark: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,6 +271,7 @@ def test_a_death_is_noticed_though_the_pipe_stays_open(tmp_path: Path, mark: Pat
     engine.close()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_stuck_can_be_ended_and_replaced(tmp_path: Path, mark: Path) -> None:
     engine = Local(1, "cpu")
     engine.begin(Job(1, (cell("sticks"),), tmp_path / "s"))

@@ -14,13 +14,21 @@ from weightdecay import SGDW, AdamW, Cosine, Normalized, WarmRestarts, Warmup, f
 from weightdecay.optim.kernels import table
 
 KERNELS = ("foreach", *(["fused"] if torch.get_default_device().type == "cpu" else []), "triton")
-FASTER = {
-    f"{name}-{kernel}": (case, kernel)
+#: What `make test` has of the cases under Triton's slow interpreter; the others are much alike.
+INTERPRETED = ("sgd-nesterov", "adamw-amsgrad")
+IN_TIME = {name: () if name in INTERPRETED else pytest.mark.slow for name in CASES}
+FASTER = [
+    pytest.param(
+        case, kernel, id=f"{name}-{kernel}", marks=IN_TIME[name] if kernel == "triton" else ()
+    )
     for name, case in CASES.items()
     for kernel in KERNELS
     if not (kernel == "fused" and case.options.get("nesterov"))
-}
-every_kernel = pytest.mark.parametrize(("case", "kernel"), FASTER.values(), ids=FASTER)
+]
+every_kernel = pytest.mark.parametrize(("case", "kernel"), FASTER)
+every_interpreted_case = pytest.mark.parametrize(
+    "case", [pytest.param(case, id=name, marks=IN_TIME[name]) for name, case in CASES.items()]
+)
 
 
 def shapes(dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
@@ -161,7 +169,7 @@ def test_any_groups_shapes_and_numbers(  # noqa: PLR0917
 @pytest.mark.parametrize("rounding", ["stochastic", "compensated"])
 @pytest.mark.parametrize("state_dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-@every_case
+@every_interpreted_case
 def test_16_bit_weights_are_rounded_to_the_same_bits(
     case: Case, dtype: torch.dtype, state_dtype: str, rounding: str
 ) -> None:
@@ -180,7 +188,7 @@ def test_16_bit_weights_are_rounded_to_the_same_bits(
     torch.testing.assert_close(ones, others, rtol=0.02, atol=0.02)
 
 
-@pytest.mark.parametrize("kernel", ["reference", "triton"])
+@pytest.mark.parametrize("kernel", ["reference", pytest.param("triton", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("rounding", ["stochastic", "compensated"])
 @pytest.mark.parametrize("state_dtype", ["float32", "bfloat16"])
 def test_16_bit_weights_decay_under_every_choice(

@@ -50,6 +50,7 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["mlp", "dropping"])
 def test_killed_at_random_instants_a_pack_ends_the_same(model: str, tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"

@@ -140,7 +140,9 @@ def test_noise_must_come_from_where_the_inputs_are(name: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*Function'> should not be instantiated")  # Dynamo does it
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler about itself
-@every_noisy_model
+@pytest.mark.parametrize(
+    "name", ["transformer", pytest.param("shakeshake", marks=pytest.mark.slow)]
+)
 def test_all_but_the_drawing_compiles_whole(name: str) -> None:
     model, inputs = noisy(name)
     noise = model.draw(inputs)

@@ -407,7 +407,16 @@ def tested() -> Iterator[Tested]:
         yield run
 
 
-@pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
+#: Each takes seconds; `make test` has the one that the package is about.
+EVERY = [
+    pytest.param(
+        mutant, id=name, marks=() if name == "decay multiplied by lr" else pytest.mark.slow
+    )
+    for name, mutant in MUTANTS.items()
+]
+
+
+@pytest.mark.parametrize("mutant", EVERY)
 def test_a_wrong_formula_is_noticed(mutant: Mutant, tmp_path: Path, tested: Tested) -> None:
     shutil.copytree(ROOT / "src", tmp_path / "src")
     changed(mutant, tmp_path / "src" / "weightdecay")

@@ -33,6 +33,7 @@ def test_two_processes_train_what_one_would(tmp_path: Path) -> None:
     assert len(Shelf(tmp_path, lane).solutions()) == 1
 
 
+@pytest.mark.slow
 def test_two_processes_take_a_run_up_where_it_was(tmp_path: Path) -> None:
     assert launch(tmp_path, "mlp").returncode == 0
     first = (tmp_path / "found.json").read_bytes()

@@ -107,6 +107,7 @@ def workers_of(node: Any) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_on_ray_results_are_those_of_this_process(
     cluster: Any, node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +128,7 @@ def test_on_ray_results_are_those_of_this_process(
     assert not ray.is_initialized()
 
 
+@pytest.mark.slow
 def test_a_killed_worker_changes_nothing(
     cluster: Any, node: Any, tmp_path: Path, expected: list[str]
 ) -> None:
@@ -144,6 +146,7 @@ def test_a_killed_worker_changes_nothing(
     assert list(Store(tmp_path).results()) == expected
 
 
+@pytest.mark.slow
 def test_a_killed_node_changes_nothing(
     cluster: Any, node: Any, tmp_path: Path, expected: list[str]
 ) -> None:
@@ -158,6 +161,7 @@ def test_a_killed_node_changes_nothing(
     assert list(Store(tmp_path).results()) == expected
 
 
+@pytest.mark.slow
 def test_a_cluster_of_the_tests_keeps_to_its_own_folder(cluster: Any, place: Path) -> None:
     assert (place / "ray" / "ray_current_cluster").read_text() == cluster.address
 
@@ -172,6 +176,7 @@ def until(engine: OnRay, kind: type[Message]) -> tuple[int, Message]:
     raise TimeoutError(kind)
 
 
+@pytest.mark.slow
 def test_a_death_is_told_in_words(cluster: Any, tmp_path: Path) -> None:
     with contextlib.closing(OnRay(cluster.address, device="cpu")) as engine:
         engine.begin(Job(7, tuple(slow_cells()[:1]), tmp_path))
@@ -187,6 +192,7 @@ def test_a_death_is_told_in_words(cluster: Any, tmp_path: Path) -> None:
         assert "actor_id" not in died.reason
 
 
+@pytest.mark.slow
 def test_a_death_is_told_though_a_forked_process_lives_on(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +216,7 @@ def test_a_death_is_told_though_a_forked_process_lives_on(
     assert any(isinstance(said, Died) for said in told)
 
 
+@pytest.mark.slow
 def test_a_job_that_waits_for_a_place_can_be_stopped(cluster: Any, tmp_path: Path) -> None:
     first, second = slow_cells()[:2]
     with contextlib.closing(OnRay(cluster.address, workers=2)) as engine:
@@ -221,6 +228,7 @@ def test_a_job_that_waits_for_a_place_can_be_stopped(cluster: Any, tmp_path: Pat
         assert until(engine, Ended) == (1, Ended())
 
 
+@pytest.mark.slow
 def test_two_sweeps_of_one_folder_share_a_cluster_of_one_cpu(cluster: Any, tmp_path: Path) -> None:
     """An idle worker of the one must not hold the CPU that a cell of the other waits for."""
     cells = [config(model=model) for model in MODELS]
@@ -238,6 +246,7 @@ def test_two_sweeps_of_one_folder_share_a_cluster_of_one_cpu(cluster: Any, tmp_p
     assert len(Store(tmp_path).runs()) == len(cells)
 
 
+@pytest.mark.slow
 def test_where_ray_itself_dies_the_sweep_ends_and_says_so(tmp_path: Path) -> None:
     """Otherwise it would wait for a place for ever."""
 
@@ -269,6 +278,7 @@ def _marked(generator: torch.Generator, *, marks: str) -> nn.Module:
     raise RuntimeError("raised on purpose")
 
 
+@pytest.mark.slow
 def test_a_job_that_raises_fails_once_with_its_reason(cluster: Any, tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
@@ -307,6 +317,7 @@ def long_cells() -> list[RunConfig]:
     return [config(epochs=150, seed=seed) for seed in range(2)]
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_what_is_trained_and_leaves_no_process(tmp_path: Path) -> None:
     paths = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), *sys.path]))
     process = subprocess.Popen(
@@ -363,6 +374,7 @@ def test_a_cluster_that_cannot_be_used_is_refused(arguments: tuple[Any, ...], sa
     assert not ray.is_initialized()
 
 
+@pytest.mark.slow
 def test_a_cluster_without_what_is_asked_for_is_refused(cluster: Any) -> None:
     with pytest.raises(ValueError, match="The cluster must have a GPU, and has none now"):
         OnRay(cluster.address, device="cuda")

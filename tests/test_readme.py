@@ -188,6 +188,7 @@ def test_faults_that_kill_nobody_are_counted_apart() -> None:
     assert said.startswith("After 30 kills and 3 other faults 1 of 2 sweeps ended")
 
 
+@pytest.mark.slow
 def test_the_tasks_of_the_docs_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[1] / "docs" / "tasks.md").read_text(encoding="utf-8")
     spiral, wave, *python = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
@@ -233,6 +234,7 @@ def test_the_study_that_is_shown_has_as_many_cells_as_is_said(
     assert f" {cells}" in (ROOT / page).read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_sweep_runs_as_the_docs_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,6 +48,7 @@ def costs(truth: Truth, **options: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.array(found), np.array(lowest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("s", [0.0, 1.0, 2.0])
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_on_noisy_landscapes_the_fitted_setting_is_better_than_the_lowest_cell(
@@ -58,6 +59,7 @@ def test_on_noisy_landscapes_the_fitted_setting_is_better_than_the_lowest_cell(
     assert found.mean() < 0.75 * lowest.mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("s", [0.0, 1.0, 2.0])
 @pytest.mark.parametrize("factor", [2.0, 4.0])
 def test_on_clean_landscapes_it_is_never_much_worse(s: float, factor: float) -> None:
@@ -102,6 +104,7 @@ def test_half_steps_and_holes_are_fitted_as_they_come(s: float) -> None:
     assert found.decay.value == pytest.approx(2**-11, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("truth", "noise"),
     [
@@ -125,6 +128,7 @@ def test_the_surfaces_interval_of_s_covers_the_truth_with_one_seed(
     assert np.mean(covered) > 0.95 - 3 * math.sqrt(0.95 * 0.05 / len(covered))
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_error_covers_it() -> None:
     covered = []
     for moved, landscape in simulated(Truth(s=0.5), simulations=100, seeds=3):

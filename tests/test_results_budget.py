@@ -170,6 +170,7 @@ def test_the_freedom_of_a_landscapes_surface_is_the_bounds() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_truth() -> None:
     truths = [Truth(s=0.3, rates=8, decays=8, centre=(0.0, centre)) for centre in (1.0, 0.0, -1.0)]
     kept = [

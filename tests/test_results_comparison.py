@@ -60,6 +60,7 @@ def test_choices_are_made_on_validation_and_judged_on_test() -> None:
     assert difference(one, other).value == pytest.approx(0.9 - 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seeds", "noise"), [(2, {}), (3, {}), (5, {}), (3, OF_SEEDS), (5, OF_SEEDS)]
 )
@@ -99,6 +100,7 @@ def _covered(errors: list[Array], *, seeds: int, paired: bool, noise: dict[str, 
 LONE = np.array([[0.5], [0.3], [0.5]])  # a basin of one cell
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [LONE, BETTER.errors()], ids=["both", "one"])
 @pytest.mark.parametrize("noise", [{}, OF_SEEDS], ids=["of cells", "of seeds"])
 @pytest.mark.parametrize("paired", [True, False], ids=["paired", "apart"])

@@ -73,6 +73,7 @@ def test_what_a_seed_does_to_all_four_leaves_no_trace() -> None:
     assert pairs(apart).high - pairs(apart).low > 2 * (other.high - other.low)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seeds", "noise"), [(3, {}), (5, {}), (5, {"spread": 0.03, "shared": 0.9})]
 )

@@ -161,6 +161,7 @@ def test_an_effect_of_the_seed_that_all_runs_share_changes_no_exponent() -> None
     assert ends(other.exponent) == pytest.approx(ends(one.exponent))
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2), elsewhere=st.floats(-3, 3))
 def test_seeds_that_chose_the_basin_do_not_estimate_in_it(seed: int, elsewhere: float) -> None:
     """What a seed's own validation errors say moves the others' windows, and never its own."""
@@ -274,6 +275,7 @@ def test_two_rates_make_no_line() -> None:
     assert "2 learning rates" in seen.exponent.why
 
 
+@pytest.mark.slow
 def test_a_flat_landscape_has_no_exponent() -> None:
     flat = replace(SOME, curvature=0.0, level=0.0)
     known = [coupling(some(seed, flat)).exponent.value is not None for seed in range(100)]

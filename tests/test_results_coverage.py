@@ -39,6 +39,7 @@ def share(percent: str) -> float:
     return float(percent.rstrip("%")) / 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("s", EXPONENTS)
 @pytest.mark.parametrize(("size", "factor", "seeds"), [(7, 2.0, 3), (9, 2.0, 5), (7, 4.0, 3)])
 def test_the_interval_covers_the_truth(s: float, size: int, factor: float, seeds: int) -> None:

@@ -108,6 +108,7 @@ def test_what_neighbours_say_is_near_what_the_cell_would_have_come_to() -> None:
     assert one.allowed < one.error - one.expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_nothing_stands_out_of_committed_records_whichever_seeds_are_there(task: str) -> None:
     for scape in committed(task):
@@ -116,6 +117,7 @@ def test_nothing_stands_out_of_committed_records_whichever_seeds_are_there(task:
             assert outliers(of_seeds(scape, kept)) == (), (scape.config, kept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spread", "seeds"), [(0.002, 1), (0.008, 1), (0.025, 1), (0.008, 3)])
 def test_simulated_landscapes_with_cliffs_seldom_raise_an_alarm(spread: float, seeds: int) -> None:
     """At length it was 2 in 6480."""
@@ -124,6 +126,7 @@ def test_simulated_landscapes_with_cliffs_seldom_raise_an_alarm(spread: float, s
     assert seen.false <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seeds", "rise", "share"), [(1, 1.8, 0.9), (5, 1.5, 0.9), (1, 1.05, 0)])
 def test_a_raised_cell_of_a_basin_is_found_above_the_noise(
     seeds: int, rise: float, share: float

@@ -43,6 +43,7 @@ def test_a_quadratic_surface_is_found_exactly(s: float) -> None:
     assert line.intercept + line.slope * -6.5 == pytest.approx(-12.25, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.002, 0.008, 0.02])
 def test_intervals_of_a_search_of_200_runs_cover_the_truth(noise: float) -> None:
     """A larger simulation, of 300 searches each: `python -m tests.scattered`."""

@@ -114,6 +114,7 @@ def test_noise_is_not_taken_for_interaction() -> None:
     assert np.mean([share.low == 0 for share in shares]) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [2, 3, 5])
 def test_intervals_cover_the_true_excess_of_what_was_chosen(seeds: int) -> None:
     """Fewer than 90 of 100 would be a missing root or seeds mixed up; 100 of 100, a double one."""

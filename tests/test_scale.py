@@ -78,6 +78,7 @@ def test_a_worker_that_is_free_does_not_wait_while_there_is_something_to_do(
     assert ideal < engine.measured.simulated < ideal + engine.measured.busy + 1e-6
 
 
+@pytest.mark.slow
 def test_finished_cells_take_hardly_any_memory(tmp_path: Path) -> None:
     engine = Simulated(4, 8, Law(seconds=0.1, failing=0, dying=0))
     at: dict[int, int] = {}
@@ -106,6 +107,7 @@ def peak_of(command: Sequence[str]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "to"), [("export", "table.csv"), ("export", "table.parquet"), ("merge", "merged")]
 )
@@ -136,6 +138,7 @@ assert "torch" not in sys.modules
 """
 
 
+@pytest.mark.slow
 def test_ten_thousand_cells_are_counted_without_torch(tmp_path: Path) -> None:
     runs = kept(cells(10_000, epochs=2), tmp_path, Law(diverging=0.5))
     answer = subprocess.run(

@@ -71,6 +71,7 @@ def test_a_parameter_on_a_mesh_of_one_is_updated_like_any_other(
     assert torch.equal(plain, sharded.full_tensor())  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [2, 4])
 def test_shards_round_bit_for_bit_as_the_whole_does(world: int, tmp_path: Path) -> None:
     spawn(compare, tmp_path, world)
@@ -81,6 +82,7 @@ def test_shards_round_bit_for_bit_as_the_whole_does(world: int, tmp_path: Path) 
     assert unlike == []
 
 
+@pytest.mark.slow
 def test_two_ranks_round_apart(tmp_path: Path) -> None:
     """Rounded by their local elements, their noise would be the same: a correlation of 1."""
     spawn(decay_once, tmp_path, 2)
@@ -88,6 +90,7 @@ def test_two_ranks_round_apart(tmp_path: Path) -> None:
     assert torch.corrcoef(ranks)[0, 1].abs() < 5 / ranks.shape[1] ** 0.5
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_bit_for_bit_on_another_number_of_processes(tmp_path: Path) -> None:
     """Saved by two; resumed by one and by three, with groups the other way round."""
     model, opt = model_and_optimizer(None, turned=False)

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.cpu("what the system refuses has no device")
 Output = pytest.CaptureFixture[str]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_folder_that_cannot_be_made_stops_the_sweep_and_fails_no_cell(
     tmp_path: Path,
 ) -> None:

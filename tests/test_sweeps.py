@@ -567,6 +567,7 @@ def test_a_full_disk_stops_the_sweep_and_what_was_recorded_stays(
     assert done(tmp_path) == names(CELLS)
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow_stops_the_sweep_without_a_torn_line(tmp_path: Path) -> None:
     program = (
         "import resource; from tests.test_sweeps import *; cells = [cell(n) for n in range(9)]; "
@@ -631,6 +632,7 @@ def test_a_folder_without_the_right_to_write_is_named(
         sweep_events(CELLS, folder=tmp_path, engine=Scripted())
 
 
+@pytest.mark.slow
 def test_a_plan_that_a_kill_left_unfinished_goes_with_the_next(tmp_path: Path) -> None:
     program = (
         "import os; from tests.test_sweeps import *; "
@@ -756,6 +758,7 @@ def test_a_failing_cell_is_claimed_until_its_failure_is_recorded(
     assert Store(tmp_path).running(names(CELLS)) == []
 
 
+@pytest.mark.slow
 def test_two_sweeps_of_one_folder_train_no_cell_twice(tmp_path: Path) -> None:
     both = [disturbed.start(tmp_path), disturbed.start(tmp_path)]
     assert [process.wait(timeout=300) for process in both] == [0, 0]
@@ -763,6 +766,7 @@ def test_two_sweeps_of_one_folder_train_no_cell_twice(tmp_path: Path) -> None:
     assert of_store(Store(tmp_path))[0].running == 0
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_closed_saves_and_goes_on(tmp_path: Path) -> None:
     cells = disturbed.cells()[:6]
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
@@ -793,6 +797,7 @@ def test_a_cell_that_diverged_leaves_no_checkpoint(
     assert not list(tmp_path.glob("checkpoints/*"))
 
 
+@pytest.mark.slow
 def test_killed_fifty_times_a_sweep_ends_the_same(tmp_path: Path) -> None:
     """Other faults come between: a bit flipped, a folder that cannot be written, Ctrl-C."""
     wanted = disturbed.undisturbed(tmp_path / "whole")
@@ -806,6 +811,7 @@ def test_killed_fifty_times_a_sweep_ends_the_same(tmp_path: Path) -> None:
         left -= killing.killed(made)
 
 
+@pytest.mark.slow
 def test_workers_do_not_outlive_their_coordinator(tmp_path: Path) -> None:
     process = disturbed.start(tmp_path)
     while not list(tmp_path.glob("checkpoints/*/checkpoint-*.pt")):
@@ -966,6 +972,7 @@ def test_a_worker_ends_when_its_planner_dies_in_the_middle_of_a_word() -> None:
     assert worker.wait(timeout=60) == 1
 
 
+@pytest.mark.slow
 def test_stopping_the_whole_group_saves_what_is_being_trained(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(

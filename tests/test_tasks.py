@@ -166,6 +166,7 @@ def test_a_loss_of_ones_own_is_mapped_over_lanes() -> None:
     assert can_stack(regression.lane(), parts)
 
 
+@pytest.mark.slow
 @pytest.mark.cpu("two processes share a CPU")
 def test_a_sweep_over_two_workers_finds_what_a_loop_does(own: Own, tmp_path: Path) -> None:
     cells = [own.lane(seed=seed, lr=lr) for seed in range(2) for lr in (0.02, 0.05)]
@@ -432,6 +433,7 @@ def test_another_loss_is_another_task_to_take_up(tmp_path: Path) -> None:
     assert all(one != other for one, other in itertools.pairwise(names))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_a_loss_of_ones_own_compiles_whole(own: Own, precision: torch.dtype) -> None:
     """As it must for a CUDA graph: no break, the same numbers, the same gradients."""

@@ -37,6 +37,7 @@ def build(model: torch.nn.Module, anything: ParamsT) -> None:
 """
 
 
+@pytest.mark.slow
 def test_a_forgotten_decay_is_a_type_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MYPYPATH", str(Path(weightdecay.__file__).parents[1]))
     lines = [*FORGOTTEN, *STATED]
