@@ -9,7 +9,7 @@ import pytest
 from tests.landscapes import QUADRATIC, Array, Truth
 from tests.scattered import DECAY, RATE, coverage, search
 from weightdecay.results import Landscape, Point, coupling, fit_surface, landscapes
-from weightdecay.results.polynomial import fitted, monomials
+from weightdecay.results.polynomial import fitted, powers, terms_of
 
 
 def scape(x: Array, z: Array, errors: Array) -> Landscape:
@@ -194,7 +194,7 @@ def test_what_is_reported_is_of_the_test_set_and_what_is_chosen_of_validation() 
 def test_copies_of_a_setting_make_nothing_more_certain() -> None:
     random = np.random.default_rng(0)
     x, z, noise = random.normal(0, 1, (3, 30))
-    terms, group = monomials(x, z, 2), np.arange(30)
+    terms, group = terms_of(powers(2), x, z), np.arange(30)
     once = fitted(terms, noise, group, degree=2)
     thrice = fitted(np.tile(terms, (3, 1)), np.tile(noise, 3), np.tile(group, 3), degree=2)
     assert once is not None

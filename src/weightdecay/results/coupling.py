@@ -31,6 +31,7 @@ from weightdecay.results.exponent import (
     unknown,
 )
 from weightdecay.results.landscape import Landscape
+from weightdecay.results.polynomial import exponent_of
 from weightdecay.results.scatter import fit_surface
 
 __all__ = ["CONVENTIONS", "Coupling", "Exponent", "Line", "RidgePoint", "coupling"]
@@ -147,11 +148,11 @@ def _check(grid: Arrays, log_decays: Array) -> Exponent:
     fitted = surface.surface(grid, log_decays, draws=_DRAWS)
     if fitted is None:
         return unknown("A quadratic surface needs three learning rates and two seeds.")
-    value = float(surface.exponent_of(fitted.coefficients))
-    if not fitted.coefficients[4] > 0:
+    value = float(exponent_of(fitted.coefficients))
+    if not fitted.coefficients[5] > 0:
         return unknown("The quadratic surface does not curve upwards along the decay.")
     widened = student(fitted.freedom) / student(math.inf)
-    return Exponent(value, *spread_out(value, surface.exponent_of(fitted.draws), widened))
+    return Exponent(value, *spread_out(value, exponent_of(fitted.draws), widened))
 
 
 def _bound(

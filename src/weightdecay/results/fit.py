@@ -1,14 +1,10 @@
-"""One surface through the cells near the best: where it is lowest, and which settings are as good.
+"""The surface through the cells near the best: the setting to recommend, and those as good.
 
-The luckiest cell of a noisy grid is rarely the best setting. Here the cells near the best say
-together where that is: a quadratic in x = log2 α and z = log2 λ, fitted by least squares,
-
-    f = q₀ + q₁·x + q₂·z + q₃·x² + q₄·x·z + q₅·z²
-
-to errors whose cliffs are flattened: f = 1 − exp(−(e/m − 1)/0.2), where m is the lowest error. An
-error far above the best counts as far, not as farther, and a run that diverged counts as 1. The
-fitted cells are those within two doublings of the lowest point of their own learning rate, which
-is found after smoothing.
+The luckiest cell of a noisy grid is rarely the best setting. Here the cells near the best decide
+together: the quadratic of `polynomial` is fitted to them by least squares. Cliffs are flattened
+first: f = 1 − exp(−(e/m − 1)/0.2), where m is the lowest error. So an error far above the best
+counts as far, but not as ever farther, and a run that diverged counts as 1. The fitted cells are
+those within two doublings of the lowest point of their own learning rate, found after smoothing.
 
 Every seed both chooses the cells and is fitted, so this is for choosing. `coupling` judges.
 """
@@ -17,28 +13,36 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from weightdecay.results.estimate import Array, Estimate, student, summed, within
 from weightdecay.results.exponent import Exponent, unknown
 from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.noise import DEPTH, Flags, basin, effects, mean
+from weightdecay.results.polynomial import (
+    Powers,
+    exponent_of,
+    hessian,
+    powers,
+    ridge_line,
+    slopes_at,
+    terms_of,
+)
 from weightdecay.results.ridge import CERTAIN
 from weightdecay.results.stencils import in_steps, usual_steps
 
 #: Errors this share above the lowest count as 1 − 1/e.
 SCALE = 0.2
-#: A setting is as good as the best if its fitted error is at most this share above the lowest.
+#: A setting counts as good if its fitted error is at most this share above the lowest.
 AS_GOOD = 0.02
 #: How far from the lowest point cells are fitted, in doublings; one step of the grid at least.
 REACH = 2.0
 _SMOOTH = 0.85  # the width of the smoothing in steps: a direct neighbour counts half
-_STRIP = 0.5  # learning rates less than so many doublings apart are one column
-# The seeds that chose the cells are fitted too: simulations say how much wider s must be for that.
+_STRIP = 0.5  # learning rates closer than this, in doublings, are one column
+# The seeds that chose the cells are fitted too, so s needs a wider interval: simulations say this.
 _WIDENED = 1.5
 # Terms as powers of x and of z; the first set that the cells determine is fitted.
-_FULL = ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
-_SETS = (
+_FULL = powers(2)
+_SETS: tuple[Powers, ...] = (
     _FULL,
     ((0, 0), (1, 0), (0, 1), (2, 0), (0, 2)),
     ((0, 0), (1, 0), (0, 1), (0, 2)),
@@ -51,16 +55,16 @@ _SETS = (
 
 @dataclass(frozen=True)
 class Surface:
-    """The fitted surface: `best` is its lowest point, as log2 of the learning rate and the decay.
+    """The fitted surface; `best` is its lowest point, as log2 of the learning rate and the decay.
 
-    `centre`, `powers` and `coefficients` say what it is; its covariance is `inverse` · `variance`,
-    with `freedom` degrees. `low` and `high` are the corners of what was fitted. `score` is the
-    error to choose on at the lowest point, and `tested` estimates the test error there.
-    Up to `tolerance` above the lowest f, an error is as good.
+    `coefficients` are about `centre`, and 0 for terms that the cells do not determine. Their
+    covariance is `inverse` · `variance`, with `freedom` degrees of freedom. `low` and `high` are
+    the corners of the fitted region. `score` is the error to choose on at the lowest point, and
+    `tested` estimates the test error there. Up to `tolerance` above the lowest f, an error counts
+    as just as good.
     """
 
     centre: tuple[float, float]
-    powers: tuple[tuple[int, int], ...]
     coefficients: Array
     inverse: Array
     variance: float
@@ -74,11 +78,13 @@ class Surface:
     cells: tuple[Cell, ...]
 
     def interval(self, axis: int) -> tuple[float, float]:
-        """Return the log2 rates (axis 0) or decays (1) between which an error is as good.
+        """Return the log2 rates (axis 0) or decays (axis 1) between which an error is as good.
 
-        The other knob stays at its best value. It ends where the fitted cells do.
+        The other knob stays at its best value. The range ends where the fitted cells end.
         """
-        linear, square = self._slice(axis)
+        at = np.array(self.best) - self.centre
+        linear = float((slopes_at(at, 2) @ self.coefficients)[axis])
+        square = float(hessian(self.coefficients)[axis, axis]) / 2
         ends = self.low[axis] - self.best[axis], self.high[axis] - self.best[axis]
         if not square > 0:
             crossing = self.tolerance / abs(linear) if linear else math.inf
@@ -86,35 +92,25 @@ class Surface:
         else:
             half = math.sqrt(linear**2 + 4 * square * self.tolerance)
             low, high = (-linear - half) / (2 * square), (-linear + half) / (2 * square)
-        at = self.best[axis]
-        return at + max(ends[0], min(low, 0.0)), at + min(ends[1], max(high, 0.0))
-
-    def _slice(self, axis: int) -> tuple[float, float]:
-        """Return the slope and the curvature along an axis at the best, halves not taken."""
-        known = dict(zip(self.powers, map(float, self.coefficients), strict=True))
-        at = [best - centre for best, centre in zip(self.best, self.centre, strict=True)]
-        first, second = ((1, 0), (2, 0)) if axis == 0 else ((0, 1), (0, 2))
-        square = known.get(second, 0.0)
-        cross = known.get((1, 1), 0.0) * at[1 - axis]
-        return known.get(first, 0.0) + 2 * square * at[axis] + cross, square
+        best = self.best[axis]
+        return best + max(ends[0], min(low, 0.0)), best + min(ends[1], max(high, 0.0))
 
     def ridge(self, x: float) -> float:
-        """Return log2 of the best decay at log2 of a learning rate; NaN where it cannot be said."""
-        known = dict(zip(self.powers, map(float, self.coefficients), strict=True))
-        if not known.get((0, 2), 0.0) > 0:
+        """Return log2 of the best decay at log2 of a learning rate; NaN if there is none."""
+        if not self.coefficients[5] > 0:
             return math.nan
-        slope = known[0, 1] + known.get((1, 1), 0.0) * (x - self.centre[0])
-        return self.centre[1] - slope / (2 * known[0, 2])
+        slope, intercept = ridge_line(self.coefficients, self.centre)
+        return intercept + slope * x
 
     def exponent(self) -> Exponent:
-        """Return s = −d log λ* / d log α of the surface, with an interval from its scatter."""
-        if self.powers != _FULL or not self.freedom >= 1:
+        """Return s = −d log λ* / d log α, with an interval from the scatter about the surface."""
+        if not self.inverse.any(1).all() or not self.freedom >= 1:
             return unknown("Too few cells near the best for a surface through them.")
-        *_, twist, curve = map(float, self.coefficients)
+        curve = float(self.coefficients[5])
         certainty = curve / math.sqrt(self.variance * self.inverse[5, 5]) if self.variance else 9.0
         if not certainty >= CERTAIN:
             return unknown("The basin is too flat for its noise to say where it is lowest.")
-        value = twist / (2 * curve)
+        value = float(exponent_of(self.coefficients))
         gradient = np.array([0, 0, 0, 0, 1 / (2 * curve), -value / curve])
         half = _WIDENED * student(self.freedom)
         half *= math.sqrt(self.variance * float(gradient @ self.inverse @ gradient))
@@ -122,7 +118,7 @@ class Surface:
 
 
 def fit(landscape: Landscape) -> Surface | None:
-    """Fit the surface; None where no cell with a decay above 0 came to its end."""
+    """Fit the surface; None if no cell with a decay above 0 finished."""
     cells = [cell for cell in landscape.cells.values() if cell.decay > 0]
     lost = np.array([bool(cell.diverged) for cell in cells], dtype=np.bool_)
     if lost.all():
@@ -137,13 +133,17 @@ def fit(landscape: Landscape) -> Surface | None:
     weight = np.array([len(cell.seeds) for cell in chosen], dtype=np.float64)
     centre = float(places[start, 0]), float(places[start, 1])
     moved = places[near] - centre
-    powers, terms = _determined(moved)
-    inverse: Array = np.asarray(np.linalg.pinv(terms.T @ (weight[:, None] * terms)), np.float64)
+    determined = _determined(moved)
+    known = [_FULL.index(power) for power in determined]
+    terms = terms_of(_FULL, moved[:, 0], moved[:, 1])
+    inverse = np.zeros((len(_FULL), len(_FULL)))
+    own = terms[:, known]
+    inverse[np.ix_(known, known)] = np.linalg.pinv(own.T @ (weight[:, None] * own))
     coefficients = inverse @ terms.T @ (weight * flat[near])
     fitted = terms @ coefficients
-    offset = _lowest(powers, coefficients, moved, fitted, usual_steps(landscape.cells))
-    row = _terms(powers, offset[0], offset[1])
-    freedom = float(len(chosen) - len(powers))
+    offset = _lowest(coefficients, moved, fitted, usual_steps(landscape.cells))
+    row = terms_of(_FULL, offset[0], offset[1])
+    freedom = float(len(chosen) - len(known))
 
     def scatter(values: Array) -> float:
         left = values - terms @ (inverse @ terms.T @ (weight * values))
@@ -157,14 +157,13 @@ def fit(landscape: Landscape) -> Surface | None:
     steep = unit / (1 - height)
     tested = Estimate(lowest - unit * math.log1p(-height), math.nan, math.nan)
     if len(of_seed) > 1:
-        own = (scatter(reported) * leverage * steep**2, freedom) if freedom >= 1 else (0.0, 1.0)
+        left = (scatter(reported) * leverage * steep**2, freedom) if freedom >= 1 else (0.0, 1.0)
         shared = float(of_seed.var(ddof=1)) / len(of_seed), len(of_seed) - 1.0
-        tested = within(tested.value, *summed(own, shared))
+        tested = within(tested.value, *summed(left, shared))
     depth = 1 - min(float(row @ coefficients), 0.99)
     score = lowest - unit * math.log(depth)
     return Surface(
         centre=centre,
-        powers=powers,
         coefficients=coefficients,
         inverse=inverse,
         variance=variance,
@@ -180,7 +179,7 @@ def fit(landscape: Landscape) -> Surface | None:
 
 
 def _scores(cells: list[Cell], which: str, lost: Flags) -> tuple[Array, Array]:
-    """Return each cell's mean error, less the effects of its seeds, and these effects."""
+    """Return each cell's mean error minus the effects of its seeds, and these effects."""
     seeds = sorted({seed for cell in cells for seed in cell.seeds})
     errors = np.full((len(cells), len(seeds)), np.nan)
     for row, cell in zip(errors, cells, strict=True):
@@ -191,7 +190,10 @@ def _scores(cells: list[Cell], which: str, lost: Flags) -> tuple[Array, Array]:
 
 
 def _window(cells: list[Cell], places: Array, flat: Array, lost: Flags) -> tuple[Flags, int]:
-    """Return which cells are near the lowest point of their learning rate, and the lowest cell."""
+    """Return which cells to fit, and the lowest cell.
+
+    They are those near the lowest point of their own learning rate.
+    """
     steps = usual_steps((cell.lr, cell.decay) for cell in cells)
     apart = np.array(in_steps([(cell.lr, cell.decay) for cell in cells])) / _SMOOTH
     square = ((apart[:, None] - apart[None]) ** 2).sum(2)
@@ -201,7 +203,7 @@ def _window(cells: list[Cell], places: Array, flat: Array, lost: Flags) -> tuple
     x, z = places.T
     column = np.abs(x[:, None] - x[None]) < _STRIP
     best = np.where(column, smooth[None], np.inf).argmin(1)
-    # Smoothed errors in the lowest one's: of a column within the basin's depth.
+    # A column counts if its lowest smoothed error is within the basin's depth.
     deep = (1 - smooth[start]) * math.exp(-DEPTH / SCALE)
     reach = [max(REACH, step) + 1e-6 for step in steps]
     near: Flags = (
@@ -212,38 +214,26 @@ def _window(cells: list[Cell], places: Array, flat: Array, lost: Flags) -> tuple
     return near, start
 
 
-def _determined(moved: Array) -> tuple[tuple[tuple[int, int], ...], Array]:
-    """Return the first set of terms that so many cells at such places determine."""
-    for powers in _SETS:
-        terms = _terms(powers, moved[:, 0], moved[:, 1])
-        if len(terms) >= len(powers) and np.linalg.matrix_rank(terms) == len(powers):
-            return powers, terms
+def _determined(moved: Array) -> Powers:
+    """Return the first set of terms that cells at these places determine."""
+    for terms in _SETS:
+        columns = terms_of(terms, moved[:, 0], moved[:, 1])
+        if len(columns) >= len(terms) and np.linalg.matrix_rank(columns) == len(terms):
+            return terms
     raise AssertionError("One cell determines a constant.")
 
 
-def _terms(powers: tuple[tuple[int, int], ...], x: npt.ArrayLike, z: npt.ArrayLike) -> Array:
-    x, z = np.asarray(x, dtype=np.float64), np.asarray(z, dtype=np.float64)
-    return np.stack([x**first * z**second for first, second in powers], -1)
-
-
 def _lowest(
-    powers: tuple[tuple[int, int], ...],
-    coefficients: Array,
-    moved: Array,
-    fitted: Array,
-    steps: tuple[float, float],
+    coefficients: Array, moved: Array, fitted: Array, steps: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return where the surface is lowest: between its cells if it can be, else at one of them."""
-    known = dict(zip(powers, map(float, coefficients), strict=True))
-    bend = np.array([[2 * known.get((2, 0), 0.0), known.get((1, 1), 0.0)]] * 2)
-    bend[1] = known.get((1, 1), 0.0), 2 * known.get((0, 2), 0.0)
+    """Return where the surface is lowest: between its cells if possible, else at one of them."""
+    bend = hessian(coefficients)
     cell = moved[int(fitted.argmin())]
     free = [axis for axis in (0, 1) if bend[axis, axis] > 0]
     if free and np.linalg.det(bend[np.ix_(free, free)]) > 0:
-        slope = np.array([known.get((1, 0), 0.0), known.get((0, 1), 0.0)])
-        # A knob without a curvature stays at the best cell's value.
+        # A knob without curvature stays at the best cell's value.
         held = [axis for axis in (0, 1) if axis not in free]
-        right = -slope[free] - bend[np.ix_(free, held)] @ cell[held]
+        right = -coefficients[1:3][free] - bend[np.ix_(free, held)] @ cell[held]
         vertex = cell.copy()
         vertex[free] = np.linalg.solve(bend[np.ix_(free, free)], right)
         inside = (moved.min(0) <= vertex) & (vertex <= moved.max(0))

@@ -1,21 +1,33 @@
-"""Polynomials of two variables, fitted by least squares, with what they leave uncertain."""
+"""The surface that errors are fitted by: a polynomial in x = log2 α and z = log2 λ.
+
+    f = q₀ + q₁·x + q₂·z + q₃·x² + q₄·x·z + q₅·z² (+ cubic and quartic terms)
+
+Coefficients are in the order of `powers`. A quadratic's best decay at each learning rate lies on a
+line of slope −q₄/(2·q₅), so that s = q₄/(2·q₅). The surface has three uses:
+
+    fit       which setting to recommend: the cells of a grid near the best, all seeds
+    surface   a second estimate of s: windows that other seeds chose, an intercept per seed
+    scatter   settings that form no grid: an ellipse about the best, a cubic for its lowest point
+"""
 
 import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from weightdecay.results.estimate import Array, student
 
-_ILL = 1e7  # a condition number, columns scaled, above which terms cannot be told apart
+Powers: TypeAlias = tuple[tuple[int, int], ...]
+_ILL = 1e7  # with scaled columns, terms cannot be told apart above this condition number
 
 
 @dataclass(frozen=True)
 class Polynomial:
-    """Coefficients in the order of `monomials`, their covariance, and its degrees of freedom.
+    """Coefficients in the order of `powers`, their covariance, and its degrees of freedom.
 
-    There may be others behind them, of other terms.
+    Coefficients of other terms, such as effects of seeds, may follow them.
     """
 
     values: Array
@@ -25,29 +37,59 @@ class Polynomial:
 
     def value_at(self, place: Array) -> tuple[float, float]:
         """Return the value at a place, and its variance."""
-        terms = monomials(place[:1], place[1:], self.degree)[0]
+        terms = terms_of(powers(self.degree), place[0], place[1])
         count = len(terms)
         value = float(terms @ self.values[:count])
         return value, float(terms @ self.covariance[:count, :count] @ terms)
 
     def spread_of_lowest(self, place: Array) -> Array:
-        """Return the covariance of the lowest point, which is at a place."""
-        slopes = _slopes(place, self.degree)
+        """Return the covariance of the lowest point, which lies at `place`."""
+        slopes = slopes_at(place, self.degree)
         count = slopes.shape[1]
-        moved = np.linalg.solve(_hessian_at(self.values, place, self.degree), slopes)
+        moved = np.linalg.solve(hessian_at(self.values, place, self.degree), slopes)
         spread: Array = moved @ self.covariance[:count, :count] @ moved.T
         return spread
 
 
-def monomials(x: Array, z: Array, degree: int) -> Array:
-    """Return 1, x, z, x², xz, z², … of each point."""
-    return np.stack([x**i * z**j for i, j in _powers(degree)], 1)
+def powers(degree: int) -> Powers:
+    """Return the powers of x and z in each term: those of 1, x, z, x², xz, z² and so on."""
+    return tuple((total - j, j) for total in range(degree + 1) for j in range(total + 1))
+
+
+def terms_of(powers: Powers, x: npt.ArrayLike, z: npt.ArrayLike) -> Array:
+    """Return the terms at each point, along a last axis of their own."""
+    x, z = np.asarray(x, dtype=np.float64), np.asarray(z, dtype=np.float64)
+    return np.stack([x**i * z**j for i, j in powers], -1)
+
+
+def exponent_of(quadratic: Array) -> Array:
+    """Return s = −d log λ* / d log α of a quadratic, or of each along the first axes."""
+    exponent: Array = quadratic[..., 4] / (2 * quadratic[..., 5])
+    return exponent
+
+
+def vertex(quadratic: Array) -> tuple[Array, Array]:
+    """Return x and z at a quadratic's lowest point, or each one's; NaN if it has none."""
+    across, along, bend, twist, curve = np.moveaxis(quadratic[..., 1:6], -1, 0)
+    determinant = 4 * bend * curve - twist**2
+    lowest = (determinant > 0) & (curve > 0)
+    safe = np.where(lowest, determinant, 1)
+    x = (twist * along - 2 * curve * across) / safe
+    z = (twist * across - 2 * bend * along) / safe
+    return np.where(lowest, x, np.nan), np.where(lowest, z, np.nan)
+
+
+def ridge_line(quadratic: Array, centre: npt.ArrayLike) -> tuple[float, float]:
+    """Return slope and intercept of log2 λ* over log2 α; the quadratic is about a centre."""
+    x, z = np.asarray(centre, dtype=np.float64)
+    slope = -float(exponent_of(quadratic))
+    return slope, float(z - quadratic[2] / (2 * quadratic[5]) - slope * x)
 
 
 def fitted(
     terms: Array, values: Array, group: npt.NDArray[np.intp], *, degree: int
 ) -> Polynomial | None:
-    """Fit by least squares; the covariance is the jackknife's over groups. None if it cannot be."""
+    """Fit by least squares, with the covariance of a jackknife over groups; None if impossible."""
     groups = int(group.max()) + 1
     freedom = float(groups - terms.shape[1])
     scale = np.sqrt((terms**2).mean(0))
@@ -61,7 +103,7 @@ def fitted(
     ends = np.cumsum(np.bincount(group, minlength=groups))[:-1]
     for number, rows in enumerate(np.split(order, ends)):
         own = terms[rows]
-        # What the group's residuals would be, had it not been fitted.
+        # The residuals that the group would have if it had not been fitted.
         without = np.eye(len(rows)) - own @ inverse @ own.T
         parts[number] = own.T @ np.linalg.lstsq(without, left[rows], rcond=None)[0]
     moved = parts @ inverse
@@ -69,7 +111,7 @@ def fitted(
 
 
 def leftover(terms: Array, more: Array, values: Array) -> float | None:
-    """Return by how much more terms explain what fewer leave: F. None where it cannot be told."""
+    """Return F: how much more the larger set of terms explains; None if that cannot be known."""
     freedom = len(values) - more.shape[1]
     if freedom < 1:
         return None
@@ -81,28 +123,28 @@ def leftover(terms: Array, more: Array, values: Array) -> float | None:
             return None
         squares.append(float(((values - scaled @ found) ** 2).sum()))
     extra = more.shape[1] - terms.shape[1]
-    least = 1e-24 * float((values**2).sum())  # below which it is rounding
+    least = 1e-24 * float((values**2).sum())  # anything below is rounding
     gained: float = (squares[0] - squares[1]) / extra
     return float(gained * freedom / max(squares[1], least))
 
 
 def hessian(values: Array) -> Array:
-    """Return the second derivatives of a quadratic."""
-    return np.array([[2 * values[3], values[4]], [values[4], 2 * values[5]]])
+    """Return the second derivatives of a quadratic, which are the same everywhere."""
+    return hessian_at(values, np.zeros(2), 2)
 
 
 def lowest(first: Polynomial, cubic: Polynomial, box: Array) -> Array | None:
-    """Return the cubic's lowest point in a box, from the quadratic's on; None if it has none."""
+    """Return the cubic's lowest point in a box, found from the quadratic's; None if none."""
     curved = hessian(first.values)
     if not np.linalg.eigvalsh(curved).min() > 0:
         return None
     place: Array = np.asarray(-np.linalg.solve(curved, first.values[1:3]), dtype=np.float64)
     stride = (box[1] - box[0]) / 4
     for _ in range(30):
-        curved = _hessian_at(cubic.values, place, 3)
+        curved = hessian_at(cubic.values, place, 3)
         if not np.linalg.eigvalsh(curved).min() > 0:
             return None
-        slope = _slopes(place, 3) @ cubic.values[:10]
+        slope = slopes_at(place, 3) @ cubic.values[:10]
         step = np.clip(-np.linalg.solve(curved, slope), -stride, stride)
         place += step
         if np.abs(step).max() < 1e-9:
@@ -113,7 +155,7 @@ def lowest(first: Polynomial, cubic: Polynomial, box: Array) -> Array | None:
 
 
 def ratio(fit: Polynomial, above: int, below: int, *, scale: float) -> tuple[float, float, float]:
-    """Return scale · one coefficient / another, and Fieller's interval; infinite where open."""
+    """Return scale · (one coefficient / another) with Fieller's interval; infinite where open."""
     top, bottom = float(fit.values[above]), float(fit.values[below])
     var_top, var_bottom = fit.covariance[above, above], fit.covariance[below, below]
     both = fit.covariance[above, below]
@@ -128,23 +170,19 @@ def ratio(fit: Polynomial, above: int, below: int, *, scale: float) -> tuple[flo
     return scale * value, scale * float(middle - half), scale * float(middle + half)
 
 
-def _powers(degree: int) -> list[tuple[int, int]]:
-    return [(total - j, j) for total in range(degree + 1) for j in range(total + 1)]
-
-
-def _slopes(place: Array, degree: int) -> Array:
-    """Return the derivatives of all monomials, along x and along z."""
+def slopes_at(place: Array, degree: int) -> Array:
+    """Return the derivatives of all terms at a place, along x and along z."""
     x, z = (float(part) for part in place)
-    powers = _powers(degree)
-    along_x = [i * x ** max(i - 1, 0) * z**j for i, j in powers]
-    along_z = [j * x**i * z ** max(j - 1, 0) for i, j in powers]
+    along_x = [i * x ** max(i - 1, 0) * z**j for i, j in powers(degree)]
+    along_z = [j * x**i * z ** max(j - 1, 0) for i, j in powers(degree)]
     return np.array([along_x, along_z])
 
 
-def _hessian_at(values: Array, place: Array, degree: int) -> Array:
+def hessian_at(values: Array, place: Array, degree: int) -> Array:
+    """Return the second derivatives at a place."""
     x, z = (float(part) for part in place)
     second = np.zeros((2, 2))
-    for value, (i, j) in zip(values, _powers(degree), strict=False):
+    for value, (i, j) in zip(values, powers(degree), strict=False):
         second[0, 0] += value * i * (i - 1) * x ** max(i - 2, 0) * z**j
         second[1, 1] += value * j * (j - 1) * x**i * z ** max(j - 2, 0)
         second[0, 1] += value * i * j * x ** max(i - 1, 0) * z ** max(j - 1, 0)

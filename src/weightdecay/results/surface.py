@@ -1,11 +1,7 @@
-"""One quadratic surface over the basin: a second opinion on s, and where the optimum is.
+"""A second estimate of s, and where the optimum is: one quadratic over the basin, by fresh seeds.
 
-In the windows that `ridge` chose with other seeds, an error is fitted by
-
-    a_k + q₁·x + q₂·z + q₃·x² + q₄·x·z + q₅·z²        x = log2 α,  z = log2 λ
-
-with an intercept for each seed k. The best decay at each rate is then on a line of slope
-−q₄/(2·q₅), and the best of all where both derivatives vanish.
+In the windows that `ridge` chose with other seeds, errors are fitted by the quadratic of
+`polynomial`, with an intercept for each seed instead of q₀.
 """
 
 from dataclasses import dataclass
@@ -16,14 +12,14 @@ import numpy.typing as npt
 from weightdecay.results import ridge
 from weightdecay.results.arrays import Arrays
 from weightdecay.results.estimate import Array
+from weightdecay.results.polynomial import powers, terms_of, vertex
 
-_LEAST = 1e-18
-_COUNT = 5
+_TERMS = powers(2)[1:]  # each seed has an intercept of its own
 
 
 @dataclass(frozen=True)
-class Surface:
-    """Coefficients q₁ … q₅ about a centre, draws of them, and the freedom of their noise."""
+class DrawnSurface:
+    """A quadratic about a centre, draws of it, and the freedom of their noise; q₀ is 0."""
 
     centre: tuple[float, float]
     coefficients: Array
@@ -31,8 +27,8 @@ class Surface:
     freedom: float
 
 
-def surface(grid: Arrays, log_decays: Array, *, draws: int) -> Surface | None:
-    """Fit the surface; None where the windows have fewer than three rates or two seeds."""
+def surface(grid: Arrays, log_decays: Array, *, draws: int) -> DrawnSurface | None:
+    """Fit the surface; None if the windows have fewer than three learning rates or two seeds."""
     cells = ridge.fresh(grid)
     columns = cells.any((1, 2))
     if columns.sum() < 3 or cells.any((0, 1)).sum() < 2:
@@ -42,46 +38,33 @@ def surface(grid: Arrays, log_decays: Array, *, draws: int) -> Surface | None:
     z = np.broadcast_to(log_decays[:, :, None], cells.shape)[cells]
     centre = float(x.mean()), float(z.mean())
     x, z = x - centre[0], z - centre[1]
-    terms = _within(np.stack([x, z, x**2, x * z, z**2], 1), seed)
+    terms = _within(terms_of(_TERMS, x, z), seed)
     values = _within(grid.tested[cells][:, None], seed)[:, 0]
     inverse = np.linalg.inv(terms.T @ terms)
     coefficients = inverse @ terms.T @ values
     left = values - terms @ coefficients
-    # What a seed says in a column keeps together: its signs are drawn as one.
+    # The residuals of a seed in a column stay together: they get one random sign.
     block = rate * len(grid.seeds) + seed
-    parts = np.zeros((len(grid.lrs) * len(grid.seeds), _COUNT))
+    parts = np.zeros((len(grid.lrs) * len(grid.seeds), len(_TERMS)))
     np.add.at(parts, block, terms * left[:, None])
     blocks = float(len(np.unique(block)))
-    freedom = blocks - _COUNT
+    freedom = blocks - len(_TERMS)
     if not freedom >= 1:
         return None
     signs = np.random.default_rng(1).choice([-1.0, 1.0], (draws, len(parts)))
     moved = signs @ parts @ inverse * np.sqrt(blocks / freedom)
-    return Surface(centre, coefficients, coefficients + moved, freedom)
+    drawn = np.insert(coefficients + moved, 0, 0.0, axis=1)
+    return DrawnSurface(centre, np.insert(coefficients, 0, 0.0), drawn, freedom)
 
 
-def exponent_of(coefficients: Array) -> Array:
-    """Return s = −d log λ* / d log α."""
-    exponent: Array = coefficients[..., 3] / (2 * coefficients[..., 4])
-    return exponent
-
-
-def optimum(surface: Surface, coefficients: Array) -> tuple[Array, Array]:
+def optimum(surface: DrawnSurface, coefficients: Array) -> tuple[Array, Array]:
     """Return log2 of the best rate and decay; NaN where the surface has no lowest point."""
-    across, along, bend, twist, curve = np.moveaxis(coefficients, -1, 0)
-    determinant = 4 * bend * curve - twist**2
-    lowest = (determinant > 0) & (curve > 0)
-    safe = np.where(lowest, determinant, 1)
-    x = (twist * along - 2 * curve * across) / safe
-    z = (twist * across - 2 * bend * along) / safe
-    return (
-        np.where(lowest, surface.centre[0] + x, np.nan),
-        np.where(lowest, surface.centre[1] + z, np.nan),
-    )
+    x, z = vertex(coefficients)
+    return surface.centre[0] + x, surface.centre[1] + z
 
 
 def _within(values: Array, index: npt.NDArray[np.intp]) -> Array:
-    """Return values less their seed's mean."""
+    """Return values minus the mean of their seed."""
     count = np.maximum(np.bincount(index), 1)
     means = np.stack([np.bincount(index, column) for column in values.T], 1) / count[:, None]
     centred: Array = values - means[index]
