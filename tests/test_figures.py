@@ -44,6 +44,7 @@ from weightdecay.results import (
     Point,
     RidgePoint,
     landscapes,
+    recommend,
 )
 from weightdecay.results import coupling as measured_coupling
 from weightdecay.schedules import Constant, WarmRestarts
@@ -261,6 +262,32 @@ def test_a_panel_says_its_exponent(said: dict[str, Any], expected: str) -> None:
     assert any(expected in text.get_text().replace("\n", " ") for text in words(figure))
 
 
+def recommended_beside_none() -> Figure:
+    """Return two panels, of which the second has no recommendation."""
+    found = recommend(landscape())
+    panels = [("AdamW", landscape(), coupling()), ("none", landscape(), None)]
+    return heatmaps(panels, columns=2, small_print=SMALL, recommended=[found, None])
+
+
+def test_the_recommended_setting_is_marked_with_its_ranges() -> None:
+    found_setting = recommend(landscape())
+    figure = recommended_beside_none()
+    axes, other, *_ = figure.axes
+    x, y = place(found_setting.decay.value, DECAYS[1:]), place(found_setting.lr.value, LRS)
+    assert middles(axes, "recommended") == [pytest.approx((x, y))]
+    along, upward = found(axes, "recommended ranges").get_segments()
+    ends = [place(end, DECAYS[1:]) for end in (found_setting.decay.low, found_setting.decay.high)]
+    assert along == pytest.approx(np.array([(ends[0], y), (ends[1], y)]))
+    ends = [place(end, LRS) for end in (found_setting.lr.low, found_setting.lr.high)]
+    assert upward == pytest.approx(np.array([(x, ends[0]), (x, ends[1])]))
+    assert "recommended" not in {one.get_label() for one in other.collections}
+    told = "recommended; lines: fitted error within 2 % of it"
+    assert told in [text.get_text() for text in words(figure)]
+    assert told not in [text.get_text() for text in words(a_small_heat_map())]
+    with pytest.raises(ValueError, match="one entry per panel, got 2 for 1"):
+        heatmaps([("one", landscape(), None)], columns=1, recommended=[None, None])
+
+
 def three_heat_maps() -> Figure:
     long = "the best decay leaves the grid at three of its seven learning rates, upward"
     panels = [
@@ -334,6 +361,7 @@ def a_scattered_map() -> Figure:
 
 FIGURES = [
     *(decimal_heat_maps, three_heat_maps, four_charts, a_schedule, a_small_heat_map),
+    recommended_beside_none,
     a_scattered_map,
 ]
 

@@ -16,6 +16,8 @@ INK = "#1a1a1a"
 MUTED = "#666666"
 FAINT = "#c8c8c8"
 PAPER = "#ffffff"
+#: The mark of a recommended setting, which no colour of errors comes near.
+RECOMMENDED = "#d6281f"
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,12 @@ def write(
     doubts = said.lines(doubtful)
     panels = [(one.title, one.landscape, _coupling(one.advice)) for one in found]
     columns = 2 if len(panels) in (2, 4) else min(3, len(panels))
-    figure = heatmaps(panels, columns=columns, small_print="\n".join(source.notes))
+    figure = heatmaps(
+        panels,
+        columns=columns,
+        small_print="\n".join([*source.notes, _FITTED]),
+        recommended=[one.advice for one in found],
+    )
     drawn = save(figure, folder / "figure")
     svg = (folder / "figure.svg").read_text("utf-8")
     made = f"Made by `weightdecay landscape {path}`."

@@ -15,10 +15,10 @@ from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.colors import Normalize
 from matplotlib.patches import Circle, Patch, Rectangle, RegularPolygon
 
-from weightdecay.colours import COLOURS_OF_ERRORS, FAINT, INK, MUTED, PAPER
+from weightdecay.colours import COLOURS_OF_ERRORS, FAINT, INK, MUTED, PAPER, RECOMMENDED
 from weightdecay.figures.sheet import decay_words
 from weightdecay.number_format import in_units, power, shared_base
-from weightdecay.results import Cell, Coupling, Landscape, Outlier
+from weightdecay.results import Cell, Coupling, Landscape, Outlier, Recommendation
 
 GAP = 0.4
 DIVERGED = "#e4e0dc"
@@ -125,6 +125,7 @@ def draw(
     norm: Normalize,
     stride: int,
     doubted: Iterable[Outlier] = (),
+    recommended: Recommendation | None = None,
 ) -> None:
     """Draw the cells and the marks on them; every `stride`-th decay is written under them."""
     _axis(axes, grid, stride)
@@ -158,6 +159,8 @@ def draw(
             _outline(axes, grid, landscape.tied)
         _circle(axes, grid, landscape.ten_best)
     _flag(axes, grid, {(one.lr, one.decay) for one in doubted})
+    if recommended is not None:
+        _recommend(axes, grid, recommended)
 
 
 def _axis(axes: Axes, grid: CellPositions, stride: int) -> None:
@@ -235,6 +238,19 @@ def _flag(axes: Axes, grid: CellPositions, cells: Iterable[tuple[float, float]])
         triangles = PatchCollection(shapes, facecolors=PAPER, edgecolors=colour)
         triangles.set_linewidth(width)
         _add(axes, triangles, label)
+
+
+def _recommend(axes: Axes, grid: CellPositions, found: Recommendation) -> None:
+    """Put a diamond on the recommended setting, and lines through it along its ranges."""
+    x, y = grid.x(found.decay.value), grid.y(found.lr.value)
+    ranges = [
+        [(grid.x(found.decay.low), y), (grid.x(found.decay.high), y)],
+        [(x, grid.y(found.lr.low)), (x, grid.y(found.lr.high))],
+    ]
+    _haloed(axes, ranges, label="recommended ranges", width=1.6, colour=RECOMMENDED)
+    diamond = PatchCollection([RegularPolygon((x, y), 4, radius=0.3)], facecolors=RECOMMENDED)
+    diamond.set(edgecolors=PAPER, linewidths=1.2)
+    _add(axes, diamond, "recommended")
 
 
 def _ridge(axes: Axes, grid: CellPositions, coupling: Coupling) -> None:

@@ -5,6 +5,7 @@
     ×  diverged: every seed; a single stroke, some of them
     —  the fitted ridge: the best decay at each learning rate, λ* ∝ α⁻ˢ
     △  stands out from its neighbours by more than noise explains
+    ◆  the recommended setting, with lines along the ranges that are as good
 
 Which cells these are, and what s is, `results` has said: nothing is computed here but the scale.
 """
@@ -23,7 +24,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from weightdecay import checks
-from weightdecay.colours import COLOURS_OF_ERRORS, FAINT, INK, MUTED, PAPER
+from weightdecay.colours import COLOURS_OF_ERRORS, FAINT, INK, MUTED, PAPER, RECOMMENDED
 from weightdecay.figures.heatmap import CellPositions, along_words, draw, upward_words
 from weightdecay.figures.sheet import (
     HEADING,
@@ -41,7 +42,8 @@ from weightdecay.figures.sheet import (
 )
 from weightdecay.labels import titled
 from weightdecay.number_format import in_units, interval, measured, metric_words
-from weightdecay.results import Coupling, Landscape, Outlier, outliers
+from weightdecay.results import Coupling, Landscape, Outlier, Recommendation, outliers
+from weightdecay.results.fit import AS_GOOD
 
 #: A panel's title, or None for its labels; its landscape; its coupling where that was measured.
 Panel: TypeAlias = tuple[str | None, Landscape, Coupling | None]
@@ -60,15 +62,23 @@ def heatmaps(
     title: str | None = None,
     small_print: str = "",
     quantity: str | None = None,
+    recommended: Sequence[Recommendation | None] = (),
 ) -> Figure:
     """Draw landscapes side by side, in rows of `columns`, on one scale of colours.
 
     The scale begins at the lowest mean error of all panels. It ends four times as far from it as
     the first quartile of the cells that did not diverge, or at the worst of them if that is nearer:
     a round bowl just fits, and a plateau of failures does not eat the range. Worse cells take the
-    last colour, and then the bar ends in an arrow. `quantity` is what the bar is of.
+    last colour, and then the bar ends in an arrow. `quantity` is what the bar shows. `recommended`
+    are settings to mark, one per panel or None.
     """
     checks.whole("columns", columns, at_least=1)
+    if recommended and len(recommended) != len(panels):
+        raise ValueError(
+            f"`recommended` must have one entry per panel, got {len(recommended)} for "
+            f"{len(panels)}. Pass None for a panel without a recommendation."
+        )
+    advice = recommended or [None] * len(panels)
     if not panels:
         raise NothingToDrawError(f"`panels` must hold a landscape to draw, got {panels!r}.")
     for name, _, coupling in panels:
@@ -81,14 +91,14 @@ def heatmaps(
     norm, beyond = scale([landscape for _, landscape, _ in panels])
     layout = _Layout(panels, columns)
     doubted = [outliers(landscape) for _, landscape, _ in panels]
-    handles = _handles(panels, doubted=any(doubted))
+    handles = _handles(panels, doubted=any(doubted), recommended=any(advice))
     per_row = fitting(handles, width=layout.width - 2 * MARGIN)
     legend = math.ceil(len(handles) / per_row) * 0.19 + 0.06
     sheet = page(
         width=layout.width, body=layout.height + legend, title=title, small_print=small_print
     )
     for index, panel in enumerate(panels):
-        _panel(sheet, layout, index, panel, norm, doubted=doubted[index])
+        _panel(sheet, layout, index, panel, norm, doubted=doubted[index], recommended=advice[index])
     _bar(sheet, layout, norm, beyond=beyond, quantity=quantity)
     sheet.legend(handles, left=MARGIN, top=layout.height + 0.06, columns=per_row)
     return sheet.figure
@@ -203,6 +213,7 @@ def _panel(
     norm: Normalize,
     *,
     doubted: Sequence[Outlier],
+    recommended: Recommendation | None,
 ) -> None:
     _, landscape, coupling = panel
     grid = layout.grids[index]
@@ -210,7 +221,7 @@ def _panel(
     size = layout.cell
     axes = sheet.axes(left=left, top=top, width=size * grid.width, height=size * grid.height)
     stride = max(1, math.ceil((widest(grid.along) + 0.07) / size))
-    draw(axes, grid, coupling, norm=norm, stride=stride, doubted=doubted)
+    draw(axes, grid, coupling, norm=norm, stride=stride, doubted=doubted, recommended=recommended)
     along = along_words(landscape)
     if width_of(along, TEXT) > size * grid.width:
         along = along_words(landscape, brief=True)
@@ -240,13 +251,17 @@ def _bar(sheet: Sheet, layout: _Layout, norm: Normalize, *, beyond: bool, quanti
     axes.tick_params(length=2.5)
 
 
-def _handles(panels: Sequence[Panel], *, doubted: bool) -> list[Artist]:
+def _handles(panels: Sequence[Panel], *, doubted: bool, recommended: bool) -> list[Artist]:
     """Return what the legend explains: the marks that are there, and no other."""
     landscapes = [landscape for _, landscape, _ in panels]
     cells = [cell for landscape in landscapes for cell in landscape.cells.values()]
     chosen = " and ".join(sorted({landscape.chosen_on for landscape in landscapes}))
     ring: dict[str, Any] = {"marker": "o", "markersize": 7, "color": INK, "linestyle": "none"}
     handles: list[Artist] = []
+    if recommended:
+        diamond: dict[str, Any] = {"marker": "D", "markersize": 6, "color": RECOMMENDED}
+        label = f"recommended; lines: fitted error within {100 * AS_GOOD:g} % of it"
+        handles.append(Line2D([], [], linewidth=1.6, markeredgecolor=PAPER, label=label, **diamond))
     if cells:
         handles.append(
             Line2D([], [], fillstyle="none", label=f"ten best on {chosen}, ● the best", **ring)
