@@ -326,9 +326,9 @@ def test_a_report_of_one_seed_says_what_that_cannot_decide(
 def test_the_small_print_says_how_much_there_was(figure_2: list[Run]) -> None:
     last = values(AT.seeds)[-1]
     assert judged(figure_2).small_print == (
-        f"{len(figure_2)} runs of mlp on mnist1d (2000 examples); 48 epochs (1 of those that are "
-        f"compared in pairs); seeds 0 to {last:g}; settings chosen by validation error, test error "
-        "of the last epoch shown. "
+        f"{len(figure_2)} runs of mlp on mnist1d (2000 examples); 48 epochs (one for the runs "
+        f"that are compared in pairs); seeds 0 to {last:g}; settings chosen by validation error, "
+        "test error of the last epoch shown. "
         "weightdecay reproduce figure-2 --task mnist1d --scale small"
     )
 

@@ -265,7 +265,7 @@ def test_restarts_that_lose_at_their_grids_edge_are_not_decided() -> None:
 def test_a_rival_that_may_be_better_beyond_its_grid_leaves_restarts_undecided() -> None:
     found = restarts(dict.fromkeys(ENDS, -0.02), best=0)
     assert [verdict.outcome for verdict in found] == [NOT_DECIDED] * 3
-    assert "AdamW's best is at its grid's edge (lowest decay)" in because(found[0])
+    assert "AdamW's best setting is at the edge of its grid (lowest decay)" in because(found[0])
 
 
 def test_without_runs_nothing_is_said_of_restarts() -> None:

@@ -119,7 +119,7 @@ def of_one_seed(epochs: int) -> Landscape:
 
 @pytest.mark.parametrize(
     ("missing", "said"),
-    [((), ""), ((32,), "Of 3 landscapes 1 is"), ((32, 64), "Of 4 landscapes 2 are")],
+    [((), ""), ((32,), "1 of 3 landscapes is"), ((32, 64), "2 of 4 landscapes are")],
 )
 def test_a_value_says_how_many_landscapes_it_was_had_without(
     missing: tuple[int, ...], said: str
@@ -128,7 +128,7 @@ def test_a_value_says_how_many_landscapes_it_was_had_without(
     alone = budget_exponents(whole)["epochs"]
     found = budget_exponents([*whole, *map(of_one_seed, missing)])["epochs"]
     assert (found.value, found.low, found.high) == (alone.value, alone.low, alone.high)
-    reason = " left out: A landscape has too few rates, decays or seeds."
+    reason = " left out: A landscape has too few learning rates, decays or seeds."
     assert found.why == (said + reason if said else "")
 
 
@@ -138,7 +138,7 @@ def test_so_does_a_bound() -> None:
     found = budget_exponents([*at_edge, of_one_seed(32)])["epochs"]
     assert found.bound == "at least"
     assert "lowest of the grid" in found.why
-    assert "Of 3 landscapes 1 is left out: A landscape has too few" in found.why
+    assert "1 of 3 landscapes is left out: A landscape has too few" in found.why
 
 
 @pytest.mark.parametrize(("freedom", "quantile"), [(1.0, 12.706), (2.0, 4.303), (np.inf, 1.960)])

@@ -221,9 +221,11 @@ def test_what_loses_at_its_grids_edge_may_yet_win_beyond(
     plain = verdicts.better("claim", Estimate(value, value - 0.01, value + 0.01), "this")
     found = verdicts.unless_beyond(plain, ones=ones, rivals=rivals)
     assert found.outcome == outcome
-    said = ", but SGD's best is at its grid's edge (highest lr)"
+    said = ", but SGD's best setting is at the edge of its grid (highest lr)"
     assert because(found).endswith(said) == (plain.outcome != outcome)
-    assert rule_of(found).endswith("Not decided if the best of what loses is at its grid's edge.")
+    assert rule_of(found).endswith(
+        "Not decided if the loser's best setting is at the edge of its grid."
+    )
 
 
 def test_a_verdict_keeps_its_numbers_until_it_is_written() -> None:

@@ -82,10 +82,10 @@ def optimum(landscape: Landscape) -> Optimum:
     rates = np.log2(measured.lrs)[:, None]
     fitted = surface.surface(measured, np.log2(measured.decays) + 0 * rates, draws=_DRAWS)
     if fitted is None:
-        return _nowhere("A landscape has too few rates, decays or seeds.")
+        return _nowhere("A landscape has too few learning rates, decays or seeds.")
     rate, decay = map(float, surface.optimum(fitted, fitted.coefficients))
     if not rates.min() <= rate <= rates.max():
-        return _nowhere("A landscape's best rate is beyond its grid.")
+        return _nowhere("A landscape's best learning rate is beyond its grid.")
     _, drawn = surface.optimum(fitted, fitted.draws)
     # A draw without a lowest point is as far off as can be.
     off = np.quantile(np.nan_to_num(np.abs(drawn - decay), nan=np.inf), _ONE_SIGMA)
@@ -152,4 +152,4 @@ def _left_out(missing: list[str], among: int) -> str:
     if not missing:
         return ""
     are = "is" if len(missing) == 1 else "are"
-    return f"Of {among} landscapes {len(missing)} {are} left out: {missing[0]}"
+    return f"{len(missing)} of {among} landscapes {are} left out: {missing[0]}"

@@ -120,11 +120,11 @@ def _profile(
     if columns is None or len(columns.x) < 3:
         count = 0 if columns is None else len(columns.x)
         return unknown(
-            f"{count} learning rate{'s' * (count != 1)} near the best, of the three that a line "
-            "needs, with the best decay inside the grid: widen it, or make it finer."
+            "A line needs three learning rates near the best, each with its best decay inside the "
+            f"grid, not {count}: widen the grid, or make it finer."
         ), None
     if not points:
-        return unknown("The basin is too flat for its noise to say where it is lowest."), None
+        return unknown("The basin is too flat for its noise to locate its lowest point."), None
     found = ridge.vertices(columns, columns.sums)
     # Where the ridge bends, no column counts for more because its own optimum is certain.
     bent = bend(columns.x, found.best, found.variance)

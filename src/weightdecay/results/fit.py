@@ -109,7 +109,7 @@ class Surface:
         curve = float(self.coefficients[5])
         certainty = curve / math.sqrt(self.variance * self.inverse[5, 5]) if self.variance else 9.0
         if not certainty >= CERTAIN:
-            return unknown("The basin is too flat for its noise to say where it is lowest.")
+            return unknown("The basin is too flat for its noise to locate its lowest point.")
         value = float(exponent_of(self.coefficients))
         gradient = np.array([0, 0, 0, 0, 1 / (2 * curve), -value / curve])
         half = _WIDENED * student(self.freedom)

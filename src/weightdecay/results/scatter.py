@@ -62,7 +62,7 @@ def fit_surface(landscape: Landscape) -> SurfaceFit:
         few = "The settings near the best lie too close to a line: vary both α and λ there."
         return _refused(cloud, few)
     if not _curved(quadratic):
-        flat = "The basin is too flat for its noise to say where it is lowest: add runs near it."
+        flat = "The basin is too flat for its noise to locate its lowest point: add runs near it."
         return _refused(cloud, flat)
     exponent, line = _exponent(near, quadratic, centre)
     best = lowest(quadratic, cubic, _reach(near, centre))

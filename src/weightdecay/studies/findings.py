@@ -75,7 +75,11 @@ def _small_print(study: Study, at: Scale, runs: Sequence[Run], seen: Evidence) -
     tasks = sorted({run.config.task for run in runs})
     lengths = sorted({run.config.epochs for run in runs})
     epochs = ", ".join(str(length) for length in lengths if length > 1 or len(lengths) == 1)
-    paired = " (1 of those that are compared in pairs)" if len(lengths) > 1 and 1 in lengths else ""
+    paired = (
+        " (one for the runs that are compared in pairs)"
+        if len(lengths) > 1 and 1 in lengths
+        else ""
+    )
     examples = sorted({run.config.data for run in runs if run.config.data is not None})
     data = f" ({', '.join(map(str, examples))} examples)" if examples else ""
     seeds = sorted({run.config.seed for run in runs})

@@ -60,7 +60,7 @@ def because(verdict: Verdict) -> str:
     """Return what decided a verdict, in words and numbers."""
     told = _reason(verdict.reason)
     edges = [
-        f"{name}'s best is at its grid's edge ({', '.join(ends)})"
+        f"{name}'s best setting is at the edge of its grid ({', '.join(ends)})"
         for name, ends in verdict.at_edge or ()
     ]
     return f"{told}, but {' and '.join(edges)}" if edges else told
@@ -107,7 +107,7 @@ def rule(verdict: Verdict) -> str:
     """Return the rule that a verdict follows; nothing if nothing was measured."""
     said = _rule(verdict.reason)
     if verdict.at_edge is not None and said:
-        said += " Not decided if the best of what loses is at its grid's edge."
+        said += " Not decided if the loser's best setting is at the edge of its grid."
     return said
 
 
