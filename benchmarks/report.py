@@ -49,9 +49,9 @@ def table(found: list[dict[str, Any]]) -> str:
 
 
 def lanes_table(found: list[dict[str, Any]]) -> str:
-    """Return speeds of lanes as a Markdown table: a row a model, a column a number of lanes."""
+    """Return speeds of lanes as a Markdown table: one row per model, one column per count."""
     counts = sorted({row["lanes"] for row in found if row["way"] == "lanes"})
-    head = ["", "plain loop", *(f"{n} lane{'s' * (n > 1)}" for n in counts), "ratio", "MB a lane"]
+    head = ["", "plain loop", *(f"{n} lane{'s' * (n > 1)}" for n in counts), "ratio", "MB per lane"]
     lines = [head, ["---"] * len(head)]
     for model in dict.fromkeys(row["model"] for row in found):
         of = {(row["way"], row["lanes"]): row for row in found if row["model"] == model}
@@ -65,10 +65,10 @@ def lanes_table(found: list[dict[str, Any]]) -> str:
 
 
 def sweeps_table(found: list[dict[str, Any]], unit: str) -> str:
-    """Return configurations an hour as a Markdown table: a row a way, compared a core or GPU."""
+    """Return configurations per hour as a Markdown table, one row per way to train them."""
     a_core = {row["way"]: row["an_hour"] / row["cores"] for row in found}
     rivals = [name for name in ("plain loop", "Ray Tune") if name in a_core]
-    head = ["", "cells", "seconds", f"{unit}s", "an hour", f"an hour and {unit}"]
+    head = ["", "cells", "seconds", f"{unit}s", "per hour", f"per hour and {unit}"]
     head += [f"× {name}" for name in rivals]
     lines = [head, ["---"] * len(head)]
     for row in found:
@@ -80,7 +80,7 @@ def sweeps_table(found: list[dict[str, Any]], unit: str) -> str:
 
 
 def kills(log: str) -> str:
-    """Return what a log of kills, and other faults, comes to."""
+    """Return a summary of a log of kills and other faults."""
     sweeps = re.findall(
         r"(\d+) kills \([^)]*\)(?: and +(\d+) other faults \([^)]*\))? in .*? s: (.*)", log
     )
@@ -90,10 +90,10 @@ def kills(log: str) -> str:
     every = "every one" if same == len(sweeps) else f"{same}"
     told = (
         f"After {total:,} kills{f' and {others:,} other faults' * (others > 0)} {every} of "
-        f"{len(sweeps)} sweeps ended with the results of a sweep "
-        "that nobody disturbed, byte for byte."
+        f"{len(sweeps)} sweeps ended with the results of an "
+        "undisturbed sweep, byte for byte."
     )
-    spent = " A thousand was the aim; the machine's time was spent before."
+    spent = " The aim was a thousand; the time on the machine ran out before."
     return told + spent * (total < 1000)
 
 

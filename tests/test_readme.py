@@ -166,9 +166,9 @@ LOG = """\
 @pytest.mark.parametrize(
     ("kills", "result", "begins", "ends"),
     [
-        (25, "the same results", "After 50 kills every one of 2 sweeps ended", "spent before."),
+        (25, "the same results", "After 50 kills every one of 2 sweeps ended", "ran out before."),
         (975, "the same results", "After 1,000 kills every one of 2 sweeps ended", "for byte."),
-        (25, "OTHER RESULTS", "After 50 kills 1 of 2 sweeps ended", "spent before."),
+        (25, "OTHER RESULTS", "After 50 kills 1 of 2 sweeps ended", "ran out before."),
     ],
 )
 def test_a_log_of_kills_is_counted(kills: int, result: str, begins: str, ends: str) -> None:
