@@ -141,7 +141,9 @@ def _counted(found: Sequence[Findings]) -> list[str]:
 
 def original(one: Findings, found: Iterable[Findings]) -> Findings:
     """Return the first figure of the paper that is judged by the same runs in the same words."""
-    same = [other for other in found if (other.runs, other.verdicts) == (one.runs, one.verdicts)]
+    # Words are compared and not numbers, because an unknown number, NaN, is not equal to itself.
+    said = verdicts_table(one)
+    same = [other for other in found if other.runs == one.runs and verdicts_table(other) == said]
     return min(same, key=lambda other: [*STUDIES].index(other.study.name)) if one.runs else one
 
 
