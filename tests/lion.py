@@ -26,13 +26,13 @@ def _reference(param: Tensor, grad: Tensor, state: State, group: Group, multipli
     exp_avg.lerp_(grad, 1 - beta2)
 
 
-def _foreach(columns: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
-    (beta1, beta2), exp_avgs = group["betas"], columns.states["exp_avg"]
-    grads = foreach.regularized(columns.params, grads, group)
+def _foreach(lists: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
+    (beta1, beta2), exp_avgs = group["betas"], lists.states["exp_avg"]
+    grads = foreach.regularized(lists.params, grads, group)
     directions = torch._foreach_lerp(exp_avgs, grads, 1 - beta1)
     torch._foreach_sign_(directions)
-    foreach.decay(columns.params, group, multiplier)
-    torch._foreach_add_(columns.params, directions, alpha=-multiplier * group["base"])
+    foreach.decay(lists.params, group, multiplier)
+    torch._foreach_add_(lists.params, directions, alpha=-multiplier * group["base"])
     torch._foreach_lerp_(exp_avgs, grads, 1 - beta2)
 
 

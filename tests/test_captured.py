@@ -165,8 +165,8 @@ def test_a_pack_whose_schedule_is_frozen_fails_and_is_not_recorded(
         for _ in range(updates):
             advance(lanes, 1)
             for optimizer in lanes.optimizers.values():
-                for replays in getattr(optimizer._ahead, "_captured", None) or []:  # type: ignore[attr-defined]
-                    replays[0]._page.counts.zero_()
+                for replays in getattr(optimizer._graph_rates, "_captured", None) or []:  # type: ignore[attr-defined]
+                    replays[0]._tables.counts.zero_()
 
     monkeypatch.setattr(Captured, "_advance", frozen)
     events = train_events(some()[:1], task=task(), device="cuda")

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.cases import CASES, Case, every_case, weights
 from weightdecay import SGDW, AdamW, Cosine, Normalized, StepDrop, WarmRestarts, Warmup
-from weightdecay.optim.kernels.graph_rates import Ahead
+from weightdecay.optim.kernels.graph_rates import GraphRates
 from weightdecay.optim.kernels.replays import AHEAD
 from weightdecay.optim.rates import coming_of
 from weightdecay.schedules import as_schedule
@@ -183,10 +183,10 @@ def test_a_frozen_schedule_is_noticed_where_the_table_is_written_again() -> None
     """As if the first rows were written again before every replay."""
     captured = Captured(lambda p: AdamW(p, 0.01, weight_decay=0.1, schedule=Cosine(AHEAD * 4)))
     captured.capture()
-    [[replays]] = captured.opt._ahead._captured
+    [[replays]] = captured.opt._graph_rates._captured
 
     def replay() -> None:
-        replays._page.counts.zero_()
+        replays._tables.counts.zero_()
         captured.graph.replay()
         captured.opt.replayed()
 
@@ -200,10 +200,10 @@ def test_a_frozen_schedule_is_noticed_where_the_table_is_written_again() -> None
 def test_rates_that_are_not_the_schedules_are_noticed() -> None:
     captured = Captured(lambda p: AdamW(p, 0.01, weight_decay=0.1, schedule=Cosine(40)))
     captured.capture()
-    [[replays]] = captured.opt._ahead._captured
+    [[replays]] = captured.opt._graph_rates._captured
     captured.graph.replay()
     captured.opt.replayed()
-    replays._page.rows[1, 0, 0] = 0.5
+    replays._tables.rows[1, 0, 0] = 0.5
     captured.graph.replay()
     captured.opt.replayed()
     with pytest.raises(RuntimeError, match=r"update 3 at α·η = 0\.00986.* at 0\.5 and"):
@@ -264,10 +264,10 @@ def test_an_update_must_come_before_a_capture() -> None:
 
 def test_groups_cannot_be_replaced_once_a_step_is_captured() -> None:
     opt = AdamW([torch.nn.Parameter(torch.zeros(3))], 0.01, weight_decay=0.1)
-    opt._ahead = Ahead(opt._scheduled_groups(), opt.algorithm)
+    opt._graph_rates = GraphRates(opt._scheduled_groups(), opt.algorithm)
     opt.param_groups = [dict(group) for group in opt.param_groups]
     for use in (opt.step, opt.replayed):
-        with pytest.raises(RuntimeError, match="must stay as they are once a step is captured"):
+        with pytest.raises(RuntimeError, match="must not be replaced after a step was captured"):
             use()
     assert opt.param_groups[0]["updates"] == 0
 
@@ -278,7 +278,9 @@ def test_what_triton_cannot_serve_cannot_be_captured() -> None:
     opt = AdamW([theta], 0.01, weight_decay=0.1)
     theta.grad = torch.ones_like(theta)
     opt.step()
-    with pytest.raises(RuntimeError, match=r"triton's for every parameter, got torch\.float64"):
+    with pytest.raises(
+        RuntimeError, match=r"the triton kernel for every parameter, got torch\.float64"
+    ):
         opt._capture(None)
 
 
@@ -293,7 +295,7 @@ def test_what_is_written_ahead_is_what_steps_would_use(decay: Any) -> None:
     opt = CASES["adamw"].build(
         [torch.nn.Parameter(torch.zeros(3))], weight_decay=decay, schedule=SCHEDULE
     )
-    rates = Ahead(opt._scheduled_groups(), opt.algorithm)._rates()
+    rates = GraphRates(opt._scheduled_groups(), opt.algorithm)._rates()
     for expected in rates[:30]:
         group = opt.param_groups[0]
         eta = group["lr"] / group["base"]
@@ -312,7 +314,7 @@ def test_a_schedule_that_groups_share_is_asked_once_for_the_updates_ahead() -> N
     groups = [{"params": [torch.nn.Parameter(torch.zeros(3))], "lr": 0.01 * n} for n in range(1, 5)]
     opt = AdamW(groups, weight_decay=0.001, schedule=as_schedule(schedule))
     asked.clear()
-    Ahead(opt._scheduled_groups(), opt.algorithm)._rates()
+    GraphRates(opt._scheduled_groups(), opt.algorithm)._rates()
     assert asked == list(range(AHEAD))
 
 
@@ -341,7 +343,7 @@ def test_rows_written_ahead_are_those_of_each_update_to_the_bit(name: str) -> No
             param.grad = torch.ones(3)
         opt.step()
     [table] = opt._plan.tables
-    rates = Ahead(opt._scheduled_groups(), opt.algorithm)._rates()
+    rates = GraphRates(opt._scheduled_groups(), opt.algorithm)._rates()
     written = table._rows(rates)
     one_by_one = np.zeros_like(written)
     for ahead, row in zip(rates.tolist(), one_by_one, strict=True):
@@ -367,8 +369,8 @@ def test_the_first_replay_loads_the_tables_and_every_replay_reads_the_next_row()
         one.step()
     assert opt._plan is not None
     [table] = opt._plan.tables
-    table.lay_by()
-    rates = Ahead(opt._scheduled_groups(), opt.algorithm)._rates()
+    table.reserve_graph_tables()
+    rates = GraphRates(opt._scheduled_groups(), opt.algorithm)._rates()
     replays = table.capture([theta.grad], rates, None)  # type: ignore[list-item]
     for count in range(1, 6):
         eager.step()
@@ -387,9 +389,9 @@ def test_an_overflow_is_no_update_and_uses_no_row() -> None:
     opt.step()
     assert opt._plan is not None
     [table] = opt._plan.tables
-    table.lay_by()
+    table.reserve_graph_tables()
     overflow = torch.ones(())
-    rates = Ahead(opt._scheduled_groups(), opt.algorithm)._rates()
+    rates = GraphRates(opt._scheduled_groups(), opt.algorithm)._rates()
     before = theta.detach().clone()
     replays = table.capture([theta.grad], rates, (overflow, None))
     assert replays.made() == 0

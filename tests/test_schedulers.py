@@ -464,7 +464,7 @@ def test_an_update_that_is_skipped_is_not_one_too_many() -> None:
 def test_replays_past_a_cosines_end_are_said_once_too(monkeypatch: pytest.MonkeyPatch) -> None:
     opt = AdamW([parameter()], 0.02, weight_decay=0.1, schedule=Cosine(3))
     graph = SimpleNamespace(replayed=lambda updates: updates, refill=lambda: None, tables=[])
-    monkeypatch.setattr(opt, "_ahead", graph)
+    monkeypatch.setattr(opt, "_graph_rates", graph)
     opt.replayed(3)
     opt.replayed(0)
     with pytest.warns(UserWarning, match=OVER):

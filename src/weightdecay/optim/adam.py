@@ -49,7 +49,7 @@ def adam_(
     exp_avg_sq.lerp_(grad.square(), 1 - beta2)  # line 8
     second = exp_avg_sq
     if max_exp_avg_sq is not None:
-        # Not in the paper: AMSGrad never lets the second moment fall.
+        # Not in the paper: AMSGrad keeps the largest second moment so far.
         second = torch.maximum(max_exp_avg_sq, exp_avg_sq, out=max_exp_avg_sq)
     mean = exp_avg / (1 - beta1**step)  # line 9
     square = second / (1 - beta2**step)  # line 10
@@ -74,19 +74,19 @@ def _reference(param: Tensor, grad: Tensor, state: State, group: Group, multipli
     )
 
 
-def _foreach(columns: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
+def _foreach(lists: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
     """Lines 6 to 12, with multi-tensor operations."""
-    params, exp_avgs = columns.params, columns.states["exp_avg"]
-    exp_avg_sqs = columns.states["exp_avg_sq"]
+    params, exp_avgs = lists.params, lists.states["exp_avg"]
+    exp_avg_sqs = lists.states["exp_avg_sq"]
     beta1, beta2 = group["betas"]
-    counts = [step.item() for step in columns.steps]
+    counts = [step.item() for step in lists.steps]
     grads = foreach.regularized(params, grads, group)
     torch._foreach_lerp_(exp_avgs, grads, 1 - beta1)  # line 7
     squares = torch._foreach_mul(grads, grads)
     torch._foreach_lerp_(exp_avg_sqs, squares, 1 - beta2)  # line 8
     if group["amsgrad"]:
-        exp_avg_sqs = columns.states["max_exp_avg_sq"]
-        torch._foreach_maximum_(exp_avg_sqs, columns.states["exp_avg_sq"])
+        exp_avg_sqs = lists.states["max_exp_avg_sq"]
+        torch._foreach_maximum_(exp_avg_sqs, lists.states["exp_avg_sq"])
     directions = torch._foreach_div(exp_avgs, [1 - beta1**t for t in counts])  # line 9
     scales = torch._foreach_div(exp_avg_sqs, [1 - beta2**t for t in counts])  # line 10
     torch._foreach_sqrt_(scales)
@@ -96,21 +96,21 @@ def _foreach(columns: TensorLists, grads: list[Tensor], group: Group, multiplier
     torch._foreach_add_(params, directions, alpha=-multiplier * group["base"])  # line 12
 
 
-def _fused(columns: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
-    """Lines 6 to 12, by a kernel of torch's that decays by lr · weight_decay."""
+def _fused(lists: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
+    """Lines 6 to 12, by torch's fused kernel, which decays by lr · weight_decay."""
     lr = multiplier * group["base"]
     decoupled = "weight_decay" in group
     decay = group["weight_decay"] if decoupled else group["l2"]
     if decoupled and decay:
-        decay = (1 - fused.factor(columns, group, multiplier)) / lr if lr else 0.0
+        decay = (1 - fused.factor(lists, group, multiplier)) / lr if lr else 0.0
     step = torch._fused_adamw_ if decoupled else torch._fused_adam_
     step(
-        columns.params,
+        lists.params,
         grads,
-        columns.states["exp_avg"],
-        columns.states["exp_avg_sq"],
-        columns.states.get("max_exp_avg_sq", []),
-        columns.steps,
+        lists.states["exp_avg"],
+        lists.states["exp_avg_sq"],
+        lists.states.get("max_exp_avg_sq", []),
+        lists.steps,
         lr=lr,
         beta1=group["betas"][0],
         beta2=group["betas"][1],
@@ -122,7 +122,7 @@ def _fused(columns: TensorLists, grads: list[Tensor], group: Group, multiplier: 
 
 
 def _numbers(group: Group, step: float) -> tuple[float, ...]:
-    # Powers are always Python's: numpy's may differ in the last bit.
+    # Powers are computed by Python, since numpy's may differ in the last bit.
     beta1, beta2 = group["betas"]
     corrections = 1 / (1 - beta1**step), 1 / (1 - beta2**step)
     return 1 - beta1, 1 - beta2, group["eps"], *corrections
@@ -157,10 +157,10 @@ ALGORITHM_2 = Algorithm(
 
 @documented()
 class Adam(Elementwise):
-    """Algorithm 2 with L2 regularization: `l2` · θ is added to the gradient, and adapted with it.
+    """Adam with L2 regularization (Algorithm 2): `l2 * θ` is added to the gradient and adapted.
 
-    `l2` is what `torch.optim.Adam` calls `weight_decay`. Weights with large typical gradients are
-    regularized less than the others: the paper's reason for AdamW.
+    `torch.optim.Adam` calls `l2` `weight_decay`. Weights with large typical gradients are
+    regularized less than others, which is the paper's reason for AdamW.
     """
 
     algorithm = ALGORITHM_2
@@ -197,12 +197,12 @@ class Adam(Elementwise):
 
 @documented()
 class AdamW(Elementwise):
-    """Algorithm 2 with decoupled weight decay.
+    """Adam with decoupled weight decay (Algorithm 2).
 
-    Weights shrink by `weight_decay` a step, whatever `lr` is, and a schedule scales both.
-    `torch.optim.AdamW` shrinks them by `lr * weight_decay`: to reproduce it, pass
-    `weight_decay = lr * its_weight_decay`. A number of at least 0.01 and ten times `lr` was
-    probably meant as torch's, and is warned about; a `Normalized` never is.
+    Each step shrinks the weights by `weight_decay`, whatever `lr` is; a schedule scales both.
+    `torch.optim.AdamW` shrinks them by `lr * weight_decay`: to get the same, pass
+    `weight_decay = lr * its_weight_decay`. A number that is at least 0.01 and at least `10 * lr`
+    was probably meant as torch's and triggers a warning; a `Normalized` never does.
     """
 
     algorithm = ALGORITHM_2

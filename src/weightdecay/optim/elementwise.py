@@ -1,8 +1,7 @@
-"""From an algorithm's few lines of maths to an optimizer over any parameters.
+"""From an algorithm's few lines of maths to an optimizer for any parameters.
 
-`sgd.py` and `adam.py` say what happens to one float tensor. Here that is done to every parameter
-that has a gradient, by the fastest kernel that can, or as those lines say it: complex ones as pairs
-of real numbers, 16-bit ones in float32 with the decay inside the quantity that is rounded.
+`sgd.py` and `adam.py` define the update of one float tensor. Here every parameter that has a
+gradient is updated, each by the fastest kernel that supports it, in a CUDA graph or outside one.
 """
 
 from collections.abc import Sequence
@@ -13,27 +12,26 @@ from torch import Tensor
 from torch.optim.optimizer import ParamsT
 
 from weightdecay import checks
-from weightdecay.optim.kernels import KERNELS, Ahead, Plan
+from weightdecay.optim import parameter_state
+from weightdecay.optim.kernels import KERNELS, GraphRates, Plan
 from weightdecay.optim.kernels.algorithm import Algorithm
-from weightdecay.optim.kernels.slot import Scaling, Slot, State, slot_of
+from weightdecay.optim.kernels.slot import Scaling, State, slot_of
 from weightdecay.optim.kernels.table import Table
 from weightdecay.optim.rates import OURS, Applied, Coming, Group
-from weightdecay.optim.rounding import KEY, ROUNDED, SIXTEEN_BIT, new_keys, round_into
+from weightdecay.optim.rounding import new_keys
 from weightdecay.optim.scheduled import AnySchedule, ScheduledOptimizer
 from weightdecay.optim.unknown_keys import looks_wrong, refuse
 
-_STATE_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-
 
 class Elementwise(ScheduledOptimizer):
-    """An optimizer whose update of an element needs that element alone."""
+    """An optimizer that updates each element independently of all others."""
 
-    #: What a subclass does to weights.
+    #: The update rule, set by a subclass.
     algorithm: ClassVar[Algorithm]
     _kernel: str | None
     _plan: Plan | None = None
-    _ahead: Ahead | None = None
-    #: The tables that the last update was made by, where there are any.
+    _graph_rates: GraphRates | None = None
+    #: The tables used by the last update, if a Triton kernel made it.
     _tables: Sequence[Table] = ()
 
     def __init__(
@@ -47,23 +45,16 @@ class Elementwise(ScheduledOptimizer):
         self._kernel = None if kernel is None else checks.one_of("kernel", kernel, KERNELS)
         super().__init__(params, schedule=schedule, **defaults)
 
-    def _new_state(self, param: Tensor, group: Group) -> State:
-        """Return the state of a parameter before its first update."""
-        state = {"step": torch.tensor(0.0, dtype=torch.float32, device="cpu")}
-        names = self.algorithm.states[self.algorithm.variant(group)]
-        zero = {name: _zeros(param, group) for name in names}
-        return {**state, **zero} if self.algorithm.counts else zero
-
     def add_param_group(self, param_group: Group) -> None:
         super().add_param_group(param_group)
         self._plan = None
 
     def _follow_groups(self) -> None:
-        if self._ahead is not None:
+        if self._graph_rates is not None:
             raise RuntimeError(
-                "`param_groups` must stay as they are once a step is captured, got others: a CUDA "
-                "graph reads the numbers of those it was captured with. Replace them first, or "
-                "build another optimizer."
+                "`param_groups` must not be replaced after a step was captured, got other groups. "
+                "A CUDA graph reads the numbers of the groups it was captured with: replace them "
+                "before the capture, or build another optimizer."
             )
         super()._follow_groups()
         self._plan, self._tables = None, ()
@@ -75,7 +66,7 @@ class Elementwise(ScheduledOptimizer):
         super()._check(group)
         checks.flag("maximize", group["maximize"])
         checks.one_of("rounding", group["rounding"], ("stochastic", "compensated"))
-        checks.one_of("state_dtype", group["state_dtype"], tuple(_STATE_DTYPES))
+        checks.one_of("state_dtype", group["state_dtype"], tuple(parameter_state.STATE_DTYPES))
         if "l2" in group:
             group["l2"] = checks.number("l2", group["l2"], at_least=0)
         self.algorithm.check(group)
@@ -83,8 +74,8 @@ class Elementwise(ScheduledOptimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         super().load_state_dict(state_dict)
         self._plan = None
-        if self._ahead is not None:
-            self._ahead.refill(checked=False)  # what was done until now is given up
+        if self._graph_rates is not None:
+            self._graph_rates.refill(checked=False)  # the updates made so far are discarded
 
     def _make_update(self, multipliers: list[float]) -> bool:
         scaling = self._scaling()
@@ -99,9 +90,9 @@ class Elementwise(ScheduledOptimizer):
         return True
 
     def applied(self) -> list[Applied | None]:
-        """Return what each group's last update used; None before its first one here.
+        """Return the numbers that each group's last update used; None before the first update.
 
-        On a GPU the kernel itself says so, and is waited for: of CUDA graphs too.
+        On a GPU the kernel itself reports them, also from a CUDA graph. This waits for the device.
         """
         found = super().applied()
         for table in self._tables:
@@ -110,53 +101,53 @@ class Elementwise(ScheduledOptimizer):
         return found
 
     def _capture(self, scaling: Scaling | None) -> None:
-        """Record an update into the CUDA graph that is being captured; nothing is updated now."""
+        """Record an update into the CUDA graph being captured; no weight changes now."""
         grads = None if self._plan is None else self._plan.gradients()
         if self._plan is None or grads is None or not self._plan.holds(grads, self.state):
             raise RuntimeError(
                 "An update of the same parameters must be made before a step is captured, or every "
-                "replay would begin their state anew. Make one outside the graph first."
+                "replay would reset their state. Make one outside the graph first."
             )
-        if self._ahead is None:
-            self._ahead = Ahead(self._scheduled_groups(), self.algorithm)
-        self._ahead.capture(self._plan, grads, scaling)
+        if self._graph_rates is None:
+            self._graph_rates = GraphRates(self._scheduled_groups(), self.algorithm)
+        self._graph_rates.capture(self._plan, grads, scaling)
 
     def replayed(self, updates: int = 1) -> None:
-        """Say that CUDA graphs of captured steps have made so many updates.
+        """Report that CUDA graphs have replayed a captured step this many times.
 
-        A graph reads its α·η and λ from a table that is written ahead, for 1,024 updates: call this
-        after every `graph.replay()`, or at least that often. It moves the schedule on, which a
-        replay cannot; where GradScaler was captured too, it counts only what was not skipped. A
-        value changed by hand takes effect with the next call; `replayed(0)` is one. Whenever the
-        table is written again, what the device did is checked first (`verify`).
+        A graph reads α·η and λ from a table written in advance for 1,024 updates. Call this after
+        every `graph.replay()`, or at least once per 1,024 replays. It advances the schedule, which
+        a replay cannot do. If GradScaler was captured too, skipped updates are not counted. A value
+        that you change by hand takes effect at the next call; `replayed(0)` is enough. Each time
+        the table is rewritten, `verify` checks first what the device did.
         """
         checks.whole("updates", updates, at_least=0)
-        if self._ahead is None:
+        if self._graph_rates is None:
             raise RuntimeError("A step must have been captured to be replayed, got none.")
-        self._scheduled_groups()  # which raises where others have replaced them
-        made = self._ahead.replayed(updates)
+        self._scheduled_groups()  # raises if `param_groups` was replaced
+        made = self._graph_rates.replayed(updates)
         if made:
-            self._plan = None  # which has not seen these updates
-            self._applied, self._tables = (), self._ahead.tables
+            self._plan = None  # it has not seen these updates
+            self._applied, self._tables = (), self._graph_rates.tables
         self._count(made)
         if made:
             self._warn_if_over()
 
     def verify(self) -> None:
-        """Raise unless CUDA graphs made the updates `replayed` was told of, as the schedule says.
+        """Raise unless CUDA graphs made the updates reported to `replayed`, at the right rates.
 
-        The device says how many it made, and the α·η and λ·η of the last. Waits for it.
+        The device reports how many it made, and α·η and λ·η of the last. This waits for the device.
         """
-        if self._ahead is not None:
-            self._ahead.check()
+        if self._graph_rates is not None:
+            self._graph_rates.check()
 
     def _count(self, updates: int, coming: list[Coming] | None = None) -> None:
         super()._count(updates, coming)
-        if self._ahead is not None:
-            self._ahead.refill()
+        if self._graph_rates is not None:
+            self._graph_rates.refill()
 
     def _is_probed(self) -> bool:
-        return not _capturing() and super()._is_probed()  # no gradient can be read in a capture
+        return not _capturing() and super()._is_probed()  # gradients cannot be read in a capture
 
     def _create_state(self) -> None:
         self._new_plan()
@@ -165,23 +156,23 @@ class Elementwise(ScheduledOptimizer):
     def _step_supports_amp_scaling(self) -> bool:
         """Whether GradScaler leaves unscaling and skipping to `step`.
 
-        It must in a CUDA graph, where it cannot read whether to skip, and for float16 parameters,
-        whose gradients it refuses to unscale. Elsewhere it must not: gradients that `step` unscales
-        cannot be clipped before, and trainers refuse to.
+        It has to in a CUDA graph, where it cannot read whether to skip, and for float16 parameters,
+        whose gradients it refuses to unscale. Otherwise it should not: gradients that are unscaled
+        in `step` cannot be clipped before it, and trainers refuse to clip them.
         """
         return _capturing() or any(
             param.dtype is torch.float16 for group in self.param_groups for param in group["params"]
         )
 
     def _scaling(self) -> Scaling | None:
-        """Return what GradScaler left for this step: whether gradients overflowed, and a scale."""
+        """Return what GradScaler set for this step: whether gradients overflowed, and the scale."""
         found_inf = getattr(self, "found_inf", None)
         if found_inf is None:
             return None
         return torch.as_tensor(found_inf), getattr(self, "grad_scale", None)
 
     def _planned(self) -> tuple[Plan, list[Tensor]]:
-        """Return a plan, and the gradients it is for."""
+        """Return a valid plan and its gradients."""
         if self._plan is not None:
             grads = self._plan.gradients()
             if grads is not None and self._plan.holds(grads, self.state):
@@ -210,7 +201,6 @@ class Elementwise(ScheduledOptimizer):
             algorithm=self.algorithm,
             idle=idle,
             kernel=self._kernel,
-            reference=self._reference,
         )
 
     def _state_of(self, param: Tensor, group: Group, key: int) -> State:
@@ -218,69 +208,16 @@ class Elementwise(ScheduledOptimizer):
         if param.grad.is_sparse:
             raise RuntimeError(
                 f"{type(self).__name__} must be given dense gradients, got a sparse one. Decay and "
-                "momentum move every row: use sparse=False, or param.grad.to_dense()."
+                "momentum change every row: use sparse=False, or param.grad.to_dense()."
             )
         state: State = self.state.get(param, {})
-        if not self.algorithm.keys(group) <= state.keys():
-            state |= {k: v for k, v in self._new_state(param, group).items() if k not in state}
-        self._compensate(param, state, group)
-        if any(tensor.dtype in ROUNDED for tensor in (param, *_shaped_like(param, state))):
-            state.setdefault(KEY, key)
+        parameter_state.complete(state, param, group, self.algorithm, rounding_key=key)
         if state:
             self.state[param] = state
         return state
 
     def _check_state(self, param: Tensor, state: State, group: Group) -> None:
-        keys = self.algorithm.keys(group)
-        missing = keys - state.keys()
-        if state.keys() - {KEY} and missing:  # all of it may begin anew, but no part alone
-            raise ValueError(
-                f"the state of a parameter must have {_quoted(keys)}, and "
-                f"{_quoted(missing)} is missing."
-            )
-        for name in keys & state.keys():
-            if not isinstance(state[name], Tensor):
-                raise TypeError(f"`{name}` must be a tensor, got {state[name]!r}.")
-        _shaped_like(param, state)
-
-    def _compensate(self, param: Tensor, state: State, group: Group) -> None:
-        """Keep what rounding cuts off where the group asks for it, and there alone."""
-        rest = state.get("compensation")
-        wanted = param.dtype in SIXTEEN_BIT and group["rounding"] == "compensated"
-        if rest is not None and not (wanted and rest.dtype == param.dtype):
-            param.add_(state.pop("compensation").to(param.dtype))
-            rest = None
-        if wanted and rest is None:
-            state["compensation"] = torch.zeros_like(param)
-
-    def _reference(self, slot: Slot, grad: Tensor, group: Group, multiplier: float) -> None:
-        """Update one parameter as the paper's lines say: the specification of every kernel."""
-        param, states = slot.param, dict(slot.states)
-        if param.is_complex():
-            param, grad = torch.view_as_real(param), torch.view_as_real(grad)
-            states = {key: torch.view_as_real(value) for key, value in states.items()}
-        if group["maximize"]:
-            grad = -grad
-        dtype = torch.float32 if param.dtype in SIXTEEN_BIT else param.dtype
-        rest = states.pop("compensation", None)
-        value = param.to(dtype) if rest is None else param.to(dtype) + rest
-        wide = {key: state.to(dtype) for key, state in states.items()}
-        counted = {"step": slot.state["step"]} if "step" in slot.state else {}
-        state = {**wide, **counted}
-        self.algorithm.reference(value, grad.to(dtype), state, group, multiplier)
-        seed: dict[str, Any] = {
-            "update": group["updates"],
-            "stream": 4 * slot.key,
-            "region": slot.region,
-        }
-        if rest is None:
-            _store(param, value, **seed)
-        else:
-            param.copy_(value)
-            _store(rest, torch.where(value.isfinite(), value - param, 0.0), **seed)
-        for key, kept in states.items():
-            seed["stream"] += 1
-            _store(kept, wide[key], **seed)
+        parameter_state.check(param, state, group, self.algorithm)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_kernel": self._kernel}
@@ -288,32 +225,3 @@ class Elementwise(ScheduledOptimizer):
 
 def _capturing() -> bool:
     return bool(torch.cuda.is_initialized()) and torch.cuda.is_current_stream_capturing()  # type: ignore[no-untyped-call]
-
-
-def _zeros(param: Tensor, group: Group) -> Tensor:
-    """Return a zero state for a parameter; of a 16-bit one in the group's `state_dtype`."""
-    dtype = _STATE_DTYPES[group["state_dtype"]] if param.dtype in SIXTEEN_BIT else param.dtype
-    return torch.zeros_like(param, dtype=dtype)
-
-
-def _shaped_like(param: Tensor, state: State) -> list[Tensor]:
-    """Return the tensors of a state, less its count of updates, if they have the right shape."""
-    tensors = {k: v for k, v in state.items() if isinstance(v, Tensor) and k != "step"}
-    for name, value in tensors.items():
-        if value.shape != param.shape:
-            raise ValueError(
-                f"`{name}` must have its parameter's shape {tuple(param.shape)}, got "
-                f"{tuple(value.shape)}: the state is another model's."
-            )
-    return list(tensors.values())
-
-
-def _quoted(names: set[str]) -> str:
-    return ", ".join(f"`{name}`" for name in sorted(names))
-
-
-def _store(tensor: Tensor, value: Tensor, **place: Any) -> None:
-    if tensor.dtype in SIXTEEN_BIT:
-        round_into(tensor, value, **place)
-    elif tensor is not value:
-        tensor.copy_(value)

@@ -1,12 +1,12 @@
-"""SGD with L2 regularization, and SGDW: for plain SGD the same, for a schedule or a sweep not.
+"""SGD with L2 regularization, and SGDW: equal for plain SGD, but not with momentum or a schedule.
 
 Algorithm 1 of Loshchilov & Hutter, 2019 (arXiv:1711.05101); a comment `# line 9` names its line.
 
     θ  param             g  grad        α  lr            λ  l2, weight_decay
     m  momentum_buffer   β₁ momentum    η  multiplier
 
-The schedule is inside the momentum: m gathers η·α·g, so a gradient keeps the step size it was met
-with. `torch.optim.SGD` multiplies the whole buffer by the current lr instead; the two agree while
+The schedule is inside the momentum: m sums η·α·g, so each gradient keeps the step size of its own
+update. `torch.optim.SGD` multiplies the whole buffer by the current lr instead. The two agree while
 lr is constant.
 """
 
@@ -48,7 +48,7 @@ def sgd_(
     step = multiplier * lr * grad
     if momentum_buffer is not None:
         momentum_buffer.mul_(momentum).add_(step)  # line 8
-        # Not in the paper: Nesterov's step is where the buffer would be after one more such g.
+        # Not in the paper: Nesterov's step is the buffer after one more update by the same g.
         step = step + momentum * momentum_buffer if nesterov else momentum_buffer
     param -= step + multiplier * weight_decay * param  # line 9
 
@@ -67,32 +67,33 @@ def _reference(param: Tensor, grad: Tensor, state: State, group: Group, multipli
     )
 
 
-def _foreach(columns: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
+def _foreach(lists: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
     """Lines 6 to 9, with multi-tensor operations."""
-    params, momentum = columns.params, group["momentum"]
+    params, momentum = lists.params, group["momentum"]
     grads = foreach.regularized(params, grads, group)
     foreach.decay(params, group, multiplier)
     rate = multiplier * group["base"]
     if not momentum or group["nesterov"]:
         torch._foreach_add_(params, grads, alpha=-rate)
     if momentum:
-        buffers = columns.states["momentum_buffer"]
+        buffers = lists.states["momentum_buffer"]
         torch._foreach_mul_(buffers, momentum)
         torch._foreach_add_(buffers, grads, alpha=rate)  # line 8
         torch._foreach_add_(params, buffers, alpha=-momentum if group["nesterov"] else -1.0)
 
 
-def _fused(columns: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
-    """Algorithm 1: what torch calls dampening puts η·α inside the momentum.
+def _fused(lists: TensorLists, grads: list[Tensor], group: Group, multiplier: float) -> None:
+    """Lines 6 to 9, by torch's fused kernel; its `dampening` puts η·α inside the momentum.
 
-    Decay is descent along the weights themselves, at rate η·λ. A multi-tensor multiplication would
-    be a call a tensor on the CPU, and slower than all the rest where tensors are many.
+    The decay is a step of plain SGD with the weights as gradients, at rate η·λ. A multi-tensor
+    multiplication would be one call per tensor on the CPU, and with many tensors slower than all
+    the rest.
     """
     rate, momentum = multiplier * group["base"], group["momentum"]
     if group.get("weight_decay"):
         torch._fused_sgd_(
-            columns.params,
-            columns.params,
+            lists.params,
+            lists.params,
             [],
             weight_decay=0.0,
             momentum=0.0,
@@ -103,9 +104,9 @@ def _fused(columns: TensorLists, grads: list[Tensor], group: Group, multiplier: 
             is_first_step=False,
         )
     torch._fused_sgd_(
-        columns.params,
+        lists.params,
         grads,
-        columns.states.get("momentum_buffer", []),
+        lists.states.get("momentum_buffer", []),
         weight_decay=group.get("l2", 0.0),
         momentum=momentum,
         lr=1.0 if momentum else rate,
@@ -134,8 +135,8 @@ def _check(group: Group) -> None:
     group["momentum"] = checks.number("momentum", group["momentum"], at_least=0, below=1)
     if checks.flag("nesterov", group["nesterov"]) and not group["momentum"]:
         raise ValueError(
-            "`momentum` must be above 0 with nesterov=True, got 0. Nesterov's step looks "
-            "ahead along the momentum."
+            "`momentum` must be above 0 with nesterov=True, got 0. Nesterov's step uses the "
+            "momentum."
         )
 
 
@@ -159,10 +160,10 @@ ALGORITHM_1 = Algorithm(
 
 @documented()
 class SGD(Elementwise):
-    """Algorithm 1 with L2 regularization: `l2` · θ is added to the gradient.
+    """SGD with L2 regularization (Algorithm 1): `l2 * θ` is added to the gradient.
 
-    `l2` is what `torch.optim.SGD` calls `weight_decay`. Its effect is proportional to `lr`: the two
-    must be tuned together.
+    `torch.optim.SGD` calls `l2` `weight_decay`. Its effect is proportional to `lr`, so the two must
+    be tuned together.
     """
 
     algorithm = ALGORITHM_1
@@ -197,12 +198,12 @@ class SGD(Elementwise):
 
 @documented()
 class SGDW(Elementwise):
-    """Algorithm 1 with decoupled weight decay.
+    """SGD with decoupled weight decay (Algorithm 1).
 
-    Weights shrink by `weight_decay` a step, whatever `lr` is, and a schedule scales both. Torch has
-    no SGDW: the `weight_decay` of `torch.optim.SGD` is the `l2` of our SGD; without momentum, and
-    only there, `weight_decay = lr * its_weight_decay` does the same. A number of at least 0.01 and
-    ten times `lr` is warned about, as in AdamW.
+    Each step shrinks the weights by `weight_decay`, whatever `lr` is; a schedule scales both. torch
+    has no SGDW: the `weight_decay` of `torch.optim.SGD` is the `l2` of our SGD. Only without
+    momentum does `weight_decay = lr * its_weight_decay` do the same. A number that is at least 0.01
+    and at least `10 * lr` triggers a warning, as in AdamW.
     """
 
     algorithm = ALGORITHM_1

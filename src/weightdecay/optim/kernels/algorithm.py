@@ -1,7 +1,7 @@
-"""An algorithm as a value: what it is told, what it keeps, and its formula for each kernel.
+"""An algorithm as a value: its options, its states, and its formula for each kernel.
 
-`sgd.py` and `adam.py` each define one. Kernels know algorithms only through it, so a new algorithm
-is a module of its own: a reference formula, the names of its states, and a class.
+`sgd.py` and `adam.py` each define one. Kernels know algorithms only through this class, so a new
+algorithm is one module: a reference formula, the names of its states, and an optimizer class.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,34 +26,34 @@ def _nothing(slot: Slot, group: Group) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithm:
-    """An update rule, for one group at a time. A kernel it has no formula for is never chosen."""
+    """An update rule for one group. A kernel that it has no formula for is never chosen."""
 
     name: str
-    #: The arguments that are its own, as keys of a group; `lr` and the decay are everyone's.
+    #: Its own arguments, as keys of a group. All algorithms have `lr` and a decay besides.
     options: tuple[str, ...]
-    #: Raises unless a group's options are valid, and may replace them by their clean form.
+    #: Raises unless a group's options are valid; may convert them, a list to a tuple for example.
     check: Callable[[Group], None]
-    #: Which of its variants a group asks for: what decides the states and the compiled kernel.
+    #: The variant that a group asks for: it decides the states and the compiled kernel.
     variant: Callable[[Group], str]
-    #: For each variant the names of its states, which are tensors of the parameter's shape.
+    #: For each variant the names of its states, which are tensors with the parameter's shape.
     states: Mapping[str, tuple[str, ...]]
     #: Whether every parameter counts its own updates, as `step` in its state.
     counts: bool = False
-    #: The specification, which the other formulas must equal.
+    #: The specification. The other formulas must compute the same.
     reference: Reference
-    #: With torch's multi-tensor operations.
+    #: The formula in torch's multi-tensor operations.
     foreach: Step | None = None
-    #: With torch's fused kernels on the CPU, and what those need that a parameter does not have.
+    #: The formula by torch's fused CPU kernels, and why they do not support a parameter, or None.
     fused: Step | None = None
     fused_unfit: Callable[[Slot, Group], str | None] = _nothing
-    #: For the formula of its variants in `program.py`: the five numbers of its own that it reads,
-    #: for the update that a parameter counts as `step`.
+    #: The five numbers that its formula in `triton_kernel.py` reads, for a parameter's update
+    #: number `step`, counted from 1.
     numbers: Callable[[Group, float], Sequence[float]] | None = None
 
     def keys(self, group: Group) -> set[str]:
-        """Return the names of what a parameter's state must hold."""
+        """Return the keys that a parameter's state must have."""
         return {*self.states[self.variant(group)], *(("step",) if self.counts else ())}
 
     def without(self, kernel: str) -> str:
-        """Say that a kernel has no formula of this algorithm, as what it must be given."""
+        """Return the requirement that this algorithm does not meet: a formula for the kernel."""
         return f"an algorithm that has a formula for {kernel}, got {self.name}, which has none"

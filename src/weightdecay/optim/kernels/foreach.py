@@ -1,4 +1,4 @@
-"""What algorithms share as torch's multi-tensor operations, for one group's float tensors."""
+"""Helpers for formulas in torch's multi-tensor operations, on the float tensors of one group."""
 
 import torch
 from torch import Tensor
@@ -9,13 +9,13 @@ from weightdecay.optim.rates import Group
 
 
 def unfit(slot: Slot, grad: Tensor, group: Group, algorithm: Algorithm) -> str | None:
-    """Say what this kernel asks for that a parameter is not, or None if it can serve it."""
+    """Return the requirement of this kernel that a parameter does not meet, or None."""
     del group
     return algorithm.without("foreach") if algorithm.foreach is None else mixed(slot, grad)
 
 
 def mixed(slot: Slot, grad: Tensor) -> str | None:
-    """Say so where tensors are not all float32 or all float64."""
+    """Return a requirement unless the tensors are all float32 or all float64."""
     dtypes = {tensor.dtype for tensor in (slot.param, grad, *slot.states.values())}
     if dtypes not in ({torch.float32}, {torch.float64}):
         return (
@@ -25,7 +25,7 @@ def mixed(slot: Slot, grad: Tensor) -> str | None:
 
 
 def regularized(params: list[Tensor], grads: list[Tensor], group: Group) -> list[Tensor]:
-    """Return gradients of what is to be minimized, with L2 regularization."""
+    """Return gradients with L2 regularization, negated if the objective is maximized."""
     if group["maximize"]:
         grads = list(torch._foreach_neg(grads))
     if group.get("l2"):
@@ -34,6 +34,6 @@ def regularized(params: list[Tensor], grads: list[Tensor], group: Group) -> list
 
 
 def decay(params: list[Tensor], group: Group, multiplier: float) -> None:
-    """Subtract η·λ·θ, in place; before the step, so that θ is still that of the line."""
+    """Subtract η·λ·θ in place. Call it before the step, since θ must be the weights before it."""
     if group.get("weight_decay"):
         torch._foreach_add_(params, params, alpha=-multiplier * group["weight_decay"])

@@ -1,20 +1,20 @@
-"""Which parameters an update moves, and by which kernel.
+"""Which parameters an update changes, and by which kernel.
 
-A plan is made when the set of gradients changes, and kept while it holds: what a kernel needs of a
-parameter is found out once, and an update only looks whether everything still stands.
+A plan is made when the set of gradients changes, and kept as long as it is valid: what a kernel
+needs to know about a parameter is found once, and an update only checks that nothing has changed.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from operator import is_not
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from weightdecay.optim.kernels import foreach, fused, table
+from weightdecay.optim.kernels import foreach, fused, reference, table
 from weightdecay.optim.kernels.algorithm import Algorithm, Step
 from weightdecay.optim.kernels.replays import Replays
 from weightdecay.optim.kernels.slot import Scaling, Slot, State, TensorLists
@@ -23,9 +23,7 @@ from weightdecay.optim.rates import Group, Rate, Rates
 from weightdecay.optim.rounding import SIXTEEN_BIT
 from weightdecay.optim.shards import local
 
-Reference: TypeAlias = Callable[[Slot, Tensor, Group, float], None]
-
-#: The kernels, the fastest first.
+#: The kernels, fastest first.
 KERNELS = ("triton", "fused", "foreach", "reference")
 _UNFIT = {"triton": table.unfit, "fused": fused.unfit, "foreach": foreach.unfit}
 
@@ -42,12 +40,10 @@ class Plan:
         algorithm: Algorithm,
         idle: list[Tensor],
         kernel: str | None,
-        reference: Reference,
     ) -> None:
-        self.slots, self._groups, self._idle, self._reference = slots, groups, idle, reference
+        self.slots, self._groups, self._idle, self._algorithm = slots, groups, idle, algorithm
         self._params = [param for group in groups for param in group["params"]]
-        self._variant = algorithm.variant
-        self._forms = self._forms_now()
+        self._variants = self._variants_now()
         self._owners = [slot.owner for slot in slots]
         self._sharded = any(slot.param is not slot.owner for slot in slots)
         self.steps = _share_steps(slots)
@@ -62,7 +58,7 @@ class Plan:
         for index, (slot, grad) in enumerate(zip(slots, grads, strict=True)):
             group = groups[slot.group]
             chosen = _choose(slot, grad, group, algorithm, kernel)
-            # One launch takes all groups; torch's operations take one group and dtype at a time.
+            # One Triton launch takes all groups; torch's operations take one group and dtype.
             if chosen == "triton":
                 batches[chosen, table.kind(slot, grad, group, algorithm)].append(index)
             else:
@@ -77,16 +73,16 @@ class Plan:
             else:
                 step = algorithm.fused if chosen == "fused" else algorithm.foreach
                 assert step is not None
-                columns = TensorLists(members, [grads[index] for index in indices])
-                self._lists.append((step, columns, indices))
+                lists = TensorLists(members, [grads[index] for index in indices])
+                self._lists.append((step, lists, indices))
 
     @property
     def tables(self) -> list[Table]:
-        """Return the tables that one launch each updates."""
+        """Return the tables, each of which is updated by one launch."""
         return [entry for entry, _ in self._tables]
 
     def gradients(self) -> list[Tensor] | None:
-        """Return the gradients, or None where others have one than did."""
+        """Return the gradients, or None if other parameters have one than before."""
         grads: list[Any] = [owner.grad for owner in self._owners]
         if (self._lists or self._singles) and not all(map(is_not, grads, repeat(None))):
             return None
@@ -95,54 +91,55 @@ class Plan:
         return list(map(local, grads)) if self._sharded else grads
 
     def holds(self, grads: list[Tensor], states: Mapping[Any, State]) -> bool:
-        """Whether all that was found out about groups, parameters and states is still so."""
+        """Whether groups, parameters and states are still those that the plan was made for."""
         return (
-            self._forms == self._forms_now()
+            self._variants == self._variants_now()
             and _same(chain.from_iterable(g["params"] for g in self._groups), self._params)
             and _same(states.values(), self._states)
             and self.steps._version == self._version
-            and all(entry.stands(_pick(grads, of)) for entry, of in self._tables)
-            and all(columns.stand(_pick(grads, of)) for _, columns, of in self._lists)
+            and all(entry.is_valid(_pick(grads, of)) for entry, of in self._tables)
+            and all(lists.is_valid(_pick(grads, of)) for _, lists, of in self._lists)
         )
 
-    def _forms_now(self) -> list[tuple[int, str]]:
-        """Return what decides which states and which kernel each group needs."""
-        return [(len(group["params"]), self._variant(group)) for group in self._groups]
+    def _variants_now(self) -> list[tuple[int, str]]:
+        """Return each group's size and variant, which decides its states and its kernel."""
+        variant = self._algorithm.variant
+        return [(len(group["params"]), variant(group)) for group in self._groups]
 
     def run(
         self, grads: list[Tensor], multipliers: Sequence[float], scaling: Scaling | None
     ) -> None:
-        """Make one update; `scaling` is what gradients are to be divided by."""
+        """Make one update; `scaling` says what to divide gradients by."""
         self.steps += 1  # line 4
         self._version = self.steps._version
         rates = [_rate(*pair) for pair in zip(self._groups, multipliers, strict=True)]
         for entry, _ in self._tables:
             entry.run(rates, scaling)
-        for step, columns, of in self._lists:
+        for step, lists, of in self._lists:
             number = self.slots[of[0]].group
-            divided = _unscaled(_pick(grads, of), scaling)
-            step(columns, divided, self._groups[number], multipliers[number])
+            unscaled = _unscaled(_pick(grads, of), scaling)
+            step(lists, unscaled, self._groups[number], multipliers[number])
         for index in self._singles:
             slot = self.slots[index]
             group, multiplier = self._groups[slot.group], multipliers[slot.group]
             [grad] = _unscaled([grads[index]], scaling)
-            self._reference(slot, grad, group, multiplier)
+            reference.update(slot, grad, group, multiplier, self._algorithm)
 
     def capture(self, grads: list[Tensor], rates: Rates, scaling: Scaling | None) -> list[Replays]:
-        """Record an update into the CUDA graph that is being captured."""
+        """Record an update into the CUDA graph being captured."""
         if self._lists or self._singles:
             others = {str(self.slots[i].param.dtype) for *_, of in self._lists for i in of}
             others |= {str(self.slots[i].param.dtype) for i in self._singles}
             raise RuntimeError(
-                "A captured step must be triton's for every parameter, got "
-                f"{', '.join(sorted(others))} that it cannot serve: other kernels take their "
+                "A captured step must use the triton kernel for every parameter, got "
+                f"{', '.join(sorted(others))} that it does not support: other kernels take their "
                 "numbers from Python, which a replay does not run."
             )
         return [entry.capture(_pick(grads, of), rates, scaling) for entry, of in self._tables]
 
 
 class _OtherTensorError(Exception):
-    """Two tensors were compared that are not the same one."""
+    """Two different tensors were compared."""
 
 
 class _ByIdentity(TorchFunctionMode):
@@ -154,10 +151,10 @@ _BY_IDENTITY = _ByIdentity()
 
 
 def _same(now: Iterable[Any], then: list[Any]) -> bool:
-    """Whether these are the very same tensors, or dictionaries of them, in the same order.
+    """Whether these are the same tensor objects, or dictionaries of them, in the same order.
 
-    Lists and dictionaries ask their members for == only where they are not the same object. So one
-    comparison looks at thousands of tensors in C, and torch tells us of the first that is another.
+    Lists and dictionaries call == on members only if they are different objects. So one comparison
+    checks thousands of tensors in C, and torch calls us for the first that differs.
     """
     try:
         with _BY_IDENTITY:
@@ -186,21 +183,21 @@ def _choose(
     slot: Slot, grad: Tensor, group: Group, algorithm: Algorithm, forced: str | None
 ) -> str:
     if forced is None:
-        # On the CPU Triton has an interpreter, which is for tests.
+        # On the CPU Triton only has an interpreter, which is for tests.
         kernels = [k for k in _UNFIT if k != "triton" or slot.param.is_cuda]
         fit = (k for k in kernels if _UNFIT[k](slot, grad, group, algorithm) is None)
         return next(fit, "reference")
     wanted = _UNFIT[forced](slot, grad, group, algorithm) if forced in _UNFIT else None
     if wanted is not None:
         raise RuntimeError(
-            f"kernel={forced!r} must be given {wanted}. Leave `kernel` out to have one chosen "
-            "for each parameter."
+            f"kernel={forced!r} must be given {wanted}. Leave `kernel` out: each parameter then "
+            "gets the fastest kernel that supports it."
         )
     return forced
 
 
 def _share_steps(slots: list[Slot]) -> Tensor:
-    """Put all counts of updates into one tensor, so that they are raised in one operation."""
+    """Put all counts of updates into one tensor, so that one operation increments them all."""
     counted = [slot for slot in slots if "step" in slot.state]
     counts = [float(slot.state["step"]) for slot in counted]
     steps = torch.tensor(counts, dtype=torch.float32, device="cpu")

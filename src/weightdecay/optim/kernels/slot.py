@@ -1,4 +1,4 @@
-"""A parameter as the kernels see it, and columns of them."""
+"""A parameter as the kernels see it, and lists of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from weightdecay.optim.rounding import KEY
 from weightdecay.optim.shards import Region, local, region_of
 
 State: TypeAlias = dict[str, Any]
-#: GradScaler's `found_inf`, and its `grad_scale` unless gradients are unscaled already.
+#: GradScaler's `found_inf`, and its `grad_scale`, or None if gradients are already unscaled.
 Scaling: TypeAlias = tuple[Tensor, Tensor | None]
 
 
@@ -19,8 +19,8 @@ Scaling: TypeAlias = tuple[Tensor, Tensor | None]
 class Slot:
     """One parameter that has a gradient, its state, and its place in the optimizer.
 
-    `param` and `states` are what of it is on this rank: of a DTensor, the local shard. Values
-    of 16 bits are rounded by `key` and `region`: see `rounding.py`.
+    `param` and `states` are the part on this rank: the local shard of a DTensor. `key` and `region`
+    seed the rounding of 16-bit values: see `rounding.py`.
     """
 
     owner: Tensor
@@ -45,18 +45,18 @@ def slot_of(owner: Tensor, state: State, *, group: int, number: int) -> Slot:
 
 
 def aligned_in_memory(slot: Slot, grad: Tensor) -> bool:
-    """Whether the n-th element in memory is the same one in all tensors, with no gaps between."""
+    """Whether the n-th element in memory is the same in all tensors, without gaps in between."""
     tensors = [slot.param, grad, *slot.states.values()]
     if all(tensor.is_contiguous() for tensor in tensors):
         return True
-    # Channels last, say; rounding at random goes by an element's place, so not in 16 bits.
+    # Channels last, for example. Not in 16 bits: there the rounding depends on an element's place.
     strides = {tensor.stride() for tensor in tensors}
     dense = torch.ops.aten.is_non_overlapping_and_dense(slot.param)
     return len(strides) == 1 and dense and slot.param.dtype is torch.float32
 
 
 class TensorLists:
-    """Slots as the lists that multi-tensor operations take."""
+    """Slots as lists of tensors, which multi-tensor operations take."""
 
     def __init__(self, slots: Sequence[Slot], grads: Sequence[Tensor]) -> None:
         self.params = [slot.param for slot in slots]
@@ -66,8 +66,8 @@ class TensorLists:
         self._contiguous = all(map(Tensor.is_contiguous, grads))
         self._strides = list(map(Tensor.stride, grads))
 
-    def stand(self, grads: Sequence[Tensor]) -> bool:
-        """Whether parameters are where they were, and gradients of the same kind."""
+    def is_valid(self, grads: Sequence[Tensor]) -> bool:
+        """Whether parameters are at the same addresses, and gradients have the same strides."""
         if list(map(Tensor.data_ptr, self.params)) != self.pointers:
             return False
         if self._contiguous:

@@ -1,9 +1,9 @@
-"""Every tensor of every group in one launch: the tables that the kernel reads.
+"""The tables that let one launch update every tensor of every group.
 
-The tables stay on the device. Each update compares pointers and sends what changed; the numbers of
-the update itself, some 64 bytes per group, are sent every time. In a CUDA graph nothing can be
-sent: there the kernel reads row after row of what was written ahead (`replays`). What the kernel
-used, it writes down: `applied` reads it back.
+The tables stay on the device. Each update compares pointers and sends those that changed; the
+numbers of the update itself, about 64 bytes per group, are sent every time. In a CUDA graph nothing
+can be sent: there each replay reads the next of the rows written in advance (`replays.py`). The
+kernel records the numbers it used, and `applied` reads them back.
 """
 
 import math
@@ -18,26 +18,26 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from weightdecay.optim.kernels.algorithm import Algorithm
-from weightdecay.optim.kernels.replays import AHEAD, GraphTables, Replays, program
+from weightdecay.optim.kernels.replays import AHEAD, GraphTables, Replays, triton_kernels
 from weightdecay.optim.kernels.slot import Scaling, Slot, TensorLists, aligned_in_memory
 from weightdecay.optim.rates import Applied, Group, Rate, Rates
 from weightdecay.optim.rounding import SIXTEEN_BIT
 
-# Elements a program takes, and its warps: what the benchmark found best on an H200.
+# Elements and warps per program: the fastest in the benchmark on an H200.
 BLOCK, WARPS = 1024, 4
 
 _FLOATS = (torch.float32, *SIXTEEN_BIT)
 
 
 def unfit(slot: Slot, grad: Tensor, group: Group, algorithm: Algorithm) -> str | None:
-    """Say what this kernel asks for that a parameter is not, or None if it can serve it."""
+    """Return the requirement of this kernel that a parameter does not meet, or None."""
     del group
     if algorithm.numbers is None:
         return algorithm.without("triton")
     tensors = [slot.param, grad, *slot.states.values()]
     if find_spec("triton") is None:
         return "triton, which is not installed: pip install triton"
-    if slot.param.device.type != "cuda" and not program().INTERPRETED:
+    if slot.param.device.type != "cuda" and not triton_kernels().INTERPRETED:
         return f"parameters on a GPU, got one on {slot.param.device}"
     if any(tensor.device != slot.param.device for tensor in tensors):
         return "gradients and states on the parameter's device, got another"
@@ -53,7 +53,7 @@ def unfit(slot: Slot, grad: Tensor, group: Group, algorithm: Algorithm) -> str |
 
 
 def kind(slot: Slot, grad: Tensor, group: Group, algorithm: Algorithm) -> tuple[Any, ...]:
-    """Return what tensors must share to be updated in one launch: device, variant, dtypes."""
+    """Return what tensors must have in common for one launch: device, variant, dtypes."""
     variant = algorithm.variant(group)
     states = [state for key, state in slot.states.items() if key != "compensation"]
     state_dtype = states[0].dtype if states else torch.float32
@@ -62,7 +62,7 @@ def kind(slot: Slot, grad: Tensor, group: Group, algorithm: Algorithm) -> tuple[
 
 
 class Table:
-    """Slots of one kind, on the device where the kernel finds them."""
+    """Slots of one kind, as tables on the device for the kernel to read."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Table:
         assert algorithm.numbers is not None
         self.slots, self._groups = list(slots), groups
         self._algorithm, self._own_numbers = algorithm, algorithm.numbers
-        self._columns = TensorLists(slots, grads)
+        self._lists = TensorLists(slots, grads)
         self._device, variant, compensated, *dtypes = kind(
             slots[0], grads[0], groups[slots[0].group], algorithm
         )
@@ -84,73 +84,73 @@ class Table:
         self._class_of = [self._classes.index(place) for place in places]
         tensors = np.zeros((12, len(slots)), dtype=np.int64)
         self._pointers = list(map(Tensor.data_ptr, grads))
-        tensors[:2] = self._columns.pointers, self._pointers
+        tensors[:2] = self._lists.pointers, self._pointers
         rows = {key: row for row, key in enumerate(algorithm.states[variant], start=2)}
         for key, row in {**rows, "compensation": 5}.items():
-            if key in self._columns.states:
-                tensors[row] = list(map(Tensor.data_ptr, self._columns.states[key]))
+            if key in self._lists.states:
+                tensors[row] = list(map(Tensor.data_ptr, self._lists.states[key]))
         tensors[6] = [slot.param.numel() for slot in slots]
         tensors[7] = self._class_of
         tensors[8] = [slot.key for slot in slots]
         tensors[9:] = np.transpose([_rows_of(slot) for slot in slots])
         self._aligned = not (tensors[:6] % 16).any()
-        self._tensors_here, self._tensors = tensors, _upload(tensors.copy(), self._device)
+        self._host_tensors, self._tensors = tensors, _upload(tensors.copy(), self._device)
         blocks = _blocks(tensors[6])
         self._programs, self._blocks = len(blocks), _upload(blocks, self._device)
         self._zero = _upload(np.zeros(1, dtype=np.int32), self._device)
         self._one = _upload(np.ones(1, dtype=np.float32), self._device)
-        self._seen = self._pointers
-        self._sent = Sent((1, len(self._classes), program().WIDTH), self._device)
+        self._new_pointers = self._pointers
+        self._rows_sender = RowSender((1, len(self._classes), triton_kernels().WIDTH), self._device)
         self._applied = torch.full(
-            (len(self._classes), program().APPLIED),
+            (len(self._classes), triton_kernels().APPLIED),
             math.nan,
             dtype=torch.float32,
             device=self._device,
         )
         self._kernels: dict[Any, Any] = {}
-        self._page: GraphTables | None = None
+        self._graph_tables: GraphTables | None = None
         self._made = 0
 
-    def stands(self, grads: list[Tensor]) -> bool:
-        """Whether the tables can serve these gradients, with new pointers at the most."""
+    def is_valid(self, grads: list[Tensor]) -> bool:
+        """Whether the tables fit these gradients, apart from the gradients' addresses."""
         try:
-            self._seen = list(map(Tensor.data_ptr, grads))
-        except TypeError:  # a gradient is None: others have one than had
+            self._new_pointers = list(map(Tensor.data_ptr, grads))
+        except TypeError:  # a gradient is None: other parameters have one than before
             return False
-        return self._columns.stand(grads)
+        return self._lists.is_valid(grads)
 
     def run(self, rates: Sequence[Rate], scaling: Scaling | None) -> None:
-        """Make an update at each group's rate, with the gradients that were last looked at."""
+        """Make one update at each group's rate, with the gradients last passed to `is_valid`."""
         self._send_pointers()
-        rows = self._sent.send(lambda out: self._write(rates, out[0]))
+        rows = self._rows_sender.send(lambda out: self._write(rates, out[0]))
         self.launch(self._tensors, rows, self._zero, self._aligned, scaling)
         self._made += 1
-        if self._page is None and self._device.type == "cuda":
-            self.lay_by()
+        if self._graph_tables is None and self._device.type == "cuda":
+            self.reserve_graph_tables()
 
-    def lay_by(self) -> None:
-        """Set memory aside for a capture, during which none may be allocated."""
-        rows = (AHEAD, len(self._classes), program().WIDTH)
-        self._page = GraphTables(self._tensors_here.shape, rows, self._device)
+    def reserve_graph_tables(self) -> None:
+        """Allocate the memory for a capture, during which nothing may be allocated."""
+        rows = (AHEAD, len(self._classes), triton_kernels().WIDTH)
+        self._graph_tables = GraphTables(self._host_tensors.shape, rows, self._device)
 
     def capture(self, grads: list[Tensor], rates: Rates, scaling: Scaling | None) -> Replays:
-        """Record an update that reads a row of `rates` at each replay, and then the next."""
-        page, self._page = self._page, None
-        if page is None:
+        """Record an update; each of its replays reads the next row of `rates`."""
+        tables, self._graph_tables = self._graph_tables, None
+        if tables is None:
             raise RuntimeError(
-                "An update must have been made since the last capture to capture another, got none."
+                "An update must be made between two captures, got none since the last capture."
             )
-        tensors = self._tensors_here.copy()
+        tensors = self._host_tensors.copy()
         tensors[1] = list(map(Tensor.data_ptr, grads))
-        page.write(tensors=tensors, rows=self._rows(rates))
-        replays = Replays(self, page, aligned=not (tensors[:6] % 16).any())
+        tables.write(tensors=tensors, rows=self._rows(rates))
+        replays = Replays(self, tables, aligned=not (tensors[:6] % 16).any())
         replays.launch(scaling)
         return replays
 
     def applied(self) -> dict[int, Applied]:
-        """Return what each group's last update used; waits for the device.
+        """Return the numbers that each group's last update used. Waits for the device.
 
-        A group whose parameters have no elements, or were never updated, is not in it.
+        Groups that were never updated, or whose parameters have no elements, are left out.
         """
         numbers = self._applied.cpu().numpy()
         counts = numbers.view(np.int32)[:, 3]
@@ -161,7 +161,7 @@ class Table:
         }
 
     def renumber(self, rates: Rates) -> NDArray[np.float32]:
-        """Return the rows of the updates that come now."""
+        """Return the rows of the next updates."""
         steps = (slot.state.get("step", 0) for slot in self.slots)
         counts = dict(zip(self._class_of, steps, strict=True))
         self._classes = [(n, float(counts[c])) for c, (n, _) in enumerate(self._classes)]
@@ -169,13 +169,13 @@ class Table:
         return self._rows(rates)
 
     def _send_pointers(self) -> None:
-        if self._seen != self._pointers:
-            self._pointers = self._tensors_here[1] = self._seen
-            self._tensors[1] = _upload(self._tensors_here[1].copy(), self._device)
-            self._aligned = not (self._tensors_here[:6] % 16).any()
+        if self._new_pointers != self._pointers:
+            self._pointers = self._host_tensors[1] = self._new_pointers
+            self._tensors[1] = _upload(self._host_tensors[1].copy(), self._device)
+            self._aligned = not (self._host_tensors[:6] % 16).any()
 
     def _write(self, rates: Sequence[Rate], out: NDArray[np.float32]) -> None:
-        """Write the numbers of the coming update, each class; the last is t, as an int32's bits."""
+        """Write the next update's numbers for each class; the last is t, as bits of an int32."""
         bits = out.view(np.int32)
         for place, (number, count) in enumerate(self._classes):
             group = self._groups[number]
@@ -183,14 +183,14 @@ class Table:
             bits[place, 9] = group["updates"]
 
     def _numbers(self, group: Group, rate: Rate, step: float) -> list[float]:
-        """Return the numbers of one class's update, in the kernel's order."""
+        """Return the numbers of an update of one class, in the kernel's order."""
         lr, decay = rate
         sign = -1.0 if group["maximize"] else 1.0
         return [lr, decay, group.get("l2", 0.0), *self._own_numbers(group, step), sign]
 
     def _rows(self, rates: Rates) -> NDArray[np.float32]:
-        """Return what `_write` would write for each of the coming updates, to the bit."""
-        rows = np.zeros((len(rates), len(self._classes), program().WIDTH), dtype=np.float32)
+        """Return bit for bit what `_write` would write for each of the next updates."""
+        rows = np.zeros((len(rates), len(self._classes), triton_kernels().WIDTH), dtype=np.float32)
         bits, ahead = rows.view(np.int32), range(len(rates))
         known: dict[Any, NDArray[np.float64]] = {}
         for place, (number, count) in enumerate(self._classes):
@@ -212,59 +212,59 @@ class Table:
         if not self._programs:
             return
         overflow, scale = (cursor, None) if scaling is None else scaling
-        found = self._here(overflow), self._one if scale is None else self._here(scale)
-        pointers = self._blocks, tensors, rows, cursor, *found, self._applied
+        scalars = self._moved(overflow), self._one if scale is None else self._moved(scale)
+        pointers = self._blocks, tensors, rows, cursor, *scalars, self._applied
         numbers = len(self.slots), len(self._classes), rows.shape[0]
         kind = aligned, scaling is not None, rows.shape[0]
         with self.on_device():
-            self._kernels[kind] = program().launch(
+            self._kernels[kind] = triton_kernels().launch(
                 self._kernels.get(kind),
                 self._programs,
                 (*pointers, *numbers, *self._constants, scaling is not None, aligned),
                 WARPS,
             )
 
-    def _here(self, scalar: Tensor) -> Tensor:
+    def _moved(self, scalar: Tensor) -> Tensor:
         return scalar if scalar.device == self._device else scalar.to(self._device)
 
     def on_device(self) -> AbstractContextManager[Any]:
         """Return a context in which the tables' device is the current one."""
-        here = self._device.type != "cuda" or self._device.index == torch.cuda.current_device()
-        return nullcontext() if here else torch.cuda.device(self._device)
+        current = self._device.type != "cuda" or self._device.index == torch.cuda.current_device()
+        return nullcontext() if current else torch.cuda.device(self._device)
 
 
-class Sent:
-    """Numbers on their way to the device: from a ring of pinned memory, without waiting."""
+class RowSender:
+    """Sends numbers to the device from a ring of pinned memory, without waiting."""
 
     def __init__(self, shape: tuple[int, ...], device: torch.device) -> None:
-        self._there = torch.zeros(shape, dtype=torch.float32, device=device)
+        self._sent = torch.zeros(shape, dtype=torch.float32, device=device)
         pinned = device.type == "cuda"
         ring = (AHEAD, *shape) if pinned else (1, *shape)
-        here = torch.zeros(ring, dtype=torch.float32, device="cpu", pin_memory=pinned)
-        self._ring = list(zip(here, here.numpy(), strict=True))
+        memory = torch.zeros(ring, dtype=torch.float32, device="cpu", pin_memory=pinned)
+        self._ring = list(zip(memory, memory.numpy(), strict=True))
         self._next = 0
 
     def send(self, write: Callable[[NDArray[np.float32]], Any]) -> Tensor:
         """Write the numbers, and return them on the device."""
-        if self._next == len(self._ring):  # once round: what was sent has surely arrived
+        if self._next == len(self._ring):  # before reuse, wait until all copies have finished
             self._next = 0
-            if self._there.is_cuda:
-                torch.cuda.current_stream(self._there.device).synchronize()
-        here, numbers = self._ring[self._next]
+            if self._sent.is_cuda:
+                torch.cuda.current_stream(self._sent.device).synchronize()
+        memory, numbers = self._ring[self._next]
         write(numbers)
-        self._there.copy_(here, non_blocking=True)
+        self._sent.copy_(memory, non_blocking=True)
         self._next += 1
-        return self._there
+        return self._sent
 
 
 def _constants(variant: str, compensated: bool, dtypes: Sequence[torch.dtype]) -> tuple[Any, ...]:
-    """Return what the kernel is compiled for, in its order."""
-    types = (program().TYPES[dtype] for dtype in dtypes)
+    """Return the constants that the kernel is compiled for, in its order."""
+    types = (triton_kernels().TYPES[dtype] for dtype in dtypes)
     return (variant, compensated, *types, BLOCK)
 
 
 def _rows_of(slot: Slot) -> tuple[int, int, int]:
-    """Return the length, pitch and first element of a slot's rows in the whole parameter."""
+    """Return the length, pitch and first element of a slot's rows within the whole parameter."""
     rows = slot.region and slot.region.rows()
     return rows or (max(slot.param.numel(), 1), 0, 0)
 

@@ -1,15 +1,15 @@
-"""The multi-tensor kernel: one program a block of one tensor, and all it needs comes from tables.
+"""The multi-tensor kernel: each program updates one block of one tensor. Its inputs are tables:
 
     blocks   [block, 2]           which tensor, and which block of it
     tensors  [12, tensor]         pointers to param, grad, up to three states and compensation;
                                   length, class and rounding key; length, pitch and first element
-                                  of the rows that a shard has of the whole parameter
-    rows     [row, class, WIDTH]  an update's numbers; a class is a group at a count of updates
-    cursor   [1]                  the row to read: 0, unless a CUDA graph reads rows filled ahead
-    applied  [class, APPLIED]     written: what the last update used
+                                  of the rows of the whole parameter that a shard holds
+    rows     [row, class, WIDTH]  an update's numbers; a class is a group and a count of updates
+    cursor   [1]                  the row to read: 0, except in a CUDA graph
+    applied  [class, APPLIED]     output: the numbers that the last update used
 
-So a hundred groups cost what one costs, and nothing is compiled again when a number moves.
-Arithmetic is in float32, division and root rounded exactly, in the order of the reference.
+So a hundred groups cost no more than one, and nothing is recompiled when a number changes.
+Arithmetic is in float32 in the order of the reference, with exactly rounded division and root.
 """
 
 import torch
@@ -21,14 +21,14 @@ INTERPRETED = bool(triton.knobs.runtime.interpret)
 VERSION = tuple(int(part) for part in triton.__version__.split(".")[:2])
 # Numbers of a row: α·η, λ·η, L2, 1 − β₁ or momentum, 1 − β₂, ε, 1/(1 − β₁ᵗ), 1/(1 − β₂ᵗ), ±1 for
 # the gradient's sign, and t as the bits of an int32: it seeds the rounding of 16-bit values.
-WIDTH = 16  # the numbers a row has, padded to half a cache line
-# What the kernel writes down of the row it used, per class: α·η, λ·η, L2, and t.
+WIDTH = 16  # numbers per row, padded to half a cache line
+# The numbers that the kernel records of the row it used, per class: α·η, λ·η, L2 and t.
 APPLIED = 4
 
 
 @triton.jit
 def scramble(word):
-    """The twin of words.scramble, on 32-bit words."""
+    """The same as hashing.scramble, on 32-bit words."""
     word = (word ^ (word >> 16)) * 0x21F0AAAD
     word = (word ^ (word >> 15)) * 0x735A2D97
     return word ^ (word >> 15)
@@ -36,7 +36,7 @@ def scramble(word):
 
 @triton.jit
 def rounded(value, element, update, stream, DTYPE: tl.constexpr):
-    """The twin of rounding.stochastic_round, for the words of (update, stream, element)."""
+    """The same as rounding.stochastic_round, for the words of (update, stream, element)."""
     if tl.float32 == DTYPE:
         return value
     seed = scramble((update * 0x9E3779B9 + stream).to(tl.uint32))
@@ -59,7 +59,7 @@ def rounded(value, element, update, stream, DTYPE: tl.constexpr):
 def nearest(value, DTYPE: tl.constexpr):
     if tl.bfloat16 != DTYPE:
         return value.to(DTYPE)
-    # Said in bits, since Triton's interpreter cuts off where the GPU rounds to nearest.
+    # Written in bits, since Triton's interpreter truncates where the GPU rounds to nearest.
     bits = value.to(tl.uint32, bitcast=True)
     even = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
     finite = (bits & 0x7F800000) != 0x7F800000
@@ -83,14 +83,14 @@ def write(pointer, offsets, value, left, WHOLE: tl.constexpr):
 
 @triton.jit
 def numbered(entry, count, origin, offsets, BLOCK: tl.constexpr):
-    """The twin of shards.Region: the numbers of a block's elements in the whole parameter."""
+    """The same as shards.Region: the numbers of a block's elements in the whole parameter."""
     length = tl.load(entry + 9 * count)
     pitch = tl.load(entry + 10 * count)
     element = tl.load(entry + 11 * count) + origin + offsets
     if pitch != 0:
         gap = pitch - length
         begun = origin // length
-        # What is left of the row that has begun; 32 bits then count those that begin in the block.
+        # The rest of the row that the block starts in; 32 bits then count the rows that follow.
         rest = tl.minimum((begun + 1) * length - origin, BLOCK).to(tl.int32)
         further = (offsets - rest) // tl.minimum(length, BLOCK).to(tl.int32) + 1
         element += (begun + tl.where(offsets < rest, 0, further)) * gap
@@ -179,7 +179,7 @@ def update_tensors(
     SCALED: tl.constexpr,
     ALIGNED: tl.constexpr,
 ):
-    """Update one block of one tensor; nothing where a gradient overflowed or no row is left."""
+    """Update one block of one tensor, unless a gradient overflowed or no row is left."""
     program = tl.program_id(0)
     entry = tensors + tl.load(blocks + program * 2)
     origin = tl.load(blocks + program * 2 + 1).to(tl.int64) * BLOCK
@@ -205,7 +205,7 @@ def update_tensors(
         left = tl.where(tl.load(found_inf) == 0, left, 0)
         factor = factor / tl.load(grad_scale)
 
-    if (origin == 0) & (left > 0):  # all of a class write the same
+    if (origin == 0) & (left > 0):  # all programs of a class write the same numbers
         used = applied + member * 4
         tl.store(used, row[0])
         tl.store(used + 1, row[1])
@@ -230,7 +230,7 @@ def update_tensors(
     offsets = tl.arange(0, BLOCK)
     element = numbered(entry, count, origin, offsets, BLOCK)
     place = (offsets, left, element, factor, update, stream)
-    # A whole block needs no mask, and is read and written sixteen bytes at a time.
+    # A full block needs no mask, so it is read and written sixteen bytes at a time.
     if left == BLOCK:
         update_block(place, pointers, row, VARIANT, COMPENSATED, PARAM_TYPE, STATE_TYPE, True)
     elif left > 0:
@@ -241,7 +241,7 @@ def update_tensors(
 def begin_replay(counts, found_inf, here, there, words, SCALED: tl.constexpr, BLOCK: tl.constexpr):
     """Choose the row of this replay, and count it unless a gradient overflowed.
 
-    The first replay loads the tables, from pinned memory of the host.
+    The first replay loads the tables from the host's pinned memory.
     """
     made = tl.load(counts + 1)
     start = tl.where(made < 0, 0, words)
@@ -258,10 +258,10 @@ def begin_replay(counts, found_inf, here, there, words, SCALED: tl.constexpr, BL
 
 
 def launch(compiled, programs, arguments, warps):
-    """Launch `update_tensors`, and return it compiled: that can be launched again at less cost.
+    """Launch `update_tensors` and return the compiled kernel, which is cheaper to launch again.
 
-    Triton looks at every argument to find what it has compiled. Where nothing it looks at can have
-    changed, the compiled kernel is called directly, which saves most of a launch's time.
+    Triton inspects every argument to find the kernel it has compiled. If nothing it inspects can
+    have changed, the compiled kernel is called directly, which saves most of the launch time.
     """
     if compiled is None or INTERPRETED or VERSION < (3, 6):
         return update_tensors[(programs,)](*arguments, num_warps=warps)
