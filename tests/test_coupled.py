@@ -109,7 +109,7 @@ def test_groups_decay_each_in_its_own_way() -> None:
 @pytest.mark.parametrize(
     ("decay", "message"),
     [
-        ({"l2": 0.1, "weight_decay": 0.1}, "must decay in one way, got both"),
+        ({"l2": 0.1, "weight_decay": 0.1}, "must have `weight_decay` or `l2`, got both"),
         ({"l2": -0.1}, "`l2` must be finite and at least 0, got -0.1"),
         ({"l2": float("nan")}, "`l2` must be finite and at least 0, got nan"),
     ],

@@ -90,7 +90,7 @@ def test_l2_is_shown_as_torchs_number_and_decays_nothing() -> None:
     assert told.groups[0].l2 == 0.25
     row = str(told).splitlines()[1].split()
     assert row == ["0", "7", "0.1", "0–29", "–", "–", "0.25", "–", "1"]
-    assert "no schedule of ours; η is taken to be 1 throughout" in str(told)
+    assert "no weightdecay schedule; η is assumed to be 1 throughout" in str(told)
 
 
 def test_cycles_that_decay_alike_share_a_row() -> None:
@@ -135,9 +135,9 @@ def test_bad_input() -> None:
         explain(opt, steps=0)
     with pytest.raises(TypeError, match=r"`steps` must be a whole number, got 1\.5"):
         explain(opt, steps=1.5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="`optimizer` must be one of weightdecay's, or torch's"):
+    with pytest.raises(TypeError, match="`optimizer` must be a weightdecay optimizer, or torch's"):
         explain(torch.optim.RMSprop([parameter()]), steps=10)
-    with pytest.raises(TypeError, match=r"a torch\.nn\.Module, got 10\. State .* `steps=`"):
+    with pytest.raises(TypeError, match=r"a torch\.nn\.Module, got 10\. Pass .* `steps=`"):
         explain(opt, 10)  # type: ignore[arg-type]
 
 

@@ -120,8 +120,12 @@ def test_it_looks_at_modules_not_shapes() -> None:
 @pytest.mark.parametrize(
     ("skip", "error", "text"),
     [
-        (["*.scale"], ValueError, r'must meet a parameter, got name "\*\.scale", which none does'),
-        ([nn.Bilinear], ValueError, "must meet a parameter, got in Bilinear, which none does"),
+        (
+            ["*.scale"],
+            ValueError,
+            r'must match a parameter, got name "\*\.scale", which matches none',
+        ),
+        ([nn.Bilinear], ValueError, "must match a parameter, got in Bilinear, which matches none"),
         ("*bias", TypeError, "`skip` must be a list of module types and name patterns"),
         (nn.Linear, TypeError, "`skip` must be a list of module types and name patterns"),
         ([3], TypeError, "`skip` must list module types and name patterns, got 3"),

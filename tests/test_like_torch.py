@@ -188,7 +188,7 @@ def test_a_scheduled_group_needs_a_schedule_and_one_alone() -> None:
     with pytest.raises(ValueError, match="parameters of one schedule, got several"):
         opt.step()
     opt.param_groups = [first, {**second, "params": [parameter()]}]
-    with pytest.raises(ValueError, match="must find its schedule here"):
+    with pytest.raises(ValueError, match="that had a schedule must get one here"):
         opt.step()
 
 

@@ -57,7 +57,7 @@ WHAT = r"what an optimizer's state_dict\(\) returns, got "
 @pytest.mark.parametrize(
     ("state", "text"),
     [
-        ({}, WHAT + "a dict without 'param_groups' and 'state'.*pass the optimizer's part"),
+        ({}, WHAT + "a dict without 'param_groups' and 'state'.*pass the optimizer's"),
         ({"state": {}}, WHAT + "a dict without 'param_groups'"),
         (None, WHAT + "None"),
         ([1, 2], WHAT + r"\[1, 2\]"),
@@ -161,8 +161,8 @@ def test_named_parameters_in_another_order_are_refused() -> None:
     advance(saved := named("encoder", "decoder"), 2)
     advance(opt := named("decoder", "encoder"), 4)
     text = (
-        "in the order it was saved in, got 'decoder.weight' at place 0 of a group where "
-        "'encoder.weight' was saved. Give the parameters in that order; .*remove 'param_names'"
+        "in the order in which it was saved, got 'decoder.weight' at place 0 of a group where "
+        "'encoder.weight' was saved. Pass the parameters in that order. .*remove 'param_names'"
     )
     check_refusal(opt, saved.state_dict(), ValueError, text)
 

@@ -201,7 +201,11 @@ def _without(state: dict[str, Any], key: str) -> dict[str, Any]:
             lambda: torch.optim.RMSprop([parameter()]).state_dict(),
             "must come from torch.optim.AdamW, Adam or SGD, got groups with",
         ),
-        (from_torch, lambda: Adam([parameter()]).state_dict(), "one of torch's, got one of weigh"),
+        (
+            from_torch,
+            lambda: Adam([parameter()]).state_dict(),
+            "come from torch.optim, got one from weigh",
+        ),
         (
             from_torch,
             lambda: torch.optim.AdamW([parameter()], 1.0, weight_decay=2.0).state_dict(),
@@ -210,12 +214,12 @@ def _without(state: dict[str, Any], key: str) -> dict[str, Any]:
         (
             from_torch,
             lambda: torch.optim.AdamW([parameter()], 0.0, weight_decay=2.0).state_dict(),
-            "`lr` must be above 0 to convert torch's weight_decay 2, got 0: their product is λ",
+            "`lr` must be above 0 to convert torch's weight_decay 2, got 0: λ is their product",
         ),
         (
             to_torch,
             lambda: torch.optim.Adam([parameter()]).state_dict(),
-            "one of weightdecay's, got",
+            "come from weightdecay, got",
         ),
         (
             from_torch,

@@ -13,7 +13,7 @@ from torch import Tensor
 from weightdecay import SGD, SGDW, Adam, AdamW, Cosine, decouple
 
 # A class of this file has scales on the tests' device, and is tried out on the CPU.
-pytestmark = pytest.mark.filterwarnings("ignore:Whether .* could not be tried out")
+pytestmark = pytest.mark.filterwarnings("ignore:Could not test whether")
 ALPHA, LAMBDA, STEPS = 0.1, 0.04, 30
 SCALES = torch.tensor([0.2, 1.0, 3.0, 10.0], dtype=torch.float64)
 

@@ -214,7 +214,7 @@ def test_a_state_saved_under_another_schedule_is_noticed_and_can_be_taken_on() -
 def test_forgetting_the_schedule_on_resume_is_an_error() -> None:
     saved = AdamW([parameter()], weight_decay=0.1, schedule=Cosine(10))
     other = AdamW([parameter()], weight_decay=0.1)
-    with pytest.raises(ValueError, match="loaded into a AdamW with one, got none: lr would stay"):
+    with pytest.raises(ValueError, match="with one, got AdamW without: lr would never change"):
         other.load_state_dict(saved.state_dict())
     saved.load_state_dict(other.state_dict())
 

@@ -85,7 +85,7 @@ class StepDrop(Schedule):
 class Cosine(Schedule):
     """One cycle: η falls from 1 to `low` over `steps` updates and then stays at `low`.
 
-    If `low` is 0, an optimizer that goes on after `steps` updates warns once: they change nothing.
+    If `low` is 0, an optimizer that makes more updates warns once: they change nothing.
     """
 
     steps: int

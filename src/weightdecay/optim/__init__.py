@@ -1,4 +1,4 @@
-"""Optimizers that mean what the paper means."""
+"""The paper's optimizers, and helpers to group parameters and to explain what they do."""
 
 from weightdecay.optim.adam import Adam, AdamW
 from weightdecay.optim.decouple import decouple

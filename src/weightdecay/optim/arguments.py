@@ -1,4 +1,4 @@
-"""What each argument of an optimizer means: one line each, shown by `help`."""
+"""The arguments of the optimizers: one line each, shown by `help`."""
 
 import functools
 import inspect
@@ -10,41 +10,41 @@ from weightdecay.optim.unknown_keys import refuse
 T = TypeVar("T")
 
 _LINES = {
-    "params": "parameters, (name, parameter) pairs, or groups with values of their own",
+    "params": "parameters, (name, parameter) pairs, or groups that may have their own values",
     "lr": "α, the learning rate at η = 1",
-    "betas": "β₁ and β₂, how much of the two moments an update keeps",
-    "eps": "ε, added to the root of the second moment",
-    "amsgrad": "divide by the largest second moment so far, which never falls",
-    "momentum": "β₁, how much of the momentum an update keeps",
-    "nesterov": "step to where the momentum would be after one more such gradient",
-    "l2": "factor of L2 regularization; torch calls it weight_decay",
+    "betas": "β₁ and β₂, the shares of the first and second moment that each update keeps",
+    "eps": "ε, added to the square root of the second moment",
+    "amsgrad": "divide by the largest second moment so far instead of the current one",
+    "momentum": "β₁, the share of the momentum that each update keeps",
+    "nesterov": "use Nesterov momentum: step as if the same gradient came once more",
+    "l2": "L2 regularization factor; torch calls it weight_decay",
     "weight_decay": "λ, the fraction of a weight removed per update at η = 1; or a `Normalized`",
-    "maximize": "ascend the objective instead of descending",
+    "maximize": "maximize the objective instead of minimizing it",
     "schedule": "η, as a schedule or a function of t; None leaves `lr` to you or a torch scheduler",
-    "kernel": '"triton", "fused", "foreach" or "reference"; None takes the fastest that fits',
-    "rounding": '"stochastic" or "compensated" (2 bytes per weight), for 16-bit parameters',
-    "state_dtype": '"float32" or "bfloat16", for the states of 16-bit parameters',
-    "first": "updates before the first restart, or a list of the first cycles' lengths",
-    "factor": "how many times longer each further cycle is than the one before",
+    "kernel": '"triton", "fused", "foreach" or "reference"; None uses the fastest that fits',
+    "rounding": 'for 16-bit parameters, "stochastic" or "compensated" (2 more bytes per weight)',
+    "state_dtype": 'dtype of the states of 16-bit parameters, "float32" or "bfloat16"',
+    "first": "length of the first cycle in updates, or a list of the first few lengths",
+    "factor": "how many times longer each cycle is than the one before",
     "high": "η at the start of a cycle: a number, one number per cycle, or a function of its index",
-    "low": "η at the end of a cycle, stated like `high`",
+    "low": "η at the end of a cycle, given like `high`",
     "normalized_decay": "λ_norm; a cycle of N updates has λ = λ_norm/√N",
 }
 
 
 def documented(**own: str) -> Callable[[type[T]], type[T]]:
-    """Return a decorator that lists a class's arguments in its docstring, and refuses others.
+    """Return a decorator that adds a class's arguments to its docstring and refuses unknown ones.
 
-    `own` has a line for each argument that only this class has. The refusal says what was probably
-    meant, which Python's own does not.
+    `own` has a line for each argument that only this class has. Unlike Python's own error, the
+    refusal suggests the name that was probably meant.
     """
     lines = {**_LINES, **own}
 
     def decorate(cls: type[T]) -> type[T]:
         init: Callable[..., None] = cls.__init__
         _, *names = inspect.signature(init).parameters
-        said = (f"    {name}: {lines[name]}" for name in names)
-        cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", "Args:", *said])
+        listed = (f"    {name}: {lines[name]}" for name in names)
+        cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", "Args:", *listed])
 
         @functools.wraps(init)
         def checked(self: T, *args: Any, **options: Any) -> None:

@@ -1,22 +1,23 @@
-"""Decoupled weight decay for any optimizer of torch's kind.
+"""Decoupled weight decay for any `torch.optim.Optimizer`.
 
     Adagrad = decouple(torch.optim.Adagrad)
     opt = Adagrad(model.parameters(), lr=0.01, weight_decay=1e-4, schedule=Cosine(10_000))
 
-The class steps on the loss gradient alone, its own decay set to 0; then η·λ·θ_{t−1} is subtracted
-wherever there was a gradient, θ_{t−1} being the weights before the step. Decaying first would not
-be the same for a class whose step looks at the weights, as Adafactor's does. A copy of the decaying
-weights exists during the step.
+The class steps on the gradient of the loss alone, with its own decay set to 0. Then η·λ·θ_{t−1} is
+subtracted from every parameter that has a gradient, where θ_{t−1} are the weights before the step.
+Decaying before the step would differ for a class whose step reads the weights, such as Adafactor.
+During the step there is a copy of the decaying weights.
 
-A class that keeps weights of its own, or rescales those it is given, undoes a part of that: a few
-steps with gradients of 0 tell, and it is refused. docs/decouple.md lists which classes are.
+A class that keeps its own copy of the weights, or rescales them, would undo part of the decay. A
+trial of a few steps with zero gradients finds out, and such a class is refused. docs/decouple.md
+lists which classes are.
 
-To see what decoupling changes, state `l2` in place of `weight_decay`: then the class adds l2·θ to
-the gradient itself, as it does without us, under the same schedule. One whose own decay is not
-that is refused; a few steps of it tell.
+To see what decoupling changes, pass `l2` instead of `weight_decay`: then the class itself adds l2·θ
+to the gradient, as it does without us, under the same schedule. A class whose own decay is not L2
+regularization is refused, again after a trial.
 
-`decouple(torch.optim.SGD)` is not SGDW. Algorithm 1 has η·α inside the momentum; torch multiplies
-the whole buffer by the current lr, so that a schedule rescales the gradients of the past too. The
+`decouple(torch.optim.SGD)` is not SGDW. Algorithm 1 has η·α inside the momentum, while torch
+multiplies the whole buffer by the current lr, so that a schedule also rescales past gradients. The
 two agree only while lr is constant.
 """
 
@@ -40,19 +41,19 @@ from weightdecay.optim.shards import local, region_of
 from weightdecay.optim.trials import fault_of_decay, regularizes, unhooked
 
 _REFUSED: dict[type[torch.optim.Optimizer], str] = {
-    torch.optim.LBFGS: "it evaluates the loss several times a step and searches along a line, so "
-    "that no single θ_{t−1} belongs to a step",
-    torch.optim.Rprop: "its step sizes come from the signs of gradients and soon forget lr, so "
-    "that lr carries no schedule",
-    torch.optim.ASGD: "it decays weights by `lambd` and lowers lr by a schedule of its own, so "
-    "that lr carries no schedule of ours",
+    torch.optim.LBFGS: "it evaluates the loss several times per step in a line search, so no "
+    "single θ_{t−1} belongs to a step",
+    torch.optim.Rprop: "it adapts its step sizes to the signs of gradients and soon forgets lr, so "
+    "a schedule of lr has no effect",
+    torch.optim.ASGD: "it decays weights by `lambd` and lowers lr by its own schedule, so lr "
+    "cannot follow ours",
 }
-# The two places where a decay can enter, of which a group has one.
+# The two ways to state a decay. A group uses one of them.
 _WAYS = ("weight_decay", "l2")
 
 
 class Decoupled(ScheduledOptimizer):
-    """What `decouple` adds to a class; `original` is that class."""
+    """The base class of all decoupled classes; `original` is the class that was decoupled."""
 
     original: type[torch.optim.Optimizer]
     _again: functools.partial[torch.optim.Optimizer]
@@ -71,10 +72,10 @@ class Decoupled(ScheduledOptimizer):
         if "weight_decay" in inspect.signature(self.original.__init__).parameters:
             options["weight_decay"] = 0.0
         self._again = functools.partial(self.original, *args, **options)
-        told = {"weight_decay": weight_decay, "l2": l2}
-        decay: Group = {way: value for way, value in told.items() if value is not None}
-        decay = decay or {"weight_decay": None}  # which is an error unless every group says more
-        groups: Any = params  # a lone tensor is for torch to refuse
+        given = {"weight_decay": weight_decay, "l2": l2}
+        decay: Group = {way: value for way, value in given.items() if value is not None}
+        decay = decay or {"weight_decay": None}  # an error unless every group states its own
+        groups: Any = params  # torch refuses a single tensor
         if not isinstance(params, Tensor):
             groups = list(params)
             if groups and not isinstance(groups[0], dict):
@@ -83,17 +84,17 @@ class Decoupled(ScheduledOptimizer):
         self.original.__init__(self, groups, *args, **options)
         self.defaults.pop("weight_decay", None)
         self.defaults.update(decay)
-        # GradScaler must skip the whole step, not leave that to the class's kernel.
+        # GradScaler must skip the whole step, and not leave that to the class's kernel.
         self._step_supports_amp_scaling = False
 
     def add_param_group(self, param_group: Group) -> None:
         """Add a group; see `ScheduledOptimizer.add_param_group`."""
         if "lr" not in self.defaults:
             raise TypeError(
-                f"A class to decouple must have an `lr`, which {self.original.__name__} has not: "
-                "there would be nothing to carry η."
+                f"A class to decouple must have an `lr`, and {self.original.__name__} has none: a "
+                "schedule needs it."
             )
-        # A way that the group does not take must not come to it from the defaults.
+        # A group that states one way must not inherit the other from the defaults.
         own = _ways(param_group)
         others = [way for way in _ways(self.defaults) if own and way not in own]
         aside = {way: self.defaults.pop(way) for way in others}
@@ -104,7 +105,7 @@ class Decoupled(ScheduledOptimizer):
 
     def _check(self, group: Group) -> None:
         if len(_ways(group)) > 1:
-            raise ValueError("A group must decay in one way, got both `weight_decay` and `l2`.")
+            raise ValueError("A group must have `weight_decay` or `l2`, got both.")
         super()._check(group)
         if "l2" in group:
             group["l2"] = checks.number("l2", group["l2"], at_least=0)
@@ -115,27 +116,27 @@ class Decoupled(ScheduledOptimizer):
         if group.get("l2") and not regularizes(self._again, group):
             raise ValueError(
                 f"`l2` must be 0 for {self.original.__name__}, got {group['l2']:g}: its own decay "
-                "is not L2 regularization (it is decoupled already, or there is none), so that "
-                "nothing adds l2·θ to the gradient. State `weight_decay` instead."
+                "is not L2 regularization (it is decoupled already, or there is none), so nothing "
+                "would add l2·θ to the gradient. Use `weight_decay` instead."
             )
 
     def _check_idle_weights(self, group: Group) -> None:
-        """Raise unless idle weights shrink by λ alone."""
+        """Raise unless weights without gradients shrink by exactly λ."""
         name = self.original.__name__
         try:
             fault = fault_of_decay(self._again, group)
-        except Exception as error:  # noqa: BLE001  # a class may need what a trial does not have
+        except Exception as error:  # noqa: BLE001  # a class may need something the trial lacks
             warnings.warn(
-                f"Whether {name} leaves decay to weightdecay could not be tried out: its step "
-                f"raised {type(error).__name__}: {error}",
+                f"Could not test whether {name} leaves the decay to weightdecay: its step raised "
+                f"{type(error).__name__}: {error}",
                 stacklevel=2,
             )
             return
         if fault is not None:
             raise TypeError(
-                f"{name} cannot be decoupled with these arguments: weights must shrink by λ in "
-                f"every update where gradients are 0, and {fault}. It keeps weights of its own, or "
-                f"rescales those it is given. Pass weight_decay=0, or use SGDW or AdamW."
+                f"{name} cannot be decoupled with these arguments: with zero gradients, weights "
+                f"must shrink by λ in every update, but {fault}. The class keeps its own copy of "
+                "the weights, or rescales them. Pass weight_decay=0, or use SGDW or AdamW."
             )
 
     def _make_update(self, multipliers: list[float]) -> bool:
@@ -150,7 +151,7 @@ class Decoupled(ScheduledOptimizer):
         ]
         if any(param.grad.is_sparse for param, _ in decaying):
             raise RuntimeError(
-                f"A decoupled {self.original.__name__} must be given dense gradients where weights "
+                f"A decoupled {self.original.__name__} must be given dense gradients if weights "
                 "decay, got a sparse one. Rows without a gradient would have to decay too: use "
                 "sparse=False, or weight_decay=0 for that group."
             )
@@ -160,23 +161,24 @@ class Decoupled(ScheduledOptimizer):
             self._keep_rounding_keys({param for param, _ in decaying})
         update = self.param_groups[0]["updates"]
         for (param, rate), old in zip(decaying, before, strict=True):
-            here, amount = local(param), rate * _wide(local(old))
-            if here.dtype in SIXTEEN_BIT:
+            shard, amount = local(param), rate * _wide(local(old))
+            if shard.dtype in SIXTEEN_BIT:
                 stream, region = 4 * self.state[param][KEY], region_of(param)
-                round_into(here, here.float() - amount, update=update, stream=stream, region=region)
+                decayed = shard.float() - amount
+                round_into(shard, decayed, update=update, stream=stream, region=region)
             else:
-                here.sub_(amount)
+                shard.sub_(amount)
         return True
 
     def _keep_rounding_keys(self, decaying: set[Tensor]) -> None:
-        """Put keys into the states; after a step, since classes begin a state that is empty."""
+        """Add rounding keys to the states. After a step, since classes initialize empty states."""
         params = [param for group in self.param_groups for param in group["params"]]
         for param, key in zip(params, new_keys(self.param_groups), strict=True):
             if param in decaying and param.dtype in SIXTEEN_BIT:
                 self.state[param].setdefault(KEY, key)
 
     def _create_state(self) -> None:
-        """Let the class create its state by a step, of which nothing else remains."""
+        """Let the class create its state by a step, then undo the rest of that step."""
         if any(group["updates"] for group in self.param_groups):
             return
         groups = [dict(group) for group in self.param_groups]
@@ -186,20 +188,20 @@ class Decoupled(ScheduledOptimizer):
         self._step_original()
         for param, old in zip(params, before, strict=True):
             param.copy_(old)
-        # What a checkpoint may read stays there until the first update, or until one is loaded.
+        # The new state stays until the first update or a load, since a checkpoint may read it.
         if self._unprobed is None:
             pairs = zip(groups, self.param_groups, strict=True)
-            moved = [{k: v for k, v in old.items() if new[k] is not v} for old, new in pairs]
-            self._unprobed = state, moved
+            changed = [{k: v for k, v in old.items() if new[k] is not v} for old, new in pairs]
+            self._unprobed = state, changed
 
     def _restore(self, state: dict[Any, Any], groups: list[Group]) -> None:
         self.state.clear()
         self.state.update(state)
-        for group, moved in zip(self.param_groups, groups, strict=True):
-            group.update(moved)
+        for group, changed in zip(self.param_groups, groups, strict=True):
+            group.update(changed)
 
     def _step_original(self) -> None:
-        """Run the class's own step, decaying by `l2` if at all, without hooks: ours fire them."""
+        """Run the class's own step with `l2` as its decay, without hooks: our step runs them."""
         decays = [group.get("weight_decay") for group in self.param_groups]
         hooks = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
         self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = {}, {}
@@ -215,7 +217,7 @@ class Decoupled(ScheduledOptimizer):
                     del group["weight_decay"]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load what `state_dict` saved; a class that loads in its own way does."""
+        """Load a saved state, by the class's own method if it has one."""
         if self.original.load_state_dict is torch.optim.Optimizer.load_state_dict:
             super().load_state_dict(state_dict)
         else:
@@ -223,7 +225,7 @@ class Decoupled(ScheduledOptimizer):
         self._unprobed = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # torch saves its own attributes; a class may have set others, which its step needs.
+        # torch saves only its own attributes, but the class's step may need others.
         others = {
             name: value
             for name, value in vars(self).items()
@@ -237,17 +239,17 @@ def _wide(tensor: Tensor) -> Tensor:
 
 
 def decouple(cls: type[torch.optim.Optimizer]) -> type[Decoupled]:
-    """Return a subclass of `cls` with decoupled weight decay and a schedule of its own.
+    """Return a subclass of `cls` with decoupled weight decay and a schedule.
 
-    It takes what `cls` takes, with `weight_decay` now λ, the fraction removed in a step whatever
-    `lr` is, and `schedule`; or `l2`, what `cls` itself calls weight_decay. A group may state
-    either. The same class gives the same subclass, which can be pickled.
+    It takes the arguments of `cls`, and `schedule`. `weight_decay` is λ, the fraction of a weight
+    removed per step, whatever `lr` is. `l2` is what `cls` itself calls weight_decay. Each group may
+    state one of the two. Calling `decouple` again returns the same subclass, which can be pickled.
     """
     if not (isinstance(cls, type) and issubclass(cls, torch.optim.Optimizer)):
         raise TypeError(f"`cls` must be a subclass of torch.optim.Optimizer, got {cls!r}.")
     if issubclass(cls, ScheduledOptimizer):
         raise TypeError(
-            f"`cls` must be a class that is not weightdecay's own, got {cls.__name__}. "
+            f"`cls` must not be a weightdecay class, got {cls.__name__}. "
             "SGDW and AdamW are the decoupled SGD and Adam."
         )
     for refused, reason in _REFUSED.items():
@@ -256,8 +258,8 @@ def decouple(cls: type[torch.optim.Optimizer]) -> type[Decoupled]:
     closure = inspect.signature(cls.step).parameters.get("closure")
     if closure is not None and closure.default is inspect.Parameter.empty:
         raise TypeError(
-            f"{cls.__name__} cannot be decoupled: its step needs a closure, to evaluate the loss "
-            "more than once."
+            f"{cls.__name__} cannot be decoupled: its step requires a closure and evaluates the "
+            "loss more than once."
         )
     return _decoupled(cls)  # type: ignore[arg-type]  # mypy: a class can be hashed
 
@@ -282,7 +284,7 @@ def _address(cls: type) -> str:
 
 
 def __getattr__(name: str) -> type[Decoupled]:
-    """Find a decoupled class by the address of its original: how pickle finds it."""
+    """Find a decoupled class by the address of its original, for pickle."""
     module, colon, qualname = name.replace("/", ".").partition(":")
     if not colon:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

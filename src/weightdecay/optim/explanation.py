@@ -1,4 +1,4 @@
-"""What an optimizer is going to do to the weights, before it does it."""
+"""What an optimizer will do to the weights, before it is run."""
 
 import math
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ from weightdecay.optim.scheduled import ScheduledOptimizer
 from weightdecay.schedules import Constant, Cycle, Schedule, cycles
 from weightdecay.table import shown, table
 
-_NAMED = 10  # more names than these are only counted
+_NAMED = 10  # further names are only counted
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Updates `start` to `end` − 1, which share one λ; `decay` is None where weights do not decay.
+    """Updates `start` to `end` − 1, which have the same λ; `decay` is None without decay.
 
-    `left` is what the decay alone leaves of a weight from the run's beginning to this end.
+    `left` is the fraction of a weight that the decay alone leaves by `end`, from the run's start.
     """
 
     start: int
@@ -37,8 +37,9 @@ class Stretch:
 class ExplainedGroup:
     """What happens to one parameter group.
 
-    `scheduled` is False where η is taken to be 1, `unfinished` the cycle that the run ends in the
-    middle of, `idle_from` where a schedule's only cycle is over before the run is.
+    `scheduled` is False if there is no schedule and η is assumed to be 1. `unfinished` is the cycle
+    that is cut short by the end of the run, `idle_from` the update at which a schedule ends before
+    the run does.
     """
 
     parameters: int
@@ -54,10 +55,10 @@ class ExplainedGroup:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What happens over `steps` updates, group by group; `print` shows the table.
+    """What happens in `steps` updates, group by group; `print` shows it as a table.
 
-    `unusual` names the normalization layers' parameters and biases that decay, or are regularized;
-    None if no model was given to take the names from.
+    `unusual` has the names of normalization parameters and biases that decay or are regularized;
+    None if no model was given.
     """
 
     steps: int
@@ -77,7 +78,7 @@ class Explanation:
             endings = [f"group {n}: {ending}" for n, ending in enumerate(endings)]
         if any(group.l2 for group in self.groups):
             endings.append(
-                "L2 regularization is added to the gradient: it is no decay, and has no λ"
+                "L2 regularization is added to the gradient: it is not a decay and has no λ"
             )
         if self.unusual is not None:
             endings.append(_who(self.unusual))
@@ -87,20 +88,20 @@ class Explanation:
 def explain(
     optimizer: torch.optim.Optimizer, model: nn.Module | None = None, *, steps: int | None = None
 ) -> Explanation:
-    """Say what `optimizer` does in a run of `steps` updates, counted from its first.
+    """Explain what `optimizer` does in a run of `steps` updates, counted from its first.
 
-    For each group and cycle: λ, λ_norm, the `weight_decay` of `torch.optim.AdamW` that does the
-    same at this lr, the half-life at η = 1, and what the decay alone leaves of a weight by then;
-    for each group: where the restarts fall, and whether the run ends in the middle of a cycle.
-    Without `steps` that is the first cycle, or one update where no cycle ends. With the `model`, it
-    also says which of its normalization layers and biases decay.
+    For each group and cycle: λ, λ_norm, the equivalent `weight_decay` of `torch.optim.AdamW` at
+    this lr, the half-life at η = 1, and the fraction of a weight that the decay alone leaves by
+    then. For each group: when it restarts, and whether the run ends in the middle of a cycle.
+    Without `steps` the run is the first cycle, or one update if no cycle ends. With `model`, it
+    also lists the normalization layers and biases that decay.
 
     torch's own AdamW, Adam and SGD are explained in the same terms: λ = lr · weight_decay for
     AdamW, L2 regularization for the others.
     """
     if model is not None and not isinstance(model, nn.Module):
         raise TypeError(
-            f"`model` must be a torch.nn.Module, got {model!r}. State a run's length as `steps=`."
+            f"`model` must be a torch.nn.Module, got {model!r}. Pass the run's length as `steps=`."
         )
     pairs = list(_groups_of(optimizer))
     if steps is not None:
@@ -118,21 +119,21 @@ def _groups_of(optimizer: torch.optim.Optimizer) -> Iterator[tuple[Group, Schedu
         return
     if not isinstance(optimizer, (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD)):
         raise TypeError(
-            "`optimizer` must be one of weightdecay's, or torch's AdamW, Adam or SGD, got "
+            "`optimizer` must be a weightdecay optimizer, or torch's AdamW, Adam or SGD, got "
             f"{optimizer!r}."
         )
     for group in optimizer.param_groups:
         base, decay = largest_lr(group), group["weight_decay"]
-        told = {"params": group["params"], "base": base}
+        shared = {"params": group["params"], "base": base}
         is_adamw = isinstance(optimizer, torch.optim.AdamW)
         if group.get("decoupled_weight_decay", is_adamw):
-            yield {**told, "weight_decay": checked_weight_decay(base * decay)}, None
+            yield {**shared, "weight_decay": checked_weight_decay(base * decay)}, None
         else:
-            yield {**told, "l2": decay}, None
+            yield {**shared, "l2": decay}, None
 
 
 def _unusual(groups: list[Group], model: nn.Module) -> tuple[str, ...]:
-    """Return the names of parameters that shrink, and that `parameter_groups` would leave out."""
+    """Return the names of parameters that decay, but that `parameter_groups` would exclude."""
     shrinking = {
         id(param)
         for group in groups
@@ -173,14 +174,14 @@ def _stretches(
         weight_decay = _weight_decay(group, cycle)
         if weight_decay:
             log_left += sum(_log_kept(schedule, t, weight_decay) for t in range(start, end))
-        told = group.get("normalized") and group["normalized"][2]
-        run = Reference(lr=group["base"] or None, updates=told or cycle.length or length)
+        stated = group.get("normalized") and group["normalized"][2]
+        run = Reference(lr=group["base"] or None, updates=stated or cycle.length or length)
         decay = Decay(weight_decay, run) if weight_decay else None
         same = stretch is not None and stretch.decay == decay
         if stretch is not None and not same:
             yield stretch
-        begun = stretch.start if stretch is not None and same else start
-        stretch = Stretch(begun, end, decay, math.exp(log_left))
+        first = stretch.start if stretch is not None and same else start
+        stretch = Stretch(first, end, decay, math.exp(log_left))
     if stretch is not None:
         yield stretch
 
@@ -205,7 +206,7 @@ def _weight_decay(group: Group, cycle: Cycle) -> float:
 def _rows(number: int, group: ExplainedGroup) -> Iterator[tuple[str, ...]]:
     for stretch in group.stretches:
         decay = stretch.decay
-        said = (
+        values = (
             (decay.weight_decay, decay.normalized, decay.torch, decay.half_life)
             if decay
             else (None, None, group.l2 or None, None)
@@ -215,7 +216,7 @@ def _rows(number: int, group: ExplainedGroup) -> Iterator[tuple[str, ...]]:
             f"{group.parameters:,}",
             f"{group.lr:g}",
             f"{stretch.start:,}–{stretch.end - 1:,}",
-            *(shown(value, digits=4) for value in said),
+            *(shown(value, digits=4) for value in values),
             f"{stretch.left:.3g}",
         )
 
@@ -226,13 +227,13 @@ def _who(unusual: tuple[str, ...]) -> str:
     more = f" and {len(unusual) - _NAMED:,} more" if len(unusual) > _NAMED else ""
     return (
         f"normalization layers and biases that decay: {', '.join(unusual[:_NAMED])}{more}; "
-        "parameter_groups leaves them out"
+        "parameter_groups excludes them"
     )
 
 
 def _ending(group: ExplainedGroup, steps: int) -> str:
     if not group.scheduled:
-        return "no schedule of ours; η is taken to be 1 throughout"
+        return "no weightdecay schedule; η is assumed to be 1 throughout"
     if group.warming_up:
         return "the run ends within the warm-up"
     restarts = ", ".join(f"{t:,}" for t in group.restarts) or "none"

@@ -1,7 +1,7 @@
-"""Groups that others put into `param_groups`: which schedule each goes on with.
+"""The schedules of groups that a trainer put into `param_groups`.
 
-Trainers assign a list of their own, as Lightning's BaseFinetuning does when it resumes; others
-reorder it, or take groups away. A schedule is in no group, so it must be found again.
+Some trainers assign a new list, as Lightning's BaseFinetuning does when it resumes; others reorder
+the list or remove groups. Groups do not hold their schedule, so it has to be found again.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,9 @@ def follow(
     defaults: Group,
     check: Callable[[Group], None],
 ) -> Scheduled:
-    """Return the groups as they are now, each with its schedule; raise for one that is not ours.
+    """Return the current groups, each with its schedule; raise if a group is incomplete.
 
-    `known` are those of before; `schedule` and `defaults` are the optimizer's own.
+    `known` are the groups before the change; `schedule` and `defaults` are the optimizer's.
     """
     before = {id(group): (group, schedule) for group, schedule in known}
     followed = []
@@ -37,7 +37,7 @@ def follow(
 
 
 def _check_complete(group: Group, defaults: Group) -> None:
-    """Raise unless a group that others put into `param_groups` has all that a step needs."""
+    """Raise unless a new group in `param_groups` has every key that a step needs."""
     needed = {*defaults, *OURS, "params"}
     if "l2" in group:
         needed -= {"weight_decay", "normalized"}
@@ -45,28 +45,28 @@ def _check_complete(group: Group, defaults: Group) -> None:
         needed -= {"l2"}
     if missing := sorted(needed - group.keys()):
         raise ValueError(
-            "A group in `param_groups` must have all that `add_param_group` gives it, got one "
+            "A group in `param_groups` must have all keys that `add_param_group` sets, got one "
             f"without {', '.join(map(repr, missing))}. Call opt.add_param_group(group) instead of "
             "changing the list."
         )
 
 
 def _schedule_of(group: Group, known: Scheduled, default: Schedule | None) -> Schedule | None:
-    """Return the schedule of a group that others put into `param_groups`.
+    """Return the schedule of a new group in `param_groups`.
 
-    It is that of the group which had these parameters before, or else the optimizer's own.
+    It is the schedule of the group that had these parameters before, or else the optimizer's.
     """
     params = set(map(id, group["params"]))
     found = [s for old, s in known if not params.isdisjoint(map(id, old["params"]))]
     schedule = found[0] if found else default if group["scheduled"] else None
     if any(other != schedule for other in found):
         raise ValueError(
-            "A group in `param_groups` must keep to parameters of one schedule, got several: "
-            f"{', '.join(map(str, found))}. Keep their groups apart."
+            "A group in `param_groups` must have parameters of one schedule, got several: "
+            f"{', '.join(map(str, found))}. Put them into separate groups."
         )
     if group["scheduled"] and schedule is None:
         raise ValueError(
-            "A group in `param_groups` that was scheduled must find its schedule here, got none: "
-            "its lr would stay where it was. Build with the same `schedule`."
+            "A group in `param_groups` that had a schedule must get one here, got none: its lr "
+            "would never change. Build the optimizer with the same `schedule`."
         )
     return schedule

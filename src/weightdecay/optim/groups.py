@@ -1,9 +1,9 @@
-"""Who decays: parameter groups by module type and name, with a table of what was decided.
+"""Which parameters decay: groups by module type and name, with a table of all decisions.
 
-The optimizers decay all they are given, as the paper does. Practice often leaves biases and the
-parameters of normalization layers out; this says which, before anything is trained. It looks at
-modules and names, never at shapes, so it is as right after sharding as before; only a wrapper that
-merges parameters into one, as FSDP1 does without use_orig_params, leaves nothing to look at.
+The optimizers decay every parameter they are given, as the paper does. In practice biases and the
+parameters of normalization layers are often excluded; this shows which, before anything is trained.
+Decisions depend on modules and names, never on shapes, so they are right after sharding too. Only a
+wrapper that merges parameters into one, as FSDP1 does without use_orig_params, hides them.
 """
 
 from collections.abc import Iterable
@@ -20,15 +20,15 @@ from weightdecay.table import table
 
 @dataclass(frozen=True)
 class ClassName:
-    """A rule for modules whose class, or one that it comes from, is named like `pattern`."""
+    """A rule for modules whose class, or one of its base classes, has a name like `pattern`."""
 
     pattern: str
 
 
 Rule: TypeAlias = type[nn.Module] | ClassName | str
 
-#: What `parameter_groups` leaves out unless told otherwise: normalization layers, and biases.
-#: Many models bring normalization layers of their own, which only their names tell: LlamaRMSNorm,
+#: What `parameter_groups` excludes by default: normalization layers and biases. Many models have
+#: normalization layers of their own, which can only be recognized by name: LlamaRMSNorm,
 #: T5LayerNorm, LayerNorm2d.
 NO_DECAY: tuple[Rule, ...] = (
     nn.modules.batchnorm._BatchNorm,
@@ -46,7 +46,7 @@ NO_DECAY: tuple[Rule, ...] = (
 
 @dataclass(frozen=True)
 class Decision:
-    """What was decided for one parameter, and by which rule."""
+    """The decision for one parameter, and the rule behind it."""
 
     name: str
     module: str
@@ -56,7 +56,7 @@ class Decision:
 
 
 class ParameterGroups(list[dict[str, Any]]):
-    """Groups to give to an optimizer; `print` shows what was decided for each parameter."""
+    """Groups for an optimizer; `print` shows the decision for each parameter."""
 
     def __init__(self, groups: Iterable[dict[str, Any]], decisions: Iterable[Decision]) -> None:
         super().__init__(groups)
@@ -75,12 +75,12 @@ def parameter_groups(
 ) -> ParameterGroups:
     """Divide a model's parameters into those that decay and those that do not.
 
-    Frozen ones are among them, so that they can be unfrozen: without a gradient nothing moves.
-    `skip` lists who does not decay: a module type means the parameters it holds itself, a string
-    is a pattern for a parameter's full name (`"*bias"`, `"encoder.*.scale"`). It replaces
-    `NO_DECAY`, which knows normalization layers by type and by class name (`LlamaRMSNorm`) and
-    biases by name; to add to that, pass `[*NO_DECAY, …]`. A rule of yours that no parameter meets
-    is an error, and a parameter shared under several names is left out if any of them is.
+    Frozen parameters are included, so that they can be unfrozen later: without a gradient they do
+    not change. `skip` lists what does not decay: a module type means the module's own parameters, a
+    string is a pattern for a parameter's full name (`"*bias"`, `"encoder.*.scale"`). It replaces
+    `NO_DECAY`, which recognizes normalization layers by type and by class name (`LlamaRMSNorm`),
+    and biases by name; to add rules, pass `[*NO_DECAY, …]`. A rule of yours that matches no
+    parameter is an error. A parameter with several names is excluded if any of its names is.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"`model` must be a torch.nn.Module, got {type(model).__name__}.")
@@ -98,23 +98,23 @@ def parameter_groups(
         named = module.named_parameters(prefix, recurse=False, remove_duplicate=False)
         for own_name, param in named:
             owner, role = _role(model, module, own_name)
-            met = [rule for rule in rules if _meets(rule, owner, role)]
-            used.update(met)
+            matching = [rule for rule in rules if _matches(rule, owner, role)]
+            used.update(matching)
             _, earlier = found.get(id(param), (param, None))
-            if earlier is None or (earlier.decays and met):
+            if earlier is None or (earlier.decays and matching):
                 decision = Decision(
                     name=own_name if earlier is None else earlier.name,
                     module=type(owner).__name__,
                     shape=tuple(param.shape),
-                    decays=not met,
-                    reason=_reason(met[0]) if met else "no rule",
+                    decays=not matching,
+                    reason=_reason(matching[0]) if matching else "no rule",
                 )
                 found[id(param)] = param, decision
     unused = [rule for rule in rules if rule not in used]
     if skip is not None and (unknown := [r for r in unused if r not in NO_DECAY]):
         raise ValueError(
-            f"Every rule of `skip` must meet a parameter, got {', '.join(map(_reason, unknown))}, "
-            "which none does. Print the groups without it to see the names."
+            f"Every rule of `skip` must match a parameter, got {', '.join(map(_reason, unknown))}, "
+            "which matches none. Print the groups without it to see all names."
         )
     groups = []
     for decays, decay in ((True, weight_decay), (False, 0.0)):
@@ -125,14 +125,14 @@ def parameter_groups(
 
 
 def _role(model: nn.Module, module: nn.Module, name: str) -> tuple[nn.Module, str]:
-    """Return whose parameter it is, and under which name: a parametrized one is its original's."""
+    """Return the module and the name of a parameter; those of the original if parametrized."""
     if not isinstance(module, ParametrizationList):
         return module, name
     prefix, _, rest = name.rpartition("parametrizations.")
     return model.get_submodule(prefix.rstrip(".")), prefix + rest.split(".")[0]
 
 
-def _meets(rule: Rule, module: nn.Module, name: str) -> bool:
+def _matches(rule: Rule, module: nn.Module, name: str) -> bool:
     if isinstance(rule, str):
         return fnmatchcase(name, rule)
     if isinstance(rule, ClassName):

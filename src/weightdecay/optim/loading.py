@@ -1,8 +1,8 @@
-"""Loading a state without changing what it holds.
+"""Loading a saved state without changing its values.
 
-torch casts float32 states to a 16-bit parameter's dtype, and puts new tensors in place of those
-that others may hold. Here a state keeps its dtype, values are copied into the tensors that are
-there, and loading one's own state changes nothing.
+torch casts float32 states to a 16-bit parameter's dtype, and replaces tensors that other code may
+refer to. Here a state keeps its dtype, values are copied into the existing tensors, and loading an
+optimizer's own state changes nothing.
 """
 
 from copy import deepcopy
@@ -18,16 +18,16 @@ from weightdecay.optim.rounding import unwrapped
 if TYPE_CHECKING:
     from weightdecay.optim.scheduled import ScheduledOptimizer
 
-# What says how this run computes, whatever computed the state.
-_OF_THIS_RUN = ("scheduled", "rounding", "state_dtype")
-# What every group has beside the optimizer's own arguments.
+# Keys that say how this run computes. They are not loaded.
+_NOT_LOADED = ("scheduled", "rounding", "state_dtype")
+# Keys that every group has in addition to the optimizer's arguments.
 _KEPT = ("updates", "scheduled", "normalized")
 
 
 def load_into(optimizer: "ScheduledOptimizer", state_dict: dict[str, Any]) -> None:
-    """Copy `state_dict` into `optimizer`, with torch's hooks around it.
+    """Copy `state_dict` into `optimizer`, and call torch's hooks before and after.
 
-    Whatever can be wrong with it is looked at before anything is changed.
+    Everything is checked before anything is changed.
     """
     check_form(state_dict)
     state_dict = state_dict.copy()
@@ -45,20 +45,20 @@ def load_into(optimizer: "ScheduledOptimizer", state_dict: dict[str, Any]) -> No
             optimizer._check_state(param, state, {**groups[number], **values[number]})
     except (TypeError, ValueError) as error:
         raise type(error)(
-            f"A state loaded into {type(optimizer).__name__} must be one that it can go on from: "
-            f"{error} Load the state that was saved; nothing of this one was loaded."
+            f"{type(optimizer).__name__} cannot continue from this state: {error} Nothing was "
+            "loaded. Load the state as it was saved."
         ) from error
 
     loaded = {}
     for name, saved in state_dict["state"].items():
         if name in owner_of:
             param, number = owner_of[name]
-            kept = optimizer.state.get(param, {})  # which others may hold
+            kept = optimizer.state.get(param, {})  # other code may refer to this dict
             merged = _merged(dict(kept), saved, param, groups[number])
             kept.clear()
             kept.update(merged)
             loaded[param] = kept
-        else:  # state of no parameter, as torch keeps it
+        else:  # state that belongs to no parameter, kept as torch does
             loaded[name] = deepcopy(saved)
     optimizer.state.clear()
     optimizer.state.update(loaded)
@@ -85,8 +85,8 @@ def check_form(state_dict: object) -> None:
     else:
         return
     raise TypeError(
-        f"`state_dict` must be what an optimizer's state_dict() returns, got {found}. From a "
-        "checkpoint of several things, pass the optimizer's part."
+        f"`state_dict` must be what an optimizer's state_dict() returns, got {found}. If a "
+        "checkpoint has several parts, pass the optimizer's."
     )
 
 
@@ -102,9 +102,9 @@ def _check_groups(optimizer: "ScheduledOptimizer", saved_groups: list[Group]) ->
     for group, saved in zip(groups, saved_groups, strict=True):
         if "base" not in saved:
             raise ValueError(
-                f"A state loaded into {name} must be one of weightdecay's, got one whose groups "
-                "have no 'base'. One saved by torch.optim.AdamW, Adam or SGD can be loaded into "
-                "ours of that name after weightdecay.from_torch(state_dict)."
+                f"A state loaded into {name} must come from weightdecay, got one whose groups have "
+                "no 'base'. To load a state of torch.optim.AdamW, Adam or SGD into our class of "
+                "that name, convert it first: weightdecay.from_torch(state_dict)."
             )
         own = [key for key in (*optimizer.defaults, *_KEPT) if key in group]
         missing = sorted({*own, "scheduled"} - {"rounding", "state_dtype"} - saved.keys())
@@ -115,27 +115,27 @@ def _check_groups(optimizer: "ScheduledOptimizer", saved_groups: list[Group]) ->
             )
         if saved["scheduled"] and not group["scheduled"]:
             raise ValueError(
-                f"A state saved under a schedule must be loaded into a {name} with one, got none: "
-                "lr would stay where it was. Build with the same `schedule`."
+                "A state saved with a schedule must be loaded into an optimizer with one, got "
+                f"{name} without: lr would never change. Build it with the same `schedule`."
             )
         _check_names(group, saved)
 
 
 def _check_names(group: Group, saved: Group) -> None:
-    """Raise where both sides name their parameters, and a state would go to another one."""
+    """Raise if both sides have names, and a state would go to a parameter of another name."""
     pairs = zip(group.get("param_names", ()), saved.get("param_names", ()), strict=False)
     for number, (name, saved_name) in enumerate(pairs):
         if unwrapped(name) != unwrapped(saved_name):
             raise ValueError(
-                f"A state must be loaded into parameters in the order it was saved in, got "
-                f"{name!r} at place {number} of a group where {saved_name!r} was saved. Give the "
-                "parameters in that order; if they only have new names, remove 'param_names' from "
+                "A state must be loaded into parameters in the order in which it was saved, got "
+                f"{name!r} at place {number} of a group where {saved_name!r} was saved. Pass the "
+                "parameters in that order. If they were only renamed, remove 'param_names' from "
                 "the groups of the state."
             )
 
 
 def _owners(groups: list[Group], saved_groups: list[Group]) -> dict[Any, tuple[Tensor, int]]:
-    """Return the parameter that each saved name stands for, and the number of its group."""
+    """Return the parameter that each saved name refers to, and the number of its group."""
     owners = [(param, n) for n, group in enumerate(groups) for param in group["params"]]
     saved_names = chain.from_iterable(group["params"] for group in saved_groups)
     return dict(zip(saved_names, owners, strict=True))
@@ -148,10 +148,10 @@ def _checked_dict(state: object) -> dict[str, Any]:
 
 
 def _values(optimizer: "ScheduledOptimizer", group: Group, saved: Group) -> Group:
-    """Return what a group takes over, checked as the values of a new group are."""
+    """Return the values that a group takes from a saved one, checked like those of a new group."""
     values: Group = {}
     for key, value in saved.items():
-        if key in ("params", "lr", *_OF_THIS_RUN):
+        if key in ("params", "lr", *_NOT_LOADED):
             continue
         if isinstance(value, Tensor):
             values[key] = value.item() if key in group else value.detach().clone()
@@ -167,7 +167,7 @@ def _values(optimizer: "ScheduledOptimizer", group: Group, saved: Group) -> Grou
         values["normalized"] = parts(normalized_of(values))
         checks.number("weight_decay", values["weight_decay"], at_least=0)
     whole = {**group, **values}
-    # Others, such as torch's schedulers, keep numbers of their own in a group.
+    # Only our own keys are checked: torch's schedulers, for example, keep numbers in groups too.
     ours = {key: whole[key] for key in (*optimizer.defaults, *_KEPT) if key in whole}
     optimizer._check(ours)
     return values | {key: ours[key] for key in values.keys() & ours.keys()}
@@ -189,6 +189,6 @@ def _merged(existing: Any, saved: Any, param: Tensor, group: Group, key: Any = N
         and existing.dtype == saved.dtype
     ):
         return existing.copy_(saved)
-    # torch's own rule: a count of steps stays on the host unless a kernel reads it on the device.
+    # torch's rule: a count of steps stays on the host unless a kernel reads it on the device.
     on_host = key == "step" and not (group.get("capturable") or group.get("fused"))
     return saved.detach().to(saved.device if on_host else param.device, copy=True)

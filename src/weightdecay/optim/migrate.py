@@ -1,12 +1,12 @@
-"""From a checkpoint of `torch.optim` to one of ours, and back.
+"""Convert checkpoints of `torch.optim` to ours, and back.
 
-What is exact: Adam and AdamW, always. torch's AdamW decays by lr · weight_decay at every step; ours
-by η · λ with η = lr/base, so λ = base · weight_decay is the same number whatever `base` is taken.
+Adam and AdamW: always exact. torch's AdamW decays by lr · weight_decay in every step, ours by η · λ
+with η = lr/base. So with λ = base · weight_decay the decay is the same, whatever `base` is.
 
-SGD, while lr is constant: torch's buffer gathers gradients, Algorithm 1's gathers η·α times them,
-so one is the other times lr only if lr has always been the same. A state in which it visibly has
-not been is refused. What cannot be seen: an lr set by hand, by ReduceLROnPlateau, or by a schedule
-of torch's that is just back at its start.
+SGD: exact if lr was constant. torch's buffer sums gradients, Algorithm 1's sums η·α times the
+gradients, so one is lr times the other only if lr never changed. A state that shows a change of lr
+is refused. A change does not show if lr was set by hand or by ReduceLROnPlateau, or if a torch
+schedule happens to be back at its start.
 """
 
 from collections.abc import Callable
@@ -22,25 +22,25 @@ from weightdecay.optim.rounding import KEY
 Group = dict[str, Any]
 StateDict = dict[str, Any]
 
-# Keys that say how torch computes, not what; a torch optimizer wants them in what it loads.
+# Keys that say how torch computes, not what. A torch optimizer needs them in a state it loads.
 _TORCH_ONLY: Group = {"foreach": None, "differentiable": False, "fused": None}
 _SHARED = ("params", "param_names", "lr", "maximize")
 _MOMENTUM = "momentum_buffer"
 
 
 def from_torch(state_dict: StateDict, *, decoupled: bool | None = None) -> StateDict:
-    """Turn a state of `torch.optim.AdamW`, `Adam` or `SGD` into one that our class so named loads.
+    """Convert a state of `torch.optim.AdamW`, `Adam` or `SGD` for our class of the same name.
 
-    `decoupled` says whether it was AdamW (True) or Adam, where the state itself does not: before
-    torch 2.7 both saved the same keys.
+    `decoupled` says whether it was AdamW (True) or Adam (False). It is needed only for states saved
+    before torch 2.7, which do not say.
     """
     return _converted(state_dict, lambda group: _group_from_torch(group, decoupled), _from_buffer)
 
 
 def to_torch(state_dict: StateDict) -> StateDict:
-    """Turn a state of our AdamW, Adam or SGD into one that torch's class so named loads.
+    """Convert a state of our AdamW, Adam or SGD for torch's class of the same name.
 
-    λ is taken as it stands: the schedule and a `Normalized` decay stay behind.
+    λ is converted at its current value: the schedule and a `Normalized` decay are lost.
     """
     return _converted(state_dict, _group_to_torch, _to_buffer)
 
@@ -54,7 +54,7 @@ def _converted(
     states = {name: dict(state) for name, state in state_dict["state"].items()}
     for state in states.values():
         state.pop(KEY, None)
-        if state.get(_MOMENTUM, state) is None:  # torch's mark for a buffer not yet begun
+        if state.get(_MOMENTUM, state) is None:  # how torch marks a buffer that has no value yet
             del state[_MOMENTUM]
         if "step" in state:  # older torches saved a number
             state["step"] = torch.tensor(float(state["step"]), dtype=torch.float32, device="cpu")
@@ -71,13 +71,13 @@ def _converted(
 
 
 def largest_lr(group: Group) -> float:
-    """Return the largest lr in sight of a torch group: a base that its scheduler can go on from."""
+    """Return the largest known lr of a torch group: a base that its scheduler will not exceed."""
     return max(float(group.get(key, 0.0)) for key in ("lr", "initial_lr", "max_lr"))
 
 
 def _group_from_torch(group: Group, decoupled: bool | None) -> Group:
     if "base" in group:
-        raise ValueError("`state_dict` must be one of torch's, got one of weightdecay's.")
+        raise ValueError("`state_dict` must come from torch.optim, got one from weightdecay.")
     lr, decay = float(group["lr"]), float(group.get("weight_decay", 0.0))
     base = largest_lr(group)
     converted = {key: group[key] for key in _SHARED if key in group}
@@ -105,8 +105,8 @@ def _group_from_torch(group: Group, decoupled: bool | None) -> Group:
     if decoupled:
         if decay and not base:
             raise ValueError(
-                f"`lr` must be above 0 to convert torch's weight_decay {decay:g}, got {lr:g}: "
-                "their product is λ. Convert a state saved before lr fell to 0."
+                f"`lr` must be above 0 to convert torch's weight_decay {decay:g}, got {lr:g}: λ is "
+                "their product. Convert a state saved before lr fell to 0."
             )
         weight_decay = checked_weight_decay(base * decay)
         return {**converted, **kept, "weight_decay": weight_decay, "normalized": None}
@@ -115,7 +115,7 @@ def _group_from_torch(group: Group, decoupled: bool | None) -> Group:
 
 def _group_to_torch(group: Group) -> Group:
     if "base" not in group:
-        raise ValueError("`state_dict` must be one of weightdecay's, got one of torch's.")
+        raise ValueError("`state_dict` must come from weightdecay, got one from torch.optim.")
     base = group["base"]
     converted = {key: group[key] for key in _SHARED if key in group}
     converted |= {**_TORCH_ONLY, "initial_lr": base}
@@ -161,7 +161,7 @@ def _constant_lr(group: Group, *, changed: bool) -> float:
     if changed or lr == 0:
         raise ValueError(
             f"`lr` must have been constant and above 0 to convert SGD's momentum, got {lr:g} under "
-            "a schedule. torch keeps lr outside the buffer, Algorithm 1 has it inside: begin the "
-            "momentum anew by emptying state_dict['state'], or convert before the schedule starts."
+            "a schedule. torch keeps lr outside the buffer, Algorithm 1 has it inside. Reset the "
+            "momentum by emptying state_dict['state'], or convert before the schedule starts."
         )
     return lr

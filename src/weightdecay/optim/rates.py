@@ -22,7 +22,7 @@ Rates: TypeAlias = NDArray[np.float64]
 #: Every group with its schedule; None if `lr` is left to the user or a torch scheduler.
 Scheduled: TypeAlias = list[tuple[Group, Schedule | None]]
 
-#: The keys of ours that a group has in addition to the arguments of its optimizer.
+#: Keys that this package adds to a group, in addition to its optimizer's arguments.
 OURS = {"base", "updates", "scheduled", "normalized"}
 
 

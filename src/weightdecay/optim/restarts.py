@@ -1,4 +1,4 @@
-"""AdamWR and SGDWR: warm restarts with normalized weight decay, the paper's last two forms."""
+"""AdamWR and SGDWR: AdamW and SGDW with warm restarts and normalized weight decay."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -17,7 +17,7 @@ from weightdecay.schedules import PerCycle, WarmRestarts
 class AdamWR(AdamW):
     """AdamW with cosine annealing, warm restarts and normalized weight decay.
 
-    It is `AdamW` with `schedule=WarmRestarts(first, factor=factor, high=high, low=low)` and
+    The same as `AdamW` with `schedule=WarmRestarts(first, factor=factor, high=high, low=low)` and
     `weight_decay=Normalized(normalized_decay)`.
     """
 
@@ -58,7 +58,7 @@ class AdamWR(AdamW):
 class SGDWR(SGDW):
     """SGDW with cosine annealing, warm restarts and normalized weight decay.
 
-    It is `SGDW` with `schedule=WarmRestarts(first, factor=factor, high=high, low=low)` and
+    The same as `SGDW` with `schedule=WarmRestarts(first, factor=factor, high=high, low=low)` and
     `weight_decay=Normalized(normalized_decay)`.
     """
 

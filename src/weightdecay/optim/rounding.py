@@ -1,17 +1,17 @@
-"""Stochastic rounding: how a 16-bit weight can lose a thousandth of itself.
+"""Stochastic rounding, so that 16-bit weights can decay by a thousandth.
 
-A bfloat16 weight times 1 − 10⁻³ rounds back to itself, so that decay of a usual size does nothing.
-Rounded up or down at random, with the odds that make the mean exact, it decays as it should.
+A bfloat16 weight times 1 − 10⁻³ rounds back to itself, so a decay of a usual size does nothing.
+Rounded up or down at random, with probabilities that make the mean exact, it decays as it should.
 
 The random bits are a hash of (update, stream, element) and nothing else. So they need no memory, a
-resumed run sees the bits it would have seen, and every replica of a weight rounds alike. Elements
-are counted in the whole parameter, so that its shards round as the whole would.
+resumed run gets the same bits, and all replicas of a weight are rounded alike. Elements are counted
+in the whole parameter, so shards are rounded like the whole.
 
-A tensor's stream is four times its parameter's key, and its states have the three after it. A key
+A parameter's stream is four times its key, and its states have the three streams after it. A key
 must be the same however parameters are divided into groups and optimizers. It is a hash of the
-parameter's name, where the optimizer was given names; otherwise of its shape and its place among
-the parameters of that shape. It is kept in the parameter's state, so that it goes with a checkpoint
-into any other arrangement. A state that was saved without one gets one at its next update.
+parameter's name if the optimizer was given names; otherwise of its shape and its place among the
+parameters of that shape. It is kept in the parameter's state, so a checkpoint carries it to any
+other division. A state saved without a key gets one at its next update.
 """
 
 from collections import Counter
@@ -26,16 +26,16 @@ from weightdecay.hashing import WORD, scramble, word
 from weightdecay.optim.shards import Region
 
 SIXTEEN_BIT = (torch.bfloat16, torch.float16)
-#: What is rounded at random; of complex numbers, each part.
+#: The dtypes that are rounded stochastically; of complex numbers, each part.
 ROUNDED = (*SIXTEEN_BIT, torch.complex32)
-#: Where a parameter's state keeps its key.
+#: The key of a parameter's state that holds its rounding key.
 KEY = "rounding_key"
-# What wrappers put into the names of parameters: DDP, torch.compile, FSDP1, checkpointing.
+# Parts that wrappers add to the names of parameters: DDP, torch.compile, FSDP1, checkpointing.
 _WRAPPERS = {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 
 
 def new_keys(groups: Iterable[Mapping[str, Any]]) -> list[int]:
-    """Return a key for each parameter of all groups, whether or not its state has one."""
+    """Return a rounding key for each parameter of all groups, even if its state has one."""
     keys = []
     seen: Counter[tuple[int, ...]] = Counter()
     for group in groups:
@@ -51,16 +51,17 @@ def new_keys(groups: Iterable[Mapping[str, Any]]) -> list[int]:
 
 
 def unwrapped(name: str) -> str:
-    """Return a parameter's name without what wrappers of its model put into it."""
+    """Return a parameter's name without the parts added by wrappers of its model."""
     return ".".join(part for part in name.split(".") if part not in _WRAPPERS)
 
 
 def round_into(
     tensor: Tensor, value: Tensor, *, update: int, stream: int, region: Region | None
 ) -> None:
-    """Write float32 `value` into a 16-bit `tensor`, rounding at random by (update, stream).
+    """Write a float32 `value` into a 16-bit `tensor` by stochastic rounding.
 
-    `region` says where its elements lie in the whole parameter; None where it is the whole.
+    `update` and `stream` seed the random bits. `region` says which elements of the whole parameter
+    these are; None if they are all.
     """
     if region is None:
         elements = torch.arange(value.numel(), device=value.device).view(value.shape)
@@ -71,17 +72,17 @@ def round_into(
 
 
 def stochastic_round(value: Tensor, noise: Tensor, dtype: torch.dtype) -> Tensor:
-    """Round float32 to a 16-bit dtype, up with a probability equal to the part cut off.
+    """Round float32 to a 16-bit dtype, up with a probability equal to the fraction cut off.
 
-    `noise` holds whole numbers from 0 to 2³² − 1. Infinities and NaN stay what they are.
+    `noise` holds whole numbers from 0 to 2³² − 1. Infinities and NaN are kept.
     """
     if dtype is torch.bfloat16:
-        # bfloat16 is the upper half of a float32: add a random lower half, and cut it off.
+        # bfloat16 is the upper half of a float32: add a random lower half, then cut it off.
         bits = value.view(torch.int32) + (noise >> 16).to(torch.int32)
         rounded = (bits & ~0xFFFF).view(torch.float32)
     else:
-        # float16 is a grid of 11 significant bits, no finer than 2⁻²⁴. A float32 has 13 bits more:
-        # with 13 random bits the sum is exact, and a value on the grid stays where it is.
+        # float16 has 11 significant bits and no step below 2⁻²⁴. float32 has 13 more bits: with 13
+        # random bits the sum is exact, and a value that float16 can represent stays the same.
         exponent = torch.frexp(value).exponent.clamp(min=-13)
         grid = torch.ldexp(torch.ones_like(value), exponent - 11)
         rounded = torch.floor(value / grid + (noise >> 19).float() * 2.0**-13) * grid
@@ -89,8 +90,8 @@ def stochastic_round(value: Tensor, noise: Tensor, dtype: torch.dtype) -> Tensor
 
 
 def random_words(elements: Tensor, *, update: int, stream: int) -> Tensor:
-    """Return a 32-bit word for each numbered element, as int64: a hash of its place in the run."""
+    """Return a 32-bit random word for each element, as int64: a hash of update and element."""
     seed = scramble(update * 0x9E3779B9 + stream & WORD)
-    # Words of 32 bits would repeat after 2³² elements: every further 2³² begin somewhere else.
+    # 32-bit words would repeat after 2³² elements, so each block of 2³² has its own offset.
     words: Tensor = scramble(elements + (elements >> 32) * 0x9E3779B9 + seed & WORD)
     return words

@@ -1,7 +1,7 @@
-"""Which names are refused: every unknown argument, and those keys of a group that look wrong.
+"""Which names are refused: every unknown argument, and keys of a group that look like mistakes.
 
-A group may carry a user's own keys (`lr_scale`, `group_name`). These are not taken for one: a name
-of ours that the class does not have, a misspelt name, and an argument of torch's.
+A group may have keys of the user's own (`lr_scale`, `group_name`). Refused are arguments of our
+other classes, misspelt names, and arguments of torch's classes.
 """
 
 from collections.abc import Iterable
@@ -9,18 +9,18 @@ from collections.abc import Iterable
 from weightdecay import checks
 from weightdecay.optim.rates import OURS
 
-# Every argument of ours.
+# All arguments of our classes.
 _NAMES = {"lr", "betas", "momentum", "eps", "l2", "weight_decay", "amsgrad", "nesterov"}
 _NAMES |= {"maximize", "rounding", "state_dtype", "kernel", "schedule"}
-# What torch and we put into a group.
+# Keys that torch and this package add to a group.
 _OF_A_GROUP = {"params", "param_names", "initial_lr", *OURS}
-# What torch chooses its kernels by, and what changes its results.
+# Arguments of torch that choose its kernels, and arguments that change its results.
 _TORCHS_KERNELS = {"fused", "foreach", "capturable", "differentiable"}
 _TORCHS = {"dampening", "decoupled_weight_decay"}
 
 
 def looks_wrong(key: str, known: Iterable[str]) -> bool:
-    """Whether a key that a class does not have is surely not a user's own.
+    """Whether an unknown key is a mistake and not a key of the user's own.
 
     `known` are the names that the class has.
     """
@@ -30,7 +30,7 @@ def looks_wrong(key: str, known: Iterable[str]) -> bool:
 
 
 def refuse(unknown: Iterable[str], *, owner: str, known: Iterable[str]) -> None:
-    """Raise if there are names that a class does not have, and say what to write instead."""
+    """Raise if there are unknown names, and say what to write instead."""
     names = sorted(unknown)
     if not names:
         return
@@ -50,7 +50,7 @@ def refuse(unknown: Iterable[str], *, owner: str, known: Iterable[str]) -> None:
 
 
 def _meant(key: str, known: Iterable[str]) -> str | None:
-    """Return the name that was probably meant; not for a longer one that begins with it."""
+    """Return the name that was probably meant, unless the lengths differ by more than 2."""
     name = checks.nearest(key, {*_NAMES, *known} - {key}, cutoff=0.8)
     if name is None or key in checks.ALSO_CALLED:
         return name

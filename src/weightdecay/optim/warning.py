@@ -1,4 +1,4 @@
-"""Warnings that point at the line of whoever called us."""
+"""Warnings that point at the user's own line."""
 
 import sys
 import warnings
@@ -7,7 +7,7 @@ _INSIDE = {"torch", "weightdecay"}
 
 
 def warn(message: str) -> None:
-    """Warn at the nearest line that is neither ours nor torch's, which wraps what it calls."""
+    """Warn at the nearest calling line outside weightdecay and torch, which wraps our methods."""
     frame, level = sys._getframe(1), 3
     while frame.f_back is not None and _package(frame.f_back.f_globals) in _INSIDE:
         frame, level = frame.f_back, level + 1
