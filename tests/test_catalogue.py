@@ -64,7 +64,7 @@ def test_a_data_set_that_is_not_there_tells_how_to_get_it(folder: Path, name: st
         FileNotFoundError, match=f"`weightdecay data fetch {name}( --from FOLDER)?`"
     ):
         tasks.load(name)
-    assert {fault for _, fault in tasks.check(name)} == {"is not there"}
+    assert {fault for _, fault in tasks.check(name)} == {"is missing"}
 
 
 @pytest.mark.parametrize("name", ["mnist1d", "text"])
@@ -86,7 +86,7 @@ def test_a_name_that_is_none_is_told_the_names() -> None:
 
 def test_a_folder_that_is_not_there_is_told_at_once(folder: Path) -> None:
     with pytest.raises(
-        FileNotFoundError, match=r"`source` must be a folder .*nowhere is not there\."
+        FileNotFoundError, match=r"`source` must be a folder .*nowhere does not exist\."
     ):
         tasks.fetch("cifar10", folder / "nowhere")
 

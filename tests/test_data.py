@@ -103,13 +103,15 @@ def test_a_file_damaged_in_the_cache_is_found_refused_and_replaced(
 
 
 def test_a_missing_file_is_told_with_its_cure() -> None:
-    with pytest.raises(FileNotFoundError, match=r"data_batch_1\.bin is not there\. Run `weight"):
+    with pytest.raises(FileNotFoundError, match=r"data_batch_1\.bin is missing\. Run `weight"):
         cifar.load(TEN)
-    assert cifar.check(HUNDRED) == [("train.bin", "is not there"), ("test.bin", "is not there")]
+    assert cifar.check(HUNDRED) == [("train.bin", "is missing"), ("test.bin", "is missing")]
 
 
 def test_an_empty_folder_is_told_what_it_may_hold(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"must hold data_batch_1\.bin, data_batch_1 or "):
+    with pytest.raises(
+        FileNotFoundError, match=r"must contain data_batch_1\.bin, data_batch_1 or "
+    ):
         list(cifar.fetch(TEN, tmp_path))
 
 
@@ -123,14 +125,14 @@ def test_a_malicious_batch_is_refused_by_name_and_not_run(tmp_path: Path, folder
 
 
 BATCHES: dict[str, tuple[Any, str]] = {
-    "no labels": ({"data": np.zeros((4, 3072), np.uint8)}, "must have labels, and holds data"),
+    "no labels": ({"data": np.zeros((4, 3072), np.uint8)}, "must have labels, found data"),
     "too few labels": (
         {"data": np.zeros((4, 3072), np.uint8), "labels": [1]},
-        "must hold a label of 0 to 255 for each image",
+        "must have a label from 0 to 255 for each image",
     ),
     "a label of 300": (
         {"data": np.zeros((1, 3072), np.uint8), "labels": [300]},
-        "must hold a label of 0 to 255 for each image",
+        "must have a label from 0 to 255 for each image",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""A download goes on where it broke off; what is not right is never put in place."""
+"""An interrupted download resumes; a file that is not right is never put in place."""
 
 import hashlib
 import re
@@ -84,10 +84,10 @@ def test_a_server_that_always_breaks_off_at_one_place_is_given_up(tmp_path: Path
     cuts = [500] * 100
     with (
         serving(Served(CONTENT, ranges=False, cuts=cuts)) as served,
-        pytest.raises(UnreachableError, match="broke off after 500 of 1,280,000 bytes") as error,
+        pytest.raises(UnreachableError, match="broke after 500 of 1,280,000 bytes") as error,
     ):
         get(served, tmp_path / "file")
-    assert "goes on after the 500 bytes that are here" in str(error.value)
+    assert "resumes after the 500 bytes that were received" in str(error.value)
     assert len(served.asked) == 2
     assert not (tmp_path / "file").exists()
 
@@ -97,7 +97,7 @@ def test_a_range_that_was_not_asked_for_is_not_joined_on(tmp_path: Path) -> None
     with (
         serving(Served(CONTENT, shift=1)) as served,
         pytest.raises(
-            UnreachableError, match="asked for bytes from 1000 on, and sent 'bytes 1001-"
+            UnreachableError, match="asked for bytes from 1000 on, but sent 'bytes 1001-"
         ),
     ):
         get(served, tmp_path / "file")

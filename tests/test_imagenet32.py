@@ -71,7 +71,7 @@ def test_what_is_there_and_right_is_not_read_again(source: Path, folder: Path) -
     content[2000] ^= 1
     damaged.write_bytes(content)
     assert [name for name, fault in imagenet32.check() if fault] == ["train_data_batch_7.npz"]
-    with pytest.raises(ValueError, match=r"train_data_batch_7\.npz must be a whole npz file"):
+    with pytest.raises(ValueError, match=r"train_data_batch_7\.npz must be a complete npz file"):
         load("imagenet32")
     assert {step.name for step in imagenet32.fetch(source)} == {"train_data_batch_7"}
     assert not any(fault for _, fault in imagenet32.check())
@@ -79,17 +79,17 @@ def test_what_is_there_and_right_is_not_read_again(source: Path, folder: Path) -
 
 GOOD = batch(3)
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "label 0": ({**GOOD, "labels": [0, 1, 2]}, "must hold labels of 1 to 1000, found 0 to 2"),
-    "label 1001": ({**GOOD, "labels": [1, 1001, 2]}, "labels of 1 to 1000, found 1 to 1001"),
-    "few labels": ({**GOOD, "labels": [1]}, r"must hold 3 whole numbers .* found int64 \[1\]"),
+    "label 0": ({**GOOD, "labels": [0, 1, 2]}, "must have labels from 1 to 1000, found 0 to 2"),
+    "label 1001": ({**GOOD, "labels": [1, 1001, 2]}, "labels from 1 to 1000, found 1 to 1001"),
+    "few labels": ({**GOOD, "labels": [1]}, r"must have 3 whole numbers .* found int64 \[1\]"),
     "floats": ({**GOOD, "labels": [1.0, 2, 3]}, r"3 whole numbers as labels, found float64 \[3\]"),
     "16x16": (
         {**GOOD, "data": np.zeros((3, 768), np.uint8)},
         r"uint8 \[n, 3072\], found uint8 \[3,",
     ),
     "float data": ({**GOOD, "data": np.zeros((3, 3072))}, r"\[n, 3072\], found float64"),
-    "no labels": ({"data": GOOD["data"]}, "must hold labels, and has data"),
-    "ragged": ({**GOOD, "labels": [[1], [1, 2]]}, "must hold data and labels as arrays"),
+    "no labels": ({"data": GOOD["data"]}, "must have labels, found data"),
+    "ragged": ({**GOOD, "labels": [[1], [1, 2]]}, "must have data and labels as arrays"),
 }
 CODE = {**GOOD, "mean": Calls(Path.touch, Path("run"))}
 
@@ -109,7 +109,7 @@ def test_a_batch_that_would_run_code_is_refused_by_name(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     put(tmp_path, NAMES[0], CODE)
-    with pytest.raises(ValueError, match=f"^{tmp_path / NAMES[0]}.* is refused: .*"):
+    with pytest.raises(ValueError, match=f"^{tmp_path / NAMES[0]}.* was refused: .*"):
         list(imagenet32.fetch(tmp_path))
     assert not (tmp_path / "run").exists()
 
@@ -119,7 +119,9 @@ def test_an_npz_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
     np.savez(whole, **GOOD)
     for data in (b"", b"<html>", whole.getvalue()[:-100], pickle.dumps(CODE)):
         (tmp_path / f"{NAMES[0]}.npz").write_bytes(data)
-        with pytest.raises(ValueError, match=f"{NAMES[0]}.npz must be a whole npz file of arrays"):
+        with pytest.raises(
+            ValueError, match=f"{NAMES[0]}.npz must be a complete npz file of arrays"
+        ):
             list(imagenet32.fetch(tmp_path))
 
 
@@ -137,5 +139,7 @@ def test_without_a_folder_the_error_says_where_to_get_it() -> None:
 def test_a_folder_that_lacks_a_batch_is_told_which(source: Path) -> None:
     for path in source.glob("train_data_batch_10*"):
         path.unlink()
-    with pytest.raises(FileNotFoundError, match=r"must hold train_data_batch_10 or train_data_ba"):
+    with pytest.raises(
+        FileNotFoundError, match=r"must contain train_data_batch_10 or train_data_ba"
+    ):
         list(imagenet32.fetch(source))

@@ -284,7 +284,9 @@ def test_validation_is_held_out_and_the_same_for_all() -> None:
     assert len(paper.train) == 300
     small, large = (split_toy(data=size).train.inputs for size in (60, 120))
     assert torch.equal(large[:60], small)
-    with pytest.raises(ValueError, match="`data` must be at most 250, what toy has"):
+    with pytest.raises(
+        ValueError, match="`data` must be at most 250, the training examples of toy"
+    ):
         split_toy(validation=50, data=251)
 
 
@@ -551,12 +553,12 @@ def test_a_checkpoint_of_the_end_is_kept_where_it_is_asked_for(
 @pytest.mark.parametrize(
     ("inputs", "targets", "message"),
     [
-        (torch.zeros(3, 1), torch.zeros(2).long(), "a target for every input"),
-        (torch.zeros(0, 1), torch.zeros(0).long(), "one at least, got 0 inputs"),
+        (torch.zeros(3, 1), torch.zeros(2).long(), "one target per input"),
+        (torch.zeros(0, 1), torch.zeros(0).long(), "at least one, got 0 inputs"),
         (
             torch.zeros(2, 1),
             torch.zeros(2),
-            "`targets` of toy must be int64 classes, got torch.float32. Use .long.*give a loss",
+            "`targets` of toy must be int64 classes, got torch.float32. Use .long.*pass a loss",
         ),
         (torch.zeros(2, 1), torch.tensor([0, 8]), "must be from 0 to 7, got 8"),
         (torch.zeros(2, 1), torch.tensor([-1, 7]), "must be from 0 to 7, got -1"),

@@ -416,7 +416,7 @@ def test_a_task_of_numbers_needs_a_loss() -> None:
         ValueError, match=r"`loss` must be given .*loss=weightdecay\.tasks\.squared"
     ):
         replace(task, loss=None)
-    with pytest.raises(TypeError, match=r"must be int64 classes, got torch\.float32.*give a loss"):
+    with pytest.raises(TypeError, match=r"must be int64 classes, got torch\.float32.*pass a loss"):
         replace(task, loss=None, classes=3)
     with pytest.raises(TypeError, match=r"`metric` of numbers must be a function .*got 'mse'"):
         replace(task, metric="mse")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A name into data, model, loss and metric."""
+"""Tasks: data, models, a loss and a metric under one name."""
 
 from weightdecay.tasks.catalogue import NAMES, check, fetch, given, load
 from weightdecay.tasks.fetch import Downloaded, UnreachableError

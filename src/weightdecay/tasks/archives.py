@@ -1,4 +1,4 @@
-"""Files by name out of a folder or a tar archive, of which nothing is ever extracted to disk."""
+"""Read files by name from a folder or a tar archive, without extracting anything to disk."""
 
 import gzip
 import tarfile
@@ -8,12 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
-#: From a name to the bytes of that file, or None where there is no such file.
+#: Returns the bytes of the file of that name, or None if there is no such file.
 Read: TypeAlias = Callable[[str], bytes | None]
 
 LARGEST = 1 << 28
 _LARGEST_ARCHIVE = 1 << 30
-# Members whose header may state a size, and that have no data all the same.
+# Types of members that have no data, even if their header states a size.
 _WITHOUT_DATA = (
     *(tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.DIRTYPE),
     *(tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE),
@@ -21,7 +21,7 @@ _WITHOUT_DATA = (
 
 
 def in_folder(folder: Path) -> Read:
-    """Return a way to read the files of a folder."""
+    """Return a function that reads files of a folder."""
 
     def read(name: str) -> bytes | None:
         path = folder / name
@@ -29,8 +29,8 @@ def in_folder(folder: Path) -> Read:
             return None
         if (size := path.stat().st_size) > LARGEST:
             raise ValueError(
-                f"{path} must have at most {LARGEST:,} bytes, found {size:,}. It is not the file "
-                "that this data set has under that name."
+                f"{path} must have at most {LARGEST:,} bytes, found {size:,}. It is not the "
+                "data set's file of that name."
             )
         return path.read_bytes()
 
@@ -38,10 +38,10 @@ def in_folder(folder: Path) -> Read:
 
 
 def in_archive(path: Path, *, folders: Collection[str], names: Collection[str]) -> Read:
-    """Return a way to read those members of a tar archive that are FOLDER/NAME and plain files.
+    """Return a function that reads regular files FOLDER/NAME of a tar archive.
 
-    It may be compressed by gzip. Links, devices and all other names, whatever path they point to,
-    are passed over. The archive is opened when it is first asked for something.
+    The archive may be compressed by gzip. Links, devices and all other names are ignored, whatever
+    path they point to. The archive is opened when the first file is read.
     """
 
     @cache
@@ -50,17 +50,17 @@ def in_archive(path: Path, *, folders: Collection[str], names: Collection[str]) 
             return _members(path, folders, names)
         except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
             raise ValueError(
-                f"{path} must be a whole tar archive, compressed by gzip or not at all, and cannot "
-                f"be read: {error}. It is cut short or altered, and not used. Get it again from "
-                "where it is published."
+                f"{path} must be a complete tar archive, plain or compressed by gzip, and cannot "
+                f"be read: {error}. It is truncated or altered, and was not used. Get it again "
+                "from where it is published."
             ) from error
 
     return lambda name: members().get(name)
 
 
 def _members(path: Path, folders: Collection[str], names: Collection[str]) -> dict[str, bytes]:
-    # Not by tarfile.open, which reads extended headers into memory, whatever their size. All that
-    # they can say of a member (long names, sizes beyond 8 GiB) makes it one that is passed over.
+    # Not by tarfile.open, which reads extended headers of any size into memory. We do not need
+    # them: a member with a long name or a size beyond 8 GiB is ignored anyway.
     found: dict[str, bytes] = {}
     end = 0
     with path.open("rb") as file, _unpacked(file) as stream:

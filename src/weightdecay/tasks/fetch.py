@@ -1,7 +1,7 @@
-"""Downloads that go on where they broke off, and are used only once their checksum is right.
+"""Downloads that resume after an interruption, and are used only if their checksum is right.
 
-What has come so far is `NAME.part` beside the place it is meant for. Nothing is printed: a download
-yields how far it is.
+An unfinished download is `NAME.part`, next to its final place. Nothing is printed: a download
+yields its progress.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ _NO_SUCH_RANGE = 416
 
 @dataclass(frozen=True)
 class Downloaded:
-    """How many bytes of a file are done, and of how many, where that is known."""
+    """How many bytes of a file are done, and the total if it is known."""
 
     name: str
     done: int
@@ -28,14 +28,14 @@ class Downloaded:
 
 
 class UnreachableError(OSError):
-    """A source cannot be reached, or broke off."""
+    """A source cannot be reached, or the connection broke."""
 
 
 def download(url: str, path: Path, *, md5: str, largest: int) -> Iterator[Downloaded]:
-    """Download a file to its place, going on where an earlier download of it broke off.
+    """Download a file, resuming an earlier download of it.
 
-    One that turns out longer than `largest` is refused while it comes. Whoever calls this holds the
-    folder's lock.
+    A file longer than `largest` is refused during the download. The caller must hold the folder's
+    lock.
     """
     if path.is_file() and _md5(path) == md5:
         return
@@ -46,25 +46,25 @@ def download(url: str, path: Path, *, md5: str, largest: int) -> Iterator[Downlo
             yield from _receive(url, part, path.name, largest)
             break
         except (OSError, http.client.HTTPException) as error:
-            # A connection that broke is tried again for as long as each try brings more.
+            # A broken connection is retried as long as each try gets more bytes.
             if _size(part) <= reached:
                 raise UnreachableError(
-                    f"{url} cannot be reached: {error}. Run the same command again, and it goes "
-                    f"on after the {_size(part):,} bytes that are here."
+                    f"{url} cannot be reached: {error}. Run the same command again: it resumes "
+                    f"after the {_size(part):,} bytes that were received."
                 ) from error
             reached = _size(part)
     if (found := _md5(part)) != md5:
         part.unlink()
         raise ValueError(
             f"{path.name} must have MD5 {md5}, found {found}: {url} sent something else, which "
-            "was thrown away. Run the same command again."
+            "was discarded. Run the same command again."
         )
     part.replace(path)
 
 
 def _receive(url: str, part: Path, name: str, largest: int) -> Iterator[Downloaded]:
     done = _size(part)
-    request = urllib.request.Request(url)  # noqa: S310 - all addresses are constants of this room
+    request = urllib.request.Request(url)  # noqa: S310 - all addresses are constants of this package
     if done:
         request.add_header("Range", f"bytes={done}-")
     try:
@@ -77,12 +77,12 @@ def _receive(url: str, part: Path, name: str, largest: int) -> Iterator[Download
             return
         raise
     with response:
-        goes_on = response.status == _PARTIAL and _starts_at(response, done)
-        if not goes_on:
+        resumes = response.status == _PARTIAL and _starts_at(response, done)
+        if not resumes:
             done = 0
         length = response.headers.get("Content-Length")
         total = done + int(length) if length else None
-        with part.open("ab" if goes_on else "wb") as file:
+        with part.open("ab" if resumes else "wb") as file:
             yield Downloaded(name, done, total)
             while chunk := response.read(_CHUNK):
                 done += len(chunk)
@@ -93,16 +93,16 @@ def _receive(url: str, part: Path, name: str, largest: int) -> Iterator[Download
     if done > largest:
         part.unlink()
         raise ValueError(
-            f"{name} must have at most {largest:,} bytes, and {url} sends more. Nothing was kept."
+            f"{name} must have at most {largest:,} bytes, and {url} sent more. Nothing was kept."
         )
     if total is not None and done < total:
-        raise ConnectionError(f"it broke off after {done:,} of {total:,} bytes")
+        raise ConnectionError(f"the connection broke after {done:,} of {total:,} bytes")
 
 
 def _starts_at(response: http.client.HTTPResponse, done: int) -> bool:
     sent = response.headers.get("Content-Range", "")
     if not sent.startswith(f"bytes {done}-"):
-        raise ConnectionError(f"it was asked for bytes from {done} on, and sent {sent!r}")
+        raise ConnectionError(f"it was asked for bytes from {done} on, but sent {sent!r}")
     return True
 
 

@@ -1,4 +1,4 @@
-"""Fashion-MNIST, kept as plain IDX files: a header of big-endian numbers, then bytes."""
+"""Fashion-MNIST, stored as uncompressed IDX files: a header of big-endian numbers, then bytes."""
 
 import gzip
 import io
@@ -18,15 +18,16 @@ from weightdecay.tasks.cache import Stored
 from weightdecay.tasks.fetch import Downloaded, UnreachableError, download
 from weightdecay.tasks.task import Examples
 
-_BYTES = 8  # what the third byte of an IDX file says it holds
+_BYTES = 8  # the third byte of an IDX file that holds bytes
 _AGAIN = "Get it again from where it is published."
 
 
 @dataclass(frozen=True)
 class IdxFiles:
-    """Where a data set of IDX files comes from: images, then labels, each of train and of test.
+    """The source and the files of a data set: training images and labels, test images and labels.
 
-    The files are published compressed at `url`, with these `md5`; `files` are what is in them.
+    The files are published compressed at `url`, with checksums `md5`. `files` are the uncompressed
+    ones.
     """
 
     name: str
@@ -65,14 +66,14 @@ def load(layout: IdxFiles) -> tuple[Examples, Examples]:
 
 
 def check(layout: IdxFiles) -> list[tuple[str, str | None]]:
-    """Return each file in the cache with what is wrong with it; None is nothing."""
+    """Return each file in the cache with its fault; None if it has none."""
     return cache.check(layout.name, layout.files)
 
 
 def fetch(layout: IdxFiles, source: Path | None = None) -> Iterator[Downloaded]:
-    """Bring the data set into the cache, unless it is there and right.
+    """Fetch the data set into the cache, unless it is there and correct.
 
-    `source` is a folder that holds the files, compressed or not; without it they are downloaded.
+    `source` is a folder with the files, compressed or not. Without it, they are downloaded.
     """
     with cache.locked(layout.name) as folder:
         for stored, md5 in zip(layout.files, layout.md5, strict=True):
@@ -87,7 +88,7 @@ def fetch(layout: IdxFiles, source: Path | None = None) -> Iterator[Downloaded]:
                 f"{stored.name} from {source or layout.url}", stored.fault(data), cure=_AGAIN
             )
             cache.place(folder / stored.name, data)
-            for unneeded in folder.glob(f"{stored.name}.gz*"):  # the download, or what came of it
+            for unneeded in folder.glob(f"{stored.name}.gz*"):  # the download, or a part of it
                 unneeded.unlink()
             yield Downloaded(stored.name, stored.size, stored.size)
 
@@ -98,8 +99,9 @@ def _download(layout: IdxFiles, stored: Stored, md5: str, folder: Path) -> Itera
         yield from download(layout.url + name, folder / name, md5=md5, largest=LARGEST)
     except UnreachableError as error:
         raise UnreachableError(
-            f"{error} Or get {name} elsewhere, as from Debian's package dataset-fashion-mnist, and "
-            f"run `weightdecay data fetch {layout.name} --from` the folder it is in."
+            f"{error} Or get {name} elsewhere, for example from Debian's package "
+            f"dataset-fashion-mnist, and run `weightdecay data fetch {layout.name} --from FOLDER`, "
+            "with the folder it is in."
         ) from error
 
 
@@ -108,17 +110,17 @@ def _plain(folder: Path, stored: Stored) -> bytes:
     if (compressed := read(f"{stored.name}.gz")) is not None:
         try:
             with gzip.open(io.BytesIO(compressed)) as file:
-                return file.read(stored.size + 1)  # one more than is right is enough to be wrong
+                return file.read(stored.size + 1)  # one byte more is enough to see that it is wrong
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(
-                f"{folder / stored.name}.gz must be a whole gzip file, and is refused: {error}. "
-                f"{_AGAIN}"
+                f"{folder / stored.name}.gz must be a complete gzip file, and cannot be read: "
+                f"{error}. {_AGAIN}"
             ) from error
     if (plain := read(stored.name)) is not None:
         return plain
     raise FileNotFoundError(
-        f"{folder} must hold {stored.name} or {stored.name}.gz, and has neither. Name the folder "
-        "that does."
+        f"{folder} must contain {stored.name} or {stored.name}.gz, and has neither. Pass the "
+        "folder that does."
     )
 
 

@@ -1,8 +1,8 @@
-"""ImageNet32x32 from a folder that the user names: ten training batches and a validation batch.
+"""ImageNet32x32 from a folder of the user's: ten training batches and a validation batch.
 
-They are published as pickles and as npz, behind a registration; no download of ours gets them. A
-batch is `data`, [n, 3072] bytes in planes of red, green and blue, and `labels`, 1 to 1000. The
-cache keeps the npz form, which has a checksum of its own for each array.
+They are published as pickles and as npz, but only after a registration, so we cannot download them.
+A batch is `data`, [n, 3072] bytes in planes of red, green and blue, and `labels`, 1 to 1000. The
+cache stores npz files, which have a checksum for each array.
 """
 
 import zipfile
@@ -36,15 +36,15 @@ def load() -> tuple[Examples, Examples]:
 
 
 def check() -> list[tuple[str, str | None]]:
-    """Return each file in the cache with what is wrong with it; None is nothing."""
+    """Return each file in the cache with its fault; None if it has none."""
     return [(f"{name}.npz", _fault(cache.folder(NAME, f"{name}.npz"))) for name in TRAIN + TEST]
 
 
 def fetch(source: Path | None = None) -> Iterator[Downloaded]:
-    """Bring what is in a folder into the cache, checked; what is there and right stays."""
+    """Check the batches in a folder and copy them to the cache, unless they are there already."""
     if source is None:
         raise ValueError(
-            "`source` must be a folder: ImageNet32x32 comes only after a registration at "
+            "`source` must be a folder: ImageNet32x32 is available only after a registration at "
             "image-net.org. Get its batches there, as pickles or npz, and run "
             f"`weightdecay data fetch {NAME}{_FROM}`."
         )
@@ -67,7 +67,7 @@ def _find(source: Path, name: str) -> Path:
         if path.is_file():
             return path
     raise FileNotFoundError(
-        f"{source} must hold {name} or {name}.npz, and has neither. Name the folder that does."
+        f"{source} must contain {name} or {name}.npz, and has neither. Pass the folder that does."
     )
 
 
@@ -77,24 +77,24 @@ def _read(path: Path) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         raise ValueError(f"{path} must have at most {_LARGEST:,} bytes, found {size:,}.")
     batch = _arrays(path) if path.suffix == ".npz" else unpickle(path.read_bytes(), str(path))
     if missing := [key for key in ("data", "labels") if key not in batch]:
-        raise ValueError(f"{path} must hold {' and '.join(missing)}, and has {', '.join(batch)}.")
+        raise ValueError(f"{path} must have {' and '.join(missing)}, found {', '.join(batch)}.")
     try:
         images, labels = np.asarray(batch["data"]), np.asarray(batch["labels"])
     except ValueError as error:
-        raise ValueError(f"{path} must hold data and labels as arrays: {error}.") from error
+        raise ValueError(f"{path} must have data and labels as arrays: {error}.") from error
     if images.dtype != np.uint8 or images.ndim != 2 or images.shape[1] != _PIXELS:
         raise ValueError(
-            f"{path} must hold data of uint8 [n, {_PIXELS}], found {images.dtype} "
+            f"{path} must have data of uint8 [n, {_PIXELS}], found {images.dtype} "
             f"{list(images.shape)}. Only the 32x32 batches fit."
         )
     if labels.dtype.kind not in "iu" or labels.shape != images.shape[:1]:
         raise ValueError(
-            f"{path} must hold {len(images)} whole numbers as labels, found {labels.dtype} "
+            f"{path} must have {len(images)} whole numbers as labels, found {labels.dtype} "
             f"{list(labels.shape)}."
         )
     if len(labels) and not (labels.min() >= 1 and labels.max() <= CLASSES):
         raise ValueError(
-            f"{path} must hold labels of 1 to {CLASSES}, found {labels.min()} to {labels.max()}."
+            f"{path} must have labels from 1 to {CLASSES}, found {labels.min()} to {labels.max()}."
         )
     return images, labels.astype(np.int64)
 
@@ -108,14 +108,14 @@ def _arrays(path: Path) -> Mapping[str, Any]:
             return {name: arrays[name] for name in arrays.files}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(
-            f"{path} must be a whole npz file of arrays, and is refused: {error}. Get it again "
+            f"{path} must be a complete npz file of arrays, and was refused: {error}. Get it again "
             "from where it is published."
         ) from error
 
 
 def _fault(path: Path) -> str | None:
     if not path.is_file():
-        return "is not there"
+        return "is missing"
     try:
         _read(path)
     except ValueError as error:

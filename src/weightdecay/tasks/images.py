@@ -1,7 +1,7 @@
-"""Images as bytes into a model's input, on the device they are on: flip, crop, normalize.
+"""From images as bytes to a model's input, on the images' device: flip, crop, normalize.
 
-All of it is tensor arithmetic on a random word an example: nothing waits for the device and nothing
-keeps a state, so that a batch can be prepared inside a CUDA graph.
+All of it is tensor arithmetic on one random word per example. Nothing waits for the device and
+there is no state, so a batch can be prepared inside a CUDA graph.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Images:
-    """Normalize each channel; where there are words, flip half of the images and shift all.
+    """Normalize each channel. With random words, also flip half of the images and shift all.
 
-    `padding` is how many pixels an image is padded by before a crop of its own size is taken from a
-    random place. As in the authors' code the flip comes first, and the padding is zero after
+    An image is padded by `padding` pixels, and a crop of its original size is taken at a random
+    place. As in the authors' code the flip comes first, and the padding is zero after
     normalization. Means and deviations are those of bytes, 0 to 255.
     """
 
@@ -39,7 +39,7 @@ class Images:
         return (batch - mean) / deviation
 
     def _places(self, words: Tensor, height: int, width: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the row and column that each pixel comes from, and whether it is in the image."""
+        """Return each pixel's source row and column, and whether they are inside the image."""
         # A word has 32 bits: one for the flip, 16 for the row, 15 for the column.
         places = 2 * self.padding + 1
         words = words[:, None, None, None]
@@ -54,7 +54,7 @@ class Images:
 
 
 def _column(values: tuple[float, ...], batch: Tensor) -> Tensor:
-    # Filled on the device: a tensor made from a list would have to be copied there.
+    # Filled on the device: a tensor made from a list would be copied there.
     filled = [torch.full((1, 1), value, device=batch.device) for value in values]
     return torch.stack(filled)
 
@@ -68,5 +68,5 @@ def _layout(batch: Tensor) -> torch.memory_format:
 CIFAR10 = Images(mean=(125.3, 123.0, 113.9), deviation=(63.0, 62.1, 66.7))
 CIFAR100 = Images(mean=(129.3, 124.1, 112.4), deviation=(68.2, 65.4, 70.4))
 IMAGENET32 = Images(mean=(122.7, 116.65, 104.0), deviation=(255.0, 255.0, 255.0))
-# Normalization only: a garment lies in the middle of its image, the right way round.
+# Normalization only: garments are centred and upright.
 FASHION_MNIST = Images(mean=(72.94,), deviation=(90.02,), flip=False, padding=0)

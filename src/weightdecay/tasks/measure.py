@@ -1,7 +1,7 @@
-"""What a model's outputs come to: the loss that training minimizes, and the error of a run.
+"""The loss that training minimizes, and the error that a run reports.
 
 Both are functions of outputs and targets that return one number per example, or one per target of
-each example. Their means are recorded; lower is better.
+each example. Their means are recorded. Lower is better.
 """
 
 from collections.abc import Callable
@@ -13,12 +13,12 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-#: From outputs, in float32, and targets to one number per example, or per target of each.
+#: From float32 outputs and targets to one number per example, or per target of each example.
 Measured: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 
 def squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Return the squared difference from every target: the usual loss of regression."""
+    """Return the squared difference from every target: the usual loss for regression."""
     return (outputs - targets).square()
 
 
@@ -28,14 +28,14 @@ def absolute_error(outputs: Tensor, targets: Tensor) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return every target's cross-entropy, of logits [example, …, class]."""
+    """Return the cross-entropy of every target, for logits [example, …, class]."""
     return F.cross_entropy(logits.flatten(0, -2).float(), targets.flatten(), reduction="none")
 
 
 def rank(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return how many classes come before each target.
+    """Return how many classes are ranked above each target.
 
-    Of equals the first comes first, as for argmax; a logit that is no number comes before all.
+    Among equal logits the first class wins, as in argmax. A logit that is NaN ranks above all.
     """
     logits, targets = logits.flatten(0, -2).float(), targets.flatten()[:, None]
     own = logits.gather(1, targets)
@@ -47,8 +47,8 @@ def rank(logits: Tensor, targets: Tensor) -> Tensor:
 class Measure:
     """A task's loss and metric, as training uses them.
 
-    A loss of None is cross-entropy, a metric of None the error of classification: both take logits
-    with the classes last.
+    A loss of None means cross-entropy, a metric of None the classification error. Both take logits
+    with the classes in the last dimension.
     """
 
     loss: Measured | None = None
@@ -56,18 +56,18 @@ class Measure:
 
     @property
     def classifies(self) -> bool:
-        """Whether errors are shares of targets that were missed."""
+        """Whether the error is the fraction of misclassified targets."""
         return self.metric is None
 
     @property
     def name(self) -> str | None:
-        """Return what the metric is called, as in "squared error"; None where it classifies."""
+        """The metric's name, such as "squared error"; None for classification."""
         return None if self.metric is None else name_of(self.metric)
 
     def __call__(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the loss, the error and the top-5 error, per example or per target.
 
-        Gradients flow through the loss alone. Of a metric of one's own there is no top-5: NaN.
+        Gradients flow only through the loss. A custom metric has no top-5 error: NaN.
         """
         if self.loss is None:
             loss = cross_entropy(outputs, targets)
@@ -84,7 +84,7 @@ class Measure:
 
 
 def name_of(function: Measured) -> str:
-    """Return a function's name in words: that of `squared_error` is "squared error"."""
+    """Return a function's name in words: "squared error" for `squared_error`."""
     while isinstance(function, partial):
         function = function.func
     named = getattr(function, "__name__", type(function).__name__)
@@ -92,6 +92,6 @@ def name_of(function: Measured) -> str:
 
 
 def _exact(function: Measured, outputs: Tensor, targets: Tensor) -> Tensor:
-    """Call a function with outputs in float32, and keep it so where models train in bfloat16."""
+    """Call a function with float32 outputs and no autocast, even if models train in bfloat16."""
     with torch.autocast(outputs.device.type, enabled=False):
         return function(outputs.float(), targets)

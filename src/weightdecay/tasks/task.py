@@ -1,4 +1,4 @@
-"""What can be trained: data, how a batch becomes a model's input, models that fit, and a loss."""
+"""A task: data, the preparation of a batch, models for it, a loss and a metric."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -13,19 +13,19 @@ from weightdecay import checks
 from weightdecay.hashing import word
 from weightdecay.tasks.measure import Measure, Measured, name_of
 
-#: From a batch as it is stored, and a random word an example or None, to a model's input. The words
-#: are those to augment by; without them, at evaluation, nothing may be random.
+#: From a stored batch, and one random word per example or None, to a model's input. The words are
+#: for augmentation; without them, in evaluation, nothing may be random.
 Prepare: TypeAlias = Callable[[Tensor, Tensor | None], Tensor]
-#: From options, and a `generator` to draw the first weights from, to a model.
+#: From options, and a `generator` for the initial weights, to a model.
 Builder: TypeAlias = Callable[..., nn.Module]
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Inputs as they are stored, uint8 where they can be, and what a model should make of them.
+    """Inputs as they are stored, uint8 if possible, and their targets.
 
-    `targets` has an int64 class for each example, or for each position of each example; for a task
-    with a loss of its own, whatever that takes.
+    `targets` has an int64 class for each example, or for each position of each example. For a task
+    with its own loss, it is whatever the loss takes.
     """
 
     inputs: Tensor
@@ -36,11 +36,11 @@ class Examples:
             if not isinstance(getattr(self, name), Tensor):
                 raise TypeError(
                     f"`{name}` must be a tensor, got a {type(getattr(self, name)).__name__}. "
-                    "torch.from_numpy makes one of an array."
+                    "torch.from_numpy converts an array."
                 )
         if len(self.inputs) != len(self.targets) or not len(self.targets):
             raise ValueError(
-                "Examples must have a target for every input, and one at least, got "
+                "Examples must have one target per input, and at least one, got "
                 f"{len(self.inputs)} inputs and {len(self.targets)} targets."
             )
 
@@ -56,7 +56,7 @@ class Examples:
 
 
 def as_float(batch: Tensor, words: Tensor | None) -> Tensor:
-    """Leave a batch as it is, but for its dtype."""
+    """Convert a batch to float32 and change nothing else."""
     del words
     return batch.float()
 
@@ -65,15 +65,16 @@ def as_float(batch: Tensor, words: Tensor | None) -> Tensor:
 class Task:
     """Data, models and a loss under one name. The first model is the default.
 
-    With `classes`, targets are int64 classes; the loss is cross-entropy and the error the share of
-    targets that were missed, unless `loss` or `metric` say otherwise. Without, targets are whatever
-    `loss` takes, and the error is `metric`, or the loss where there is none.
+    With `classes`, targets are int64 classes; unless `loss` or `metric` is given, the loss is
+    cross-entropy and the error is the fraction of misclassified targets. Without `classes`, targets
+    are whatever `loss` takes, and the error is `metric`, or the loss if there is no metric.
 
     `loss(outputs, targets)` and `metric(outputs, targets)` return one number per example, or one
-    per target of each example: their means are minimized, and recorded. Lower is better.
+    per target of each example. The mean loss is minimized, and both means are recorded. Lower is
+    better.
 
-    `choices` is the data that choices are made on: a task comes without, and `split` holds some of
-    its training data out.
+    `choices` is the data that choices are made on. A new task has none: `split` takes some from the
+    training data.
     """
 
     name: str
@@ -88,7 +89,7 @@ class Task:
 
     def __post_init__(self) -> None:
         if not self.models:
-            raise ValueError(f"`models` must name one at least, got none for {self.name}.")
+            raise ValueError(f"`models` must have at least one model, got none for {self.name}.")
         for name in ("loss", "metric"):
             function = getattr(self, name)
             if function is not None and not callable(function):
@@ -101,7 +102,7 @@ class Task:
         elif self.loss is None:
             raise ValueError(
                 f"`loss` must be given for {self.name}, which has no `classes`. For float targets "
-                "use loss=weightdecay.tasks.squared_error, for classes say how many there are."
+                "use loss=weightdecay.tasks.squared_error; for classes pass their number."
             )
 
     def _check_classes(self, classes: int) -> None:
@@ -110,8 +111,8 @@ class Task:
             if part.targets.dtype is not torch.int64:
                 raise TypeError(
                     f"`targets` of {self.name} must be int64 classes, got {part.targets.dtype}. "
-                    "Use .long() for classes. For numbers, leave `classes` out and give a loss, as "
-                    "in loss=weightdecay.tasks.squared_error."
+                    "Use .long() for classes. For numbers, leave `classes` out and pass a loss, "
+                    "such as loss=weightdecay.tasks.squared_error."
                 )
             least, most = (int(target) for target in torch.aminmax(part.targets))
             if least < 0 or most >= classes:
@@ -122,20 +123,20 @@ class Task:
 
     @cached_property
     def measure(self) -> Measure:
-        """Return what gives each example's loss and error."""
+        """The loss and metric, as training uses them."""
         by_loss = self.classes is None and self.metric is None
         return Measure(self.loss, self.loss if by_loss else self.metric)
 
     @property
     def augmented(self) -> bool:
-        """Whether `prepare` is given random words in training."""
+        """Whether `prepare` gets random words in training."""
         return self.prepare is not as_float
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a hash of the data, by which a task that was changed is told from what it was.
+        """A hash of the data, which shows whether a task was changed.
 
-        A loss and a metric of its own are in it by name.
+        It includes the names of its own loss and metric.
         """
         found = hashlib.sha256()
         for function in (self.loss, self.metric):
@@ -151,7 +152,7 @@ class Task:
 
     @cached_property
     def parts(self) -> "dict[object, Task]":
-        """Return what this task was last split into, for as long as it lives: see `split_on`."""
+        """The last split of this task, kept as long as the task: see `split_on`."""
         return {}
 
     def to(self, device: torch.device | str) -> "Task":
@@ -162,34 +163,34 @@ class Task:
         return replace(self, train=self.train.to(device), test=test, choices=choices)
 
 
-#: A task, or a function that makes it.
+#: A task, or a function that returns one.
 Source: TypeAlias = Task | Callable[[], Task]
 
 
 def split(task: Task, *, validation: int | str | None, data: int | None) -> Task:
-    """Hold `validation` examples out of training to choose on, and train on `data` of the rest.
+    """Hold out `validation` training examples for choices, and train on `data` of the rest.
 
-    None is a tenth, and all that is left. "test" trains on everything and chooses on the test set,
-    as the paper does. Which examples are held out depends on the task alone, and a smaller `data`
-    is part of a larger one: so runs of one task can be compared.
+    By default a tenth is held out, and all the rest is used. "test" trains on everything and uses
+    the test set for choices, as the paper does. Which examples are held out depends only on the
+    task, and a smaller `data` is a subset of a larger one, so runs of one task can be compared.
     """
     if isinstance(validation, str):
         checks.one_of("validation", validation, ("test",))
         held = 0
     else:
         held = len(task.train) // 10 if validation is None else validation
-        checks.whole("validation", held, at_least=1, cure='Or "test", to choose on the test set.')
+        checks.whole("validation", held, at_least=1, cure='Or "test", to use the test set.')
     left = len(task.train) - held
     if left < 1:
         raise ValueError(
-            f"`validation` must be below the {len(task.train)} examples that {task.name} has to "
-            f"train on, got {held}."
+            f"`validation` must be below {len(task.train)}, the training examples of {task.name}, "
+            f"got {held}."
         )
     used = left if data is None else checks.whole("data", data, at_least=1)
     if used > left:
         raise ValueError(
-            f"`data` must be at most {left}, what {task.name} has for training beside validation, "
-            f"got {used}."
+            f"`data` must be at most {left}, the training examples of {task.name} without "
+            f"validation, got {used}."
         )
     places = torch.arange(len(task.train), device=task.train.targets.device)
     order = word(0, places).argsort(stable=True)
@@ -200,12 +201,13 @@ def split(task: Task, *, validation: int | str | None, data: int | None) -> Task
 def split_on(
     device: torch.device, task: Task, *, validation: int | str | None, data: int | None
 ) -> Task:
-    """Return what `split` does, on a device; the same again for as long as the same is asked.
+    """Return a split on a device; repeated calls with the same arguments return the same one.
 
-    Packs of a sweep train on one split, and splitting and sending it takes as long as many updates.
+    The packs of a sweep use the same split, and making it and copying it takes as long as many
+    updates.
     """
-    asked = device, validation, data
-    if asked not in task.parts:
-        task.parts.clear()  # before another comes into memory
-        task.parts[asked] = split(task, validation=validation, data=data).to(device)
-    return task.parts[asked]
+    key = device, validation, data
+    if key not in task.parts:
+        task.parts.clear()  # free its memory first
+        task.parts[key] = split(task, validation=validation, data=data).to(device)
+    return task.parts[key]

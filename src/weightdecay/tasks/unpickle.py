@@ -1,9 +1,8 @@
-"""Pickles of numpy arrays, read without running anything that they ask for.
+"""Read pickles of numpy arrays without running any code that they name.
 
-A pickle is a program that may call whatever it can name. Here it can name what numpy's arrays are
-made of and nothing else, and even of that it gets stand-ins, which keep what an array's pickle
-says of it: numpy sees only bytes, a kind of number and a shape. An array is no larger than its
-bytes in the file.
+A pickle is a program that may call anything it can name. Here it can name only what numpy arrays
+are made of, and it gets substitutes for those, which just store the array's description: numpy sees
+only bytes, a number type and a shape. An array is never larger than its bytes in the file.
 """
 
 import io
@@ -19,9 +18,9 @@ _NUMBER = re.compile(r"[?biufSU]\d*")
 
 
 def unpickle(data: bytes, name: str) -> dict[str, Any]:
-    """Return the dictionary that a pickle holds, of arrays, numbers, text, lists and the like.
+    """Return the dictionary in a pickle, of arrays, numbers, text, lists and the like.
 
-    `name` is what an error calls the pickle. The text of Python 2 is read as Latin-1.
+    `name` is the pickle's name in errors. Text of Python 2 is read as Latin-1.
     """
     try:
         result = _Reader(io.BytesIO(data), encoding="latin1").load()
@@ -30,22 +29,22 @@ def unpickle(data: bytes, name: str) -> dict[str, Any]:
         return {str(key): _plain(value) for key, value in result.items()}
     except Exception as error:
         raise ValueError(
-            f"{name} must be a pickle of a dictionary of arrays, and is refused: {error}. "
-            "Nothing in it was run. Get the file again from where it is published."
+            f"{name} must be a pickle of a dictionary of arrays, and was refused: {error}. "
+            "None of its code was run. Get the file again from where it is published."
         ) from error
 
 
 class _Reader(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        # numpy 2 put an underscore before what numpy 1 called core.
+        # numpy 2 renamed numpy.core to numpy._core.
         place = (module_name.replace("numpy.core.", "numpy._core."), global_name)
         if place not in _ADMITTED:
             raise pickle.UnpicklingError(f"it asks for {module_name}.{global_name}")
-        return partial(_ADMITTED[place])  # a new one: what a pickle does to it, it does to itself
+        return partial(_ADMITTED[place])  # a new object each time, since a pickle may modify it
 
 
 class _Number:
-    """What stands for a dtype."""
+    """The substitute for a dtype."""
 
     def __init__(self, code: str, *options: object) -> None:
         del options
@@ -59,7 +58,7 @@ class _Number:
 
 
 class _Array:
-    """What stands for an array, empty at first."""
+    """The substitute for an array, empty at first."""
 
     def __init__(self, *beginning: object) -> None:
         del beginning

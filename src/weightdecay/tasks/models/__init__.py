@@ -1,7 +1,7 @@
-"""Models to train, one family a file.
+"""Models to train, one family per file.
 
-Each takes a `generator` on the CPU and draws its first weights from it. Those that also draw while
-they train are `Noisy`.
+Each takes a `generator` on the CPU and draws its initial weights from it. Models that also draw
+random numbers during training are `Noisy`.
 """
 
 from weightdecay.tasks.models.convnet import ConvNet

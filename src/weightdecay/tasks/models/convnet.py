@@ -8,10 +8,10 @@ from weightdecay.tasks.models.initial import start_
 
 
 class ConvNet(nn.Module):
-    """Images of 8×8 pixels or more into classes, by stages of `width`, 2 and 4 times it.
+    """Classifies images of at least 8×8 pixels, in stages of 1, 2 and 4 times `width` channels.
 
-    A stage is two 3×3 convolutions, each with its norm and ReLU, then 2×2 max pooling. What is left
-    of the image is averaged.
+    A stage is two 3×3 convolutions, each with a norm and ReLU, then 2×2 max pooling. The remaining
+    pixels are averaged.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""First weights, drawn from one generator on the CPU: a seed gives the same ones on every device.
+"""Initial weights, drawn from one generator on the CPU: a seed gives the same on every device.
 
-A model builds its layers on the meta device, where torch's own first weights cost no randomness,
-and then calls `start_`.
+A model builds its layers on the meta device, where torch's own initialization draws no random
+numbers, and then calls `start_`.
 
     convolution  weight N(0, √(2/(k²·C_out)))    bias 0
     linear       weight U(−1/√C_in, 1/√C_in)     bias 0
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 def start_(model: nn.Module, generator: torch.Generator | None) -> None:
     """Move a model from the meta device to the default one, and draw its weights.
 
-    Without a generator, torch's own for the CPU is drawn from.
+    Without a generator, torch's default CPU generator is used.
     """
     if generator is not None and (
         not isinstance(generator, torch.Generator) or generator.device.type != "cpu"
@@ -53,7 +53,7 @@ def _start_layer(layer: nn.Module, generator: torch.Generator | None) -> None:
         case _ if list(layer.parameters(recurse=False)):
             raise TypeError(
                 "A layer with weights must be a convolution, linear, an embedding or a norm, got "
-                f"{type(layer).__name__}. Say its first weights in {__name__}."
+                f"{type(layer).__name__}. Define its initial weights in {__name__}."
             )
     if isinstance(layer, nn.Conv2d | nn.Linear) and layer.bias is not None:
         layer.bias.zero_()

@@ -8,9 +8,9 @@ from weightdecay.tasks.models.initial import start_
 
 
 class MLP(nn.Module):
-    """Examples of `inputs` numbers, in any shape, into classes, by `depth` hidden layers.
+    """Classifies examples of `inputs` numbers, in any shape, by `depth` hidden layers.
 
-    The hidden layers have no bias but their norm's.
+    The hidden layers have no bias except that of their norm.
     """
 
     def __init__(

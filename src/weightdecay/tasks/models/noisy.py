@@ -1,4 +1,4 @@
-"""A model that draws random numbers while it trains."""
+"""Models that draw random numbers during training."""
 
 from abc import abstractmethod
 
@@ -7,11 +7,11 @@ from torch import Tensor, nn
 
 
 class Noisy(nn.Module):
-    """A model whose forward pass draws all its random numbers first, then computes without any.
+    """A model whose forward pass draws all random numbers first, then computes without any.
 
-    `draw` takes them from `generator`, which lives where the inputs do; None is torch's own. It is
-    no part of the state, and whoever moves the model replaces it. `compute` is the rest: it can be
-    compiled whole and captured in a CUDA graph.
+    `draw` takes them from `generator`, which must be on the inputs' device; None means torch's own.
+    The generator is not part of the state: replace it when you move the model. `compute` is the
+    rest. It can be compiled as a whole and captured in a CUDA graph.
     """
 
     def __init__(self, generator: torch.Generator | None) -> None:
@@ -20,11 +20,11 @@ class Noisy(nn.Module):
 
     @abstractmethod
     def draw(self, inputs: Tensor) -> Tensor:
-        """Return the noise of one forward pass; out of training, what noise is on average."""
+        """Return the noise of one forward pass; in evaluation mode, its mean."""
 
     @abstractmethod
     def compute(self, inputs: Tensor, noise: Tensor) -> Tensor:
-        """Return the outputs under this noise."""
+        """Return the outputs for this noise."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         return self.compute(inputs, self.draw(inputs))

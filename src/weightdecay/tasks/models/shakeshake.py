@@ -1,7 +1,7 @@
 """Shake-Shake 26 2x`width`d, the residual network of the paper's experiments.
 
-Gastaldi, 2017 (arXiv:1705.07485). A block adds α·a + (1 − α)·b to its input, a and b its two
-branches; on the way back they receive β and 1 − β times the gradient.
+Gastaldi, 2017 (arXiv:1705.07485). A block adds α·a + (1 − α)·b to its input, where a and b are its
+two branches. In the backward pass they receive β and 1 − β times the gradient.
 """
 
 from typing import Any
@@ -15,16 +15,16 @@ from weightdecay.tasks.models.initial import start_
 from weightdecay.tasks.models.noisy import Noisy
 
 STEM = 16
-BLOCKS = 4  # a stage
+BLOCKS = 4  # per stage
 
 
 class ShakeShake26(Noisy):
-    """Images of 3 channels into classes, by 12 blocks in stages of `width`, 2 and 4 times it.
+    """Classifies images of 3 channels, by 12 blocks in stages of 1, 2 and 4 times `width`.
 
-    In training α and β are drawn from [0, 1), each block's apart, for every image or, with
-    `shake="batch"`, once a batch. Without `forward`, α is ½. Without `backward`, β is α: the
-    gradient is that of the function computed. Neither changes which numbers are drawn. Out of
-    training both are ½.
+    In training each block draws its own α and β from [0, 1), for every image or, with
+    `shake="batch"`, once per batch. Without `forward`, α is ½. Without `backward`, β is α, so the
+    gradient is that of the function computed. Neither changes which numbers are drawn. In
+    evaluation both are ½.
     """
 
     def __init__(
@@ -93,9 +93,9 @@ class _Block(nn.Module):
 
 
 class _Skip(nn.Module):
-    """Half of the width from every `stride`-th pixel, half from its neighbour up and to the left.
+    """Half of the channels from every `stride`-th pixel, half from its upper left neighbour.
 
-    That is the image shifted one pixel right and down, with zeros shifted in.
+    The neighbours come from the image shifted one pixel right and down, with zeros shifted in.
     """
 
     def __init__(self, before: int, width: int, stride: int) -> None:
@@ -111,7 +111,7 @@ class _Skip(nn.Module):
 
 
 class _Shake(torch.autograd.Function):
-    """Two branches mixed by α, the gradient shared out by β."""
+    """Mixes two branches by α, and divides the gradient between them by β."""
 
     @staticmethod
     def forward(ctx: Any, one: Tensor, other: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
@@ -126,7 +126,7 @@ class _Shake(torch.autograd.Function):
 
 
 def _branch(before: int, width: int, stride: int) -> nn.Sequential:
-    """Build what follows the first ReLU, which the branches and the skip share."""
+    """Build a branch without its first ReLU, which both branches and the skip share."""
     return nn.Sequential(
         _convolution(before, width, stride),
         nn.BatchNorm2d(width),

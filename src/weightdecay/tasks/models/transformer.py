@@ -1,4 +1,4 @@
-"""A small causal transformer over characters, each norm before its layer."""
+"""A small causal transformer over characters, with each norm before its layer."""
 
 import torch
 from torch import Tensor, nn
@@ -10,10 +10,10 @@ from weightdecay.tasks.models.noisy import Noisy
 
 
 class Transformer(Noisy):
-    """Tokens [batch, up to `length`] into logits for the next one, [batch, …, vocabulary].
+    """From tokens [batch, up to `length`] to logits of the next token, [batch, …, vocabulary].
 
-    In training, numbers of the embedding and of what each layer adds are dropped with probability
-    `dropout`, and the others divided by 1 − `dropout`.
+    In training, dropout is applied to the embedding and to the output of each layer: numbers are
+    set to 0 with probability `dropout`, and the others divided by 1 − `dropout`.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Transformer(Noisy):
         start_(self, generator)
 
     def draw(self, inputs: Tensor) -> Tensor:
-        """Return what to multiply by: 0 for what is dropped, else 1/(1 − dropout)."""
+        """Return the factors of dropout: 0, or else 1/(1 − dropout)."""
         places = 1 + len(self.layers)
         if not self.training or self.dropout == 0:
             return torch.ones(places, 1, 1, 1, device=inputs.device)
