@@ -116,10 +116,10 @@ def test_numbers_as_the_paper_writes_them(
     ("arguments", "text"),
     [
         (["convert"], "Exactly one decay must be stated, got none"),
-        (["convert", "--torch", "0.1"], "must come with --lr"),
+        (["convert", "--torch", "0.1"], "also needs --lr"),
         (
             ["convert", "--weight-decay", "1"],
-            "--weight-decay must state less than a whole weight an update, got 1.0",
+            "--weight-decay must give a λ below 1, got 1.0",
         ),
         (["convert", "--torch", "1", "--weight-decay", "0.1"], "got weight_decay, torch"),
         (
@@ -352,7 +352,7 @@ def test_what_cannot_be_reached_is_another_status(
     assert main(FETCH) == 1
     said = capsys.readouterr()
     assert "cannot be reached" in said.err
-    assert "`weightdecay data fetch cifar10 --from`" in said.err
+    assert "`weightdecay data fetch cifar10 --from FOLDER`" in said.err
     assert (said.out, said.err.count("\n")) == ("", 1)
 
 
@@ -363,8 +363,8 @@ def test_what_cannot_be_reached_is_another_status(
         (["fetch", "cifar"], "got 'cifar'. Did you mean `cifar10`?"),
         (["check", "mnist1d", "cifar11"], "must be one of mnist1d, cifar10, "),
         (["fetch", "cifar10", "--from", "/nowhere"], "--from must be a folder or an archive"),
-        (["fetch", "imagenet32"], "--from must be a folder: ImageNet32x32 comes only after"),
-        (["fetch", "cifar10", "--from", "/dev"], "/dev must hold data_batch_1.bin"),
+        (["fetch", "imagenet32"], "--from must be a folder: ImageNet32x32 is available only after"),
+        (["fetch", "cifar10", "--from", "/dev"], "/dev must contain data_batch_1.bin"),
     ],
 )
 def test_a_mistake_about_data_is_said_in_one_line(

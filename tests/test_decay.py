@@ -100,23 +100,27 @@ def test_the_papers_factor_between_cifar_and_imagenet32() -> None:
 BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({}, ValueError, "Exactly one decay must be stated, got none"),
     ({"weight_decay": 0.1, "torch": 1}, ValueError, "got weight_decay, torch"),
-    ({"wd": 0.1}, TypeError, "`wd` is no way to state a decay"),
-    ({"torch": 0.1}, ValueError, "must come with `lr`"),
-    ({"normalized": 0.1}, ValueError, "must come with `steps`, or `batch`, `data` and `epochs`"),
-    ({"half_life_epochs": 3}, ValueError, "must come with `batch` and `data`"),
+    ({"wd": 0.1}, TypeError, "Unknown way to state a decay: `wd`. Did you mean `weight_decay`"),
+    ({"torch": 0.1}, ValueError, "also needs `lr`"),
+    ({"normalized": 0.1}, ValueError, "also needs `steps`, or `batch`, `data` and `epochs`"),
+    ({"half_life_epochs": 3}, ValueError, "also needs `batch` and `data`"),
     (
         {"weight_decay": 1.0},
         ValueError,
-        r"less than a whole weight an update, got 1.0, which is λ = 1",
+        r"must give a λ below 1, got 1.0, which is λ = 1",
     ),
     ({"weight_decay": -0.1}, ValueError, "`weight_decay` must be finite and at least 0, got -0.1"),
     ({"weight_decay": float("nan")}, ValueError, "got nan"),
     ({"half_life": 0}, ValueError, "`half_life` must be finite and above 0, got 0"),
     ({"half_life": float("inf")}, ValueError, "`half_life` must be finite and above 0, got inf"),
-    ({"timescale": 0.5}, ValueError, r"`timescale` must state less .* got 0.5, which is λ = 2"),
+    ({"timescale": 0.5}, ValueError, r"`timescale` must give a λ below 1, got 0.5, which is λ = 2"),
     ({"torch": 1, "lr": 0}, ValueError, "`lr` must be finite and above 0, got 0"),
     ({"torch": "1", "lr": 0.1}, TypeError, "`torch` must be a number, got '1'"),
-    ({"weight_decay": 0.1, "steps": 9, "epochs": 3}, ValueError, "must not stand beside `epochs`"),
+    (
+        {"weight_decay": 0.1, "steps": 9, "epochs": 3},
+        ValueError,
+        "`steps` and `epochs` must not both be given",
+    ),
 ]
 
 

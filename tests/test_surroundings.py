@@ -62,7 +62,7 @@ def test_a_full_disk_under_a_task_stops_the_sweep_and_fails_no_cell(
     ("number", "cure"),
     [
         (errno.ENOSPC, "free space or inodes there"),
-        (errno.EDQUOT, "free space or inodes there, or have your quota raised"),
+        (errno.EDQUOT, "free space or inodes there, or ask for a larger quota"),
     ],
 )
 def test_a_full_disk_names_the_file_and_the_cure(
@@ -103,7 +103,7 @@ def test_a_file_system_without_locks_is_named_and_fails_no_cell(
     def refused(*request: Any) -> NoReturn:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    cure = "; keep the folder on a file system that has locks, such as a local disk: "
+    cure = "; keep the folder on a file system that supports locks, such as a local disk: "
     events = sweep_events(CELLS, folder=tmp_path, engine=Here("cpu"))
     next(events)
     with monkeypatch.context() as patch:

@@ -1,16 +1,16 @@
-"""Decoupled weight decay, as Loshchilov & Hutter (2019) mean it.
+"""Decoupled weight decay, as defined by Loshchilov & Hutter (2019).
 
-The names in `__all__` are what a training loop needs. Everything else is in a module of its own:
+The names in `__all__` are what a training loop needs. Everything else is in these modules:
 
-    weightdecay.decay     ways to state a decay, and from one budget to another
-    weightdecay.tasks     data, model and loss
+    weightdecay.decay     convert a decay from one convention or budget to another
+    weightdecay.tasks     data, models and losses
     weightdecay.runs      training
-    weightdecay.sweeps    grids of runs, and the folder that keeps them
-    weightdecay.records   what a run is, and what it leaves
-    weightdecay.results   from runs to landscapes and numbers
-    weightdecay.figures   from those to pictures
+    weightdecay.sweeps    grids of runs, and the folders that store them
+    weightdecay.records   run configurations and their results, as plain data
+    weightdecay.results   landscapes and numbers from runs
+    weightdecay.figures   pictures of them
 
-All of them are loaded when they are asked for: `import weightdecay` does not import torch.
+Modules are imported on first use: `import weightdecay` does not import torch.
 """
 
 from importlib import import_module
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Each public name, and where it is: what type checkers are told above.
+# The module of each public name, as in the imports for type checkers above.
 _HOME = {
     "SGD": "optim",
     "SGDW": "optim",

@@ -1,11 +1,11 @@
-"""What a number or a name must be, said the same way everywhere: requirement, value, cure."""
+"""Checks of numbers and names, with one form of error everywhere: requirement, value, cure."""
 
 import difflib
 import math
 import numbers
 from collections.abc import Collection, Iterable
 
-#: What others call our names.
+#: Names that other libraries use, and ours for the same thing.
 ALSO_CALLED = {
     "lambda": "weight_decay",
     "wd": "weight_decay",
@@ -29,8 +29,8 @@ def number(
     below: float = math.inf,
     cure: str = "",
 ) -> float:
-    """Return `value` as a float, or say what it should have been; NaN and infinity never pass."""
-    # What it nearly always is stands first: an abstract class is slow to ask, at every update.
+    """Return `value` as a float, or raise; NaN and infinity are always refused."""
+    # float comes first: checking an abstract class is slow, and this runs in every update.
     if isinstance(value, bool) or not isinstance(value, (float, numbers.Real)):
         raise TypeError(_message(name, "a number", value, cure))
     try:
@@ -43,7 +43,7 @@ def number(
 
 
 def whole(name: str, value: object, *, at_least: int, cure: str = "") -> int:
-    """Return `value` as an int of at least `at_least`, or say what it should have been."""
+    """Return `value` as an int, or raise unless it is a whole number of at least `at_least`."""
     if isinstance(value, bool) or not isinstance(value, (int, numbers.Integral)):
         raise TypeError(_message(name, "a whole number", value, cure))
     integer = int(value)
@@ -53,14 +53,14 @@ def whole(name: str, value: object, *, at_least: int, cure: str = "") -> int:
 
 
 def text(name: str, value: object) -> str:
-    """Return `value` if it is text."""
+    """Return `value`, or raise unless it is text."""
     if not isinstance(value, str):
         raise TypeError(_message(name, "text", value, ""))
     return value
 
 
 def one_of(name: str, value: object, choices: Collection[str]) -> str:
-    """Return `value` if it is one of the choices."""
+    """Return `value`, or raise unless it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(map(repr, choices))
         if not isinstance(value, str):
@@ -72,23 +72,25 @@ def one_of(name: str, value: object, choices: Collection[str]) -> str:
 def options(
     owner: str, given: Iterable[str], known: Collection[str], required: Iterable[str] = ()
 ) -> None:
-    """Raise unless all options that a name was given are known, and the required ones among them.
+    """Raise if a given option is unknown, or a required one is missing.
 
-    `owner` is that name: `mlp` in `mlp,width=32`.
+    `owner` is the name that has the options: `mlp` in `mlp,width=32`.
     """
     given = list(given)
     has = f"Its options are {', '.join(known)}." if known else "It has no options."
     for option in given:
         if option not in known:
-            said = f"Unknown option `{option}` for {owner}. {did_you_mean(option, known)}".rstrip()
-            raise ValueError(f"{said} {has}")
+            problem = (
+                f"Unknown option `{option}` for {owner}. {did_you_mean(option, known)}".rstrip()
+            )
+            raise ValueError(f"{problem} {has}")
     for option in required:
         if option not in given:
             raise ValueError(f"{owner} needs the option `{option}`. {has}")
 
 
 def nearest(name: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """Return the choice that a misspelt name most likely stands for, or None."""
+    """Return the choice that a misspelt name probably means, or None."""
     by_lower_case = {choice.lower(): choice for choice in choices}
     known_as = by_lower_case.get(ALSO_CALLED.get(name.lower(), ""))
     if known_as is not None:
@@ -98,13 +100,13 @@ def nearest(name: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str | 
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
-    """Return the question whether the nearest choice was meant; nothing where none is near."""
+    """Return "Did you mean …?" with the nearest choice; empty if none is near."""
     meant = nearest(name, choices)
     return "" if meant is None else f"Did you mean `{meant}`?"
 
 
 def flag(name: str, value: object) -> bool:
-    """Return `value` if it is a bool: 0, 1 and "no" are not."""
+    """Return `value`, or raise unless it is a bool: 0, 1 and "no" are refused."""
     if not isinstance(value, bool):
         raise TypeError(_message(name, "True or False", value, ""))
     return value

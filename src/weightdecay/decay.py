@@ -1,15 +1,15 @@
-"""Ways to state a weight decay, and the way from each to every other.
+"""Ways to state a weight decay, and conversions between them.
 
 This library's `weight_decay` is the paper's λ: the fraction of a weight removed in one update at
-η = 1, whatever the learning rate is. Other people write the same decay down as
+η = 1, whatever the learning rate is. Others state the same decay as
 
     normalized         λ_norm = λ · √N, with N = B·T/b updates in the run (or the cycle)
     torch              λ/α, the `weight_decay` of `torch.optim.AdamW` at learning rate α
-    half-life          the updates, or epochs, after which an idle weight has halved
+    half-life          the updates, or epochs, after which a weight without gradients has halved
     timescale          1/λ: the updates, or epochs, over which the weights average their updates
 
-with b the batch size, B the training points and T the epochs. Half-life and timescale are those at
-η = 1; a schedule stretches them.
+where b is the batch size, B the number of training points and T the epochs. Half-life and timescale
+are given at η = 1; a schedule makes them longer.
 """
 
 import math
@@ -20,13 +20,13 @@ from weightdecay import checks
 from weightdecay.table import shown, table
 
 NOT_TORCH = (
-    "It is the fraction of a weight removed in one step: torch's weight_decay times lr, so that "
+    "It is the fraction of a weight removed in one step: torch's weight_decay times lr, so "
     "torch's default of 0.01 is 0.01*lr here."
 )
 
 
 def checked_weight_decay(value: object) -> float:
-    """Return λ as a float, or say what it should have been."""
+    """Return λ as a float; raise if it is not in [0, 1)."""
     if value is None:
         raise TypeError(
             "`weight_decay` must be stated, for the optimizer or in every group. " + NOT_TORCH
@@ -36,11 +36,11 @@ def checked_weight_decay(value: object) -> float:
 
 @dataclass(frozen=True)
 class Normalized:
-    """A weight decay that knows the budget: λ = value · N^(−power), N the updates of the cycle.
+    """A weight decay that depends on the budget: λ = value · N^(−power), with N updates.
 
     With `power` ½ this is the paper's λ_norm · √(b/(B·T)). N is the length of the schedule's
-    current cycle, so λ changes exactly at a restart; `steps` states N where the schedule has no
-    end, and overrides it where it has one.
+    current cycle, so λ changes exactly at a restart. `steps` sets N instead; it is required if the
+    schedule never ends.
     """
 
     value: float
@@ -55,17 +55,17 @@ class Normalized:
             object.__setattr__(self, "steps", checks.whole("steps", self.steps, at_least=1))
 
     def weight_decay(self, length: int | None) -> float:
-        """Return λ for a cycle of `length` updates; None is a cycle that never ends."""
+        """Return λ for a cycle of `length` updates; None means that the cycle never ends."""
         updates = length if self.steps is None else self.steps
         if updates is None:
             raise ValueError(
-                f"`weight_decay` must be told the number of updates, got {self!r} and a schedule "
-                f"without an end. Use a schedule that ends, such as Cosine(steps) or WarmRestarts, "
-                f"or pass Normalized({self.value:g}, steps=…)."
+                f"A normalized decay must know the number of updates, got {self!r} and a schedule "
+                "that never ends. Use one that ends, such as Cosine(steps) or WarmRestarts, or "
+                f"pass Normalized({self.value:g}, steps=…)."
             )
         try:
             weight_decay: float = self.value / updates**self.power
-        except OverflowError:  # a power so large that nothing is left
+        except OverflowError:  # the power is so large that λ is 0
             weight_decay = 0.0
         if not weight_decay < 1:
             raise ValueError(
@@ -77,7 +77,7 @@ class Normalized:
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """What the other ways of stating a decay refer to; None is not known."""
+    """The run that other ways of stating a decay refer to; None if a number is unknown."""
 
     lr: float | None = None
     updates: float | None = None
@@ -86,9 +86,9 @@ class Reference:
 
 @dataclass(frozen=True)
 class Decay:
-    """One weight decay, stated every way; a way whose reference is not known is None.
+    """One weight decay, stated in every way; None if the numbers for a way are unknown.
 
-    The ways are attributes, named like the arguments of `convert`; `print` shows them all.
+    The attributes are named like the arguments of `convert`; `print` shows them all.
     """
 
     weight_decay: float
@@ -99,22 +99,22 @@ class Decay:
 
     @property
     def normalized(self) -> float | None:
-        """λ_norm: the decay to use if only one update were allowed."""
+        """λ_norm: the decay to use if the run had only one update."""
         return None if self.run.updates is None else self.weight_decay * math.sqrt(self.run.updates)
 
     @property
     def torch(self) -> float | None:
-        """The `weight_decay` of `torch.optim.AdamW` that decays as much at this `lr`."""
+        """The `weight_decay` of `torch.optim.AdamW` that does the same at this `lr`."""
         return None if self.run.lr is None else self.weight_decay / self.run.lr
 
     @property
     def half_life(self) -> float:
-        """Updates until an idle weight has halved."""
+        """Updates until a weight without gradients has halved."""
         return math.log(2) / -math.log1p(-self.weight_decay) if self.weight_decay else math.inf
 
     @property
     def half_life_epochs(self) -> float | None:
-        """Epochs until an idle weight has halved."""
+        """Epochs until a weight without gradients has halved."""
         return self._in_epochs(self.half_life)
 
     @property
@@ -132,7 +132,7 @@ class Decay:
         return None if per_epoch is None else updates / per_epoch
 
 
-#: What each way to state a decay is called.
+#: The label of each way to state a decay.
 TITLES = {
     "weight_decay": "λ, weightdecay's weight_decay",
     "normalized": "λ_norm, the paper's normalized decay",
@@ -142,7 +142,7 @@ TITLES = {
     "timescale": "averaging timescale, updates",
     "timescale_epochs": "averaging timescale, epochs",
 }
-# Each way to state a decay, with the way from it to λ; `Decay` has the ways back.
+#: For each way to state a decay, the conversion to λ. `Decay` converts back.
 WAYS: dict[str, Callable[[float, Reference], float]] = {
     "weight_decay": lambda value, _: value,
     "normalized": lambda value, run: value / math.sqrt(_known(run, "updates")),
@@ -169,15 +169,17 @@ def convert(
     steps: float | None = None,
     **stated: float,
 ) -> Decay:
-    """Take one statement of a decay and return all of them.
+    """Convert a decay that is stated in one way to all other ways.
 
-    State one of `weight_decay`, `normalized`, `torch`, `half_life`, `half_life_epochs`, `timescale`
-    and `timescale_epochs`. `lr` is the learning rate that torch's decay refers to; `batch`, `data`
-    and `epochs`, or else the number of updates as `steps`, the run that the others refer to.
+    Pass one of `weight_decay`, `normalized`, `torch`, `half_life`, `half_life_epochs`, `timescale`
+    and `timescale_epochs`. `lr` is the learning rate that torch's decay refers to. `batch`, `data`
+    and `epochs`, or the number of updates as `steps`, describe the run that the others refer to.
     """
     for name in stated:
         if name not in WAYS:
-            raise TypeError(f"`{name}` is no way to state a decay. There are {', '.join(WAYS)}.")
+            meant = checks.did_you_mean(name, WAYS)
+            problem = f"Unknown way to state a decay: `{name}`. {meant}".rstrip()
+            raise TypeError(f"{problem} Pass one of {', '.join(WAYS)}.")
     if len(stated) != 1:
         raise ValueError(
             f"Exactly one decay must be stated, got {', '.join(stated) or 'none'}. "
@@ -192,8 +194,8 @@ def convert(
     weight_decay = WAYS[name](number, run)
     if not weight_decay < 1:
         raise ValueError(
-            f"`{name}` must state less than a whole weight an update, got {value!r}, which is "
-            f"λ = {weight_decay:g}. λ is the fraction of a weight removed in one update."
+            f"`{name}` must give a λ below 1, got {value!r}, which is λ = {weight_decay:g}. λ is "
+            "the fraction of a weight removed in one update."
         )
     return Decay(weight_decay, run)
 
@@ -216,7 +218,7 @@ def _run(
             checks.number(name, value, above=0)
     if steps is not None and epochs is not None:
         raise ValueError(
-            f"`steps` must not stand beside `epochs`, got {steps!r} and {epochs!r}. "
+            f"`steps` and `epochs` must not both be given, got {steps!r} and {epochs!r}. "
             "Both state the length of the run: pass one of them."
         )
     per_epoch = data / batch if data is not None and batch is not None else None
@@ -227,7 +229,7 @@ def _run(
 def _known(run: Reference, name: str) -> float:
     value: float | None = getattr(run, name)
     if value is None:
-        raise ValueError(f"This way to state a decay must come with {_KNOWN_FROM[name]}, got none.")
+        raise ValueError(f"This way to state a decay also needs {_KNOWN_FROM[name]}, got none.")
     return value
 
 
@@ -237,7 +239,7 @@ def _halving(updates: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """How long a run is: `epochs` over `data` training points, `batch` of them an update."""
+    """The length of a run: `epochs` over `data` training points, `batch` of them per update."""
 
     batch: float
     data: float
@@ -249,15 +251,15 @@ class Budget:
 
     @property
     def updates(self) -> float:
-        """N = B·T/b."""
+        """The number of updates, N = B·T/b."""
         return self.data * self.epochs / self.batch
 
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetExponents:
-    """How the best λ falls as the budget grows: with which power of the epochs, data and batch.
+    """How the best λ changes with the budget: λ ∝ epochs^−e · data^−d · batch^b.
 
-    λ goes as epochs^−e · data^−d · batch^b.
+    The fields are the exponents e, d and b.
     """
 
     epochs: float
@@ -269,16 +271,16 @@ class BudgetExponents:
             checks.number(name, getattr(self, name))
 
 
-#: The paper: λ_norm = λ√N stays the same.
+#: The paper's rule: λ_norm = λ√N stays constant.
 NORMALIZED = BudgetExponents(epochs=0.5, data=0.5, batch=0.5)
-#: Wang & Aitchison, 2024: the averaging timescale in epochs stays the same.
+#: Wang & Aitchison, 2024: the averaging timescale in epochs stays constant.
 TIMESCALE = BudgetExponents(epochs=0, data=1, batch=1)
 
 
 def transfer(
     weight_decay: float, *, tuned: Budget, now: Budget, rule: BudgetExponents = NORMALIZED
 ) -> float:
-    """Carry a λ that was tuned on one budget over to another, by the paper's rule or `rule`."""
+    """Convert a λ tuned on one budget to another, by `rule`; the default is the paper's rule."""
     if not isinstance(rule, BudgetExponents):
         raise TypeError(f"`rule` must be NORMALIZED, TIMESCALE or BudgetExponents, got {rule!r}.")
     return checked_weight_decay(

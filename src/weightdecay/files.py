@@ -1,7 +1,8 @@
-"""Files that are there whole or not at all, and locks that go when their holder does.
+"""Atomic writes, and locks that are released when their holder dies.
 
-A lock is the kernel's: it holds no name, process number or time, so that none can be stale. It is
-the file's, which a forked process has open too: there it is closed, or the lock would outlive us.
+A lock is held by the kernel: it records no name, process number or time, so it cannot be stale. It
+belongs to the open file, which a forked child shares. So the child closes the file: otherwise the
+lock would outlive us.
 """
 
 import errno
@@ -20,33 +21,33 @@ from weakref import WeakSet
 #: The end of the name of a file that is still being written.
 UNFINISHED = ".unfinished"
 _P = ParamSpec("_P")
-# What the system refuses without a word on what to do.
+# What to do about errors of the operating system that do not say.
 _CURES = {
     errno.ENOSPC: "free space or inodes there",
-    errno.EDQUOT: "free space or inodes there, or have your quota raised",
-    errno.ENOLCK: "keep the folder on a file system that has locks, such as a local disk",
+    errno.EDQUOT: "free space or inodes there, or ask for a larger quota",
+    errno.ENOLCK: "keep the folder on a file system that supports locks, such as a local disk",
 }
-# Open files that this process has locked, or tries to.
+# Open files that this process has locked, or is trying to lock.
 _locked: WeakSet[IO[bytes]] = WeakSet()
 
 
-def _let_go() -> None:
-    """Point the files that our parent has locked to nothing; their numbers stay in use."""
-    nothing = os.open(os.devnull, os.O_RDWR)
+def _release_in_child() -> None:
+    """Redirect the files that our parent has locked to /dev/null; their descriptors stay valid."""
+    null = os.open(os.devnull, os.O_RDWR)
     for file in list(_locked):
-        with suppress(ValueError):  # it is closed
-            os.dup2(nothing, file.fileno(), inheritable=False)
-    os.close(nothing)
+        with suppress(ValueError):  # the file is closed
+            os.dup2(null, file.fileno(), inheritable=False)
+    os.close(null)
     _locked.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go)
+    os.register_at_fork(after_in_child=_release_in_child)
 
 
 @contextmanager
 def written(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file to write, which is put in place when all has gone well, and else is gone."""
+    """Open a temporary file for writing, and rename it to `path` on success. Removed on failure."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
     try:
@@ -64,9 +65,9 @@ def written(path: Path) -> Iterator[IO[bytes]]:
 
 
 def explain(error: OSError, path: Path) -> None:
-    """Have an error of the system name the file that it is about, and what to do where we know.
+    """Add the name of the file to an error of the operating system, and what to do if we know.
 
-    Errors of open files name none, and those of unfinished ones a name that nobody has heard of.
+    Errors of open files have no name, and those of unfinished files have a temporary one.
     """
     if error.filename is None or str(error.filename).endswith(UNFINISHED):
         error.filename = str(path)
@@ -75,7 +76,7 @@ def explain(error: OSError, path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk, not only what is in its files."""
+    """Write a folder's entries to the disk, not only the contents of its files."""
     if os.name == "posix":
         opened = os.open(folder, os.O_RDONLY)
         try:
@@ -85,9 +86,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def sweep(folder: Path, name: str = "") -> None:
-    """Remove what a process that was killed left unfinished, of one file or of all in a folder.
+    """Remove unfinished files left by a killed process: those of file `name`, or of all files.
 
-    Whoever calls this holds the lock under which they are written.
+    The caller must hold the lock under which they are written.
     """
     for unfinished in folder.glob(f".{name}*{UNFINISHED}"):
         unfinished.unlink(missing_ok=True)
@@ -96,17 +97,17 @@ def sweep(folder: Path, name: str = "") -> None:
 if sys.platform == "win32":
     import msvcrt
 
-    _FARTHEST = 2**31 - 1  # as far as this system locks; what is locked cannot be read
+    _FARTHEST = 2**31 - 1  # the last byte Windows can lock; a locked byte cannot be read
 
     def lock(file: IO[bytes], *, wait: bool, shared: bool = False) -> bool:
-        """Lock an open file, and return whether it is; the system lets go when we die."""
-        del shared  # it has no such locks
+        """Lock an open file, and return whether that worked. The lock is released when we die."""
+        del shared  # not supported on Windows
         while True:
             at = file.tell()
             file.seek(_FARTHEST)
             try:
                 msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
-            except OSError:  # waiting, it gives up after ten seconds, and we do not
+            except OSError:  # LK_LOCK gives up after ten seconds; we keep waiting
                 if not wait:
                     return False
             else:
@@ -115,7 +116,7 @@ if sys.platform == "win32":
                 file.seek(at)
 
     def lock_byte(file: IO[bytes], number: int, *, held: bool) -> bool:
-        """Lock a byte of an open file, or let go of it, and return whether that was possible."""
+        """Lock or release a byte of an open file, and return whether that worked."""
         file.seek(number % _FARTHEST)
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK if held else msvcrt.LK_UNLCK, 1)
@@ -131,13 +132,13 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    # Elsewhere such locks have another form, or none.
+    # Other systems have no locks of open files, or another form of them.
     _OF_OPEN_FILES = platform.system() == "Linux"
 
     def _explained(
         asked: Callable[Concatenate[IO[bytes], _P], bool],
     ) -> Callable[Concatenate[IO[bytes], _P], bool]:
-        """Have the file named whose locks the system refuses."""
+        """Add the name of the file to errors of its locks."""
 
         @wraps(asked)
         def ask(file: IO[bytes], /, *values: _P.args, **options: _P.kwargs) -> bool:
@@ -151,7 +152,7 @@ else:
 
     @_explained
     def lock(file: IO[bytes], *, wait: bool, shared: bool = False) -> bool:
-        """Lock an open file, and return whether it is; the system lets go when we die."""
+        """Lock an open file, and return whether that worked. The lock is released when we die."""
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         _locked.add(file)
         try:
@@ -162,9 +163,10 @@ else:
 
     @_explained
     def lock_byte(file: IO[bytes], number: int, *, held: bool) -> bool:
-        """Lock a byte of an open file, or let go of it, and return whether that was possible.
+        """Lock or release a byte of an open file, and return whether that worked.
 
-        The byte need not exist. On Linux the lock is the open file's, elsewhere the process's.
+        The byte need not exist. On Linux the lock belongs to the open file, elsewhere to the
+        process.
         """
         _locked.add(file)
         try:
@@ -180,7 +182,7 @@ else:
 
     @_explained
     def is_byte_free(file: IO[bytes], number: int) -> bool:
-        """Whether nobody has locked a byte; on Linux to ask takes nothing."""
+        """Whether nobody has locked a byte. On Linux, asking takes no lock."""
         if _OF_OPEN_FILES:
             answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _request(fcntl.F_WRLCK, number))
             return bool(struct.unpack_from("h", answer)[0] == fcntl.F_UNLCK)

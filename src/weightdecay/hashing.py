@@ -1,7 +1,7 @@
 """Random 32-bit words that are a hash of their place, and nothing else.
 
-Needing no state, they are the same on every device and in a resumed run. Where a part of the place
-is an int64 tensor or array, so is the word: this room need not know torch.
+They need no state, so they are the same on every device and in a resumed run. If a part of the
+place is an int64 tensor or array, so is the word. This module does not need torch for that.
 """
 
 from typing import Any
@@ -14,14 +14,14 @@ def word(*place: Any) -> Any:
     first, *rest = place
     result = scramble(first & WORD)
     for part in rest:
-        # The golden ratio's digits keep (1, 2) and (2, 1) apart.
+        # The factor, digits of the golden ratio, makes (1, 2) and (2, 1) differ.
         result = scramble(result * 0x9E3779B9 + part & WORD)
     return result
 
 
 def scramble(word: Any) -> Any:
-    """Return another word, every bit of which depends on about half of this one's."""
-    # A bijection, with the multipliers that C. Wellons' search for the least biased ones found.
+    """Return another word; each of its bits depends on about half of the bits of this one."""
+    # A bijection. The multipliers come from C. Wellons' search for the least biased ones.
     for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
         word = (word ^ (word >> shift)) * factor & WORD
     return word ^ (word >> 15)

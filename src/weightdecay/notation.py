@@ -1,15 +1,15 @@
-"""Numbers as a person writes them, one or a whole grid.
+"""Numbers as people type them: a single one, or a range.
 
 0.05, 2^-9, 1/4*0.001    a number
-2^-12..2^-5              its powers, the exponent rising by one, both ends included
-0.001*2^-3..2^3          the same, each times the factor
-0..4                     whole numbers
+2^-12..2^-5              all powers from 2^-12 to 2^-5, both ends included
+0.001*2^-3..2^3          the same, each times 0.001
+0..4                     whole numbers from 0 to 4
 """
 
 import math
 import re
 
-#: The most numbers that a range may have.
+#: How many numbers a range may have.
 LONGEST = 10_000
 _FORMS = "2^-12..2^-5, 0.001*2^-3..2^3 or 0..4"
 _POWER = re.compile(r"(?:(?P<factor>.+)\*)?(?P<base>[^*/^]+)\^(?P<exponent>[^*/^]+)")
@@ -48,20 +48,20 @@ def numbers(text: str) -> list[float]:
         return [number(text)]
     values = _powers(text, low, high) if "^" in text else _wholes(text, low, high)
     if len(set(values)) < len(values):
-        raise _mistake(text, "have numbers that differ", "Choose another base, or other ends.")
+        raise _mistake(text, "have different numbers", "Choose another base, or other ends.")
     return values
 
 
 def _wholes(text: str, low: str, high: str) -> list[float]:
     if "*" in text or "/" in text:
-        raise _mistake(text, f"be written like {_FORMS}", "A factor belongs to powers.")
+        raise _mistake(text, f"be written like {_FORMS}", "Only powers may have a factor.")
     return [float(value) for value in _rising(text, low, high)]
 
 
 def _powers(text: str, low: str, high: str) -> list[float]:
     first, last = _POWER.fullmatch(low), _POWER.fullmatch(high)
     if first is None or last is None or last["factor"]:
-        raise _mistake(text, f"be written like {_FORMS}", "A factor stands once, in front.")
+        raise _mistake(text, f"be written like {_FORMS}", "Write the factor once, in front.")
     base = number(first["base"])
     if not base > 0 or base != number(last["base"]):
         cure = f"Write it as powers of one base, as in {_FORMS}."
@@ -82,20 +82,20 @@ def _rising(text: str, low: str, high: str) -> range:
         first, last = whole(low), whole(high)
     except ValueError as error:
         raise _mistake(
-            text, f"step by one, as in {_FORMS}", f"One end does not: {error}."
+            text, f"have whole ends or exponents, as in {_FORMS}", f"One end is wrong: {error}."
         ) from None
     if first > last:
-        raise _mistake(text, "go up, from its first end to its last", "Swap its ends.")
+        raise _mistake(text, "go from low to high", "Swap its ends.")
     length = last - first + 1
     if length > LONGEST:
-        cure = f"That is {length:,}: bring its ends closer."
+        cure = f"It has {length:,}: bring its ends closer together."
         raise _mistake(text, f"have at most {LONGEST:,} numbers", cure)
     return range(first, last + 1)
 
 
 def _finite(text: str) -> float:
     value = float(text)
-    if not math.isfinite(value):  # before 1/inf becomes 0, and nan^0 becomes 1
+    if not math.isfinite(value):  # otherwise 1/inf would be 0, and nan^0 would be 1
         raise OverflowError
     return value
 

@@ -1,8 +1,8 @@
-"""MODULE:NAME, by which a person names a task or an optimizer class of their own.
+"""MODULE:NAME references to a task or an optimizer class of the user's own.
 
-`check` looks for it without running any code, so that a sweep can refuse a misspelt name before it
-starts a worker; `imported` imports it. A module is found as `python -m` would find it: in the
-current directory too.
+`check` looks for the name without running any code, so a sweep can refuse a misspelt name before it
+starts a worker. `imported` imports it. A module is found as `python -m` would find it, including in
+the current directory.
 """
 
 import ast
@@ -16,12 +16,12 @@ from typing import Any
 
 from weightdecay import checks
 
-# A module that has one of these may make names that its source does not show.
+# A module that uses one of these may define names that its source does not show.
 _HIDING = {"*", "__getattr__", "exec", "globals", "setattr", "vars"}
 
 
 def check(field: str, reference: str) -> None:
-    """Raise unless there is such a module and, as far as its source shows, such a name in it."""
+    """Raise unless the module exists and, as far as its source shows, defines the name."""
     module, name = _parts(field, reference)
     spec = _found(field, reference, module)
     names = _names(module, spec)
@@ -30,7 +30,7 @@ def check(field: str, reference: str) -> None:
 
 
 def imported(field: str, reference: str) -> Any:
-    """Return what the reference names."""
+    """Return the object that the reference names."""
     module_name, name = _parts(field, reference)
     _found(field, reference, module_name)
     here = str(Path.cwd())
@@ -45,14 +45,14 @@ def imported(field: str, reference: str) -> Any:
 def _parts(field: str, reference: str) -> tuple[str, str]:
     module, _, name = reference.partition(":")
     if not module or not name:
-        raise ValueError(f"`{field}` of your own must be named MODULE:NAME, got {reference!r}.")
+        raise ValueError(f"A `{field}` of your own must be MODULE:NAME, got {reference!r}.")
     return module, name
 
 
 def _found(field: str, reference: str, module: str) -> ModuleSpec | None:
-    """Find a module and the packages it is in, from the outermost on, without importing them.
+    """Find a module and its packages, from the outermost inwards, without importing them.
 
-    A folder without `__init__.py` inside a package is found only by importing the package: None.
+    Returns None for a folder without `__init__.py` inside a package: only an import can find it.
     """
     where: Sequence[str] | None = None
     parts = module.split(".")
@@ -65,9 +65,9 @@ def _found(field: str, reference: str, module: str) -> ModuleSpec | None:
         if spec is None:
             near = checks.did_you_mean(parts[depth - 1], _modules(where))
             raise ValueError(
-                f"`{field}` must name a module as Python imports it (without .py), got "
-                f"{reference!r}, and there is no {name}. {near}".rstrip()
-                + f" It is looked for in {Path.cwd()} and where Python finds modules."
+                f"`{field}` must name a module as in an import (without .py), got {reference!r}, "
+                f"and there is no {name}. {near}".rstrip()
+                + f" Searched: {Path.cwd()} and Python's module path."
             )
         where = spec.submodule_search_locations or []
     return spec
@@ -90,7 +90,7 @@ def _modules(where: Sequence[str] | None) -> list[str]:
 
 
 def _names(module: str, spec: ModuleSpec | None) -> Collection[str] | None:
-    """Return every name that a module may have; None where its source does not say."""
+    """Return every name that a module may define; None if its source does not show them."""
     if module in sys.modules:
         return dir(sys.modules[module])
     try:
