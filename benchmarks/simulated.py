@@ -1,9 +1,10 @@
 """An engine of a thousand workers that train nothing, for `benchmarks/scale.py` and the tests.
 
-Workers are draws and their clock is simulated: it goes on by what the coordinator really takes, and
-jumps over what it would wait for. So a coordinator that is too slow finds messages heaped up and
-workers that have waited, as it would. Pickling jobs and unpickling messages, which an engine of
-processes does, counts as its work; drawing what a worker would have found does not.
+Workers are simulated by random draws, and so is their clock: it advances by the time that the
+coordinator really takes, and jumps over the time that it would wait. A coordinator that is too slow
+therefore finds a backlog of messages and workers that have waited, as it really would. Pickling
+jobs and unpickling messages, as an engine of processes does, counts as its work; drawing the
+results of workers does not.
 """
 
 import heapq
@@ -19,19 +20,19 @@ from unittest import mock
 
 from weightdecay.records import Progress, Record, Run, RunConfig
 from weightdecay.records.codec import Cost
-from weightdecay.sweeps import coordinator
+from weightdecay.sweeps import coordinator, pack_queue
 from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Message
 
-# What a worker will say, short: cells that end, or the message itself.
-_Foretold: TypeAlias = tuple[RunConfig, ...] | Message
+# A future message of a worker: the cells that finish, or the message itself.
+_Planned: TypeAlias = tuple[RunConfig, ...] | Message
 
 
 @dataclass(frozen=True)
 class Law:
-    """What workers and cells are like. What becomes of a cell is decided by its name and the seed.
+    """How workers and cells behave. A cell's result depends on its name and the seed alone.
 
-    `seconds` are a worker's a cell: a pack takes their sum, times a log-normal draw. Shares are of
-    cells that raise an error or diverge, and of jobs whose worker dies.
+    `seconds` is a worker's time per cell: a pack takes their sum, times a log-normal draw.
+    `failing` and `diverging` are fractions of cells, `dying` of jobs whose worker dies.
     """
 
     seconds: float = 10.0
@@ -40,7 +41,7 @@ class Law:
     diverging: float = 0.05
     dying: float = 0.01
     seed: int = 0
-    #: Seconds between signs of life, as of a training.
+    #: Seconds between reports of progress, as in a training.
     progress: float = 0.25
 
     def fails(self, config: RunConfig) -> bool:
@@ -48,12 +49,12 @@ class Law:
         return self._draw("fails", config).random() < self.failing
 
     def epochs(self, config: RunConfig) -> int:
-        """Return how many epochs a cell has before it ends, or diverges."""
+        """Return the number of epochs until a cell ends or diverges."""
         draw = self._draw("diverges", config)
         return draw.randint(1, config.epochs) if draw.random() < self.diverging else config.epochs
 
     def run(self, config: RunConfig) -> Run:
-        """Return what a cell comes to: numbers with as many digits as real ones."""
+        """Return the run of a cell: numbers with as many digits as real ones."""
         draw, epochs = self._draw("trains", config), self.epochs(config)
         records = [self._record(config, epoch, draw) for epoch in range(1, epochs + 1)]
         if epochs < config.epochs:
@@ -83,7 +84,7 @@ class Law:
 
 @dataclass
 class Measured:
-    """What the coordinator and the workers did; the coordinator's seconds are real ones."""
+    """What the coordinator and the workers did; seconds of the coordinator are real."""
 
     busy: float = 0.0
     busy_before_first_job: float = 0.0
@@ -98,37 +99,40 @@ class Measured:
 
 
 class Simulated:
-    """An engine whose jobs take the time that its clock says, and no other."""
+    """An engine whose jobs take simulated time only."""
 
     def __init__(self, workers: int, lanes: int, law: Law) -> None:
         self.workers, self.lanes, self.repeats = workers, lanes, 0.0
         self.measured = Measured()
         self._law, self._draw = law, random.Random(law.seed)
         self._now, self._left_at = 0.0, time.perf_counter()
-        self._events: list[tuple[float, int, int, _Foretold]] = []
+        self._events: list[tuple[float, int, int, _Planned]] = []
         self._order = count()
-        self._going: dict[int, tuple[Job, float]] = {}
+        self._running: dict[int, tuple[Job, float]] = {}
         self._claims = 0
         self._free: list[float] = []
 
     def monotonic(self) -> float:
-        """Return the simulated time, for a coordinator that looks at a clock."""
+        """Return the simulated time, for a coordinator that reads the clock."""
         return self._now + time.perf_counter() - self._left_at
 
     @contextmanager
     def clock(self) -> Iterator[None]:
-        """Have the coordinator look at the simulated clock, and count its time from here on."""
-        with mock.patch.object(coordinator, "time", self):
+        """Let the coordinator use the simulated clock, and count its time from here on."""
+        with (
+            mock.patch.object(coordinator, "time", self),
+            mock.patch.object(pack_queue, "time", self),
+        ):
             self._left_at = time.perf_counter()
             yield
-            with self._nobodys_time():
+            with self._uncounted():
                 self.measured.simulated = self._now
 
     def begin(self, job: Job) -> None:
         pickle.dumps(job)
-        with self._nobodys_time():
-            if len(self._going) == self.workers:
-                raise RuntimeError("A job must have a free worker, and there is none.")
+        with self._uncounted():
+            if len(self._running) == self.workers:
+                raise RuntimeError("There must be a free worker for a job, but there is none.")
             if not self.measured.jobs:
                 self.measured.busy_before_first_job = self.measured.busy
             self.measured.jobs += 1
@@ -136,10 +140,10 @@ class Simulated:
             self.measured.most_claims = max(self.measured.most_claims, self._claims)
             if self._free:
                 self.measured.waited += self._now - self._free.pop()
-            self._foretell(job)
+            self._plan(job)
 
     def wait(self, seconds: float) -> list[tuple[int, Message]]:
-        with self._nobodys_time():
+        with self._uncounted():
             until = self._now + seconds
             if not self._events or self._events[0][0] > self._now:
                 self._now = min([until, *(event[0] for event in self._events[:1])])
@@ -148,22 +152,22 @@ class Simulated:
         return [(number, pickle.loads(message)) for number, message in due]
 
     def end(self, number: int) -> None:
-        job, _ = self._going.pop(number)
+        job, _ = self._running.pop(number)
         self._claims -= len(job.cells)
 
     def ask_to_stop(self) -> None:
-        self._events = [(self._now, n, number, Ended()) for n, number in enumerate(self._going)]
+        self._events = [(self._now, n, number, Ended()) for n, number in enumerate(self._running)]
 
     def close(self) -> None:
         self._events.clear()
 
-    def _foretell(self, job: Job) -> None:
-        """Draw how a job goes, and when each of its messages comes."""
+    def _plan(self, job: Job) -> None:
+        """Draw the course of a job: its messages, and when each of them comes."""
         law, draw, begun = self._law, self._draw, self._now
         length = law.seconds * len(job.cells) * draw.lognormvariate(0, law.spread)
         last: Message = Ended()
         if draw.random() < law.dying:
-            last = Died("Its process ended by signal 9.")
+            last = Died("Its process was killed by signal 9.")
             self.measured.deaths += 1
         elif any(law.fails(config) for config in job.cells):
             last = Failed("ValueError: a cell of these is bad.", "Traceback …", memory=False)
@@ -174,37 +178,37 @@ class Simulated:
             if at < end or (isinstance(last, Ended) and not law.epochs(config) < config.epochs):
                 ends.setdefault(min(at, end), []).append(config)
         for at, cells in ends.items():
-            self._say(at, job.number, tuple(cells))
-        self._say(end, job.number, last)
-        self._say(begun + law.progress, job.number, _sign_of_life(len(job.cells)))
-        self._going[job.number] = job, length
+            self._send(at, job.number, tuple(cells))
+        self._send(end, job.number, last)
+        self._send(begun + law.progress, job.number, _progress(len(job.cells)))
+        self._running[job.number] = job, length
         self.measured.worked += end - begun
 
-    def _say(self, at: float, number: int, message: _Foretold) -> None:
+    def _send(self, at: float, number: int, message: _Planned) -> None:
         heapq.heappush(self._events, (at, next(self._order), number, message))
 
     def _due(self) -> Iterator[tuple[int, bytes]]:
-        """Yield what has come by now, as it comes through a pipe."""
+        """Yield the messages that have come by now, pickled as in a pipe."""
         while self._events and self._events[0][0] <= self._now:
             at, _, number, message = heapq.heappop(self._events)
-            if number not in self._going:
-                continue  # a sign of life that a worker did not come to give
-            job, length = self._going[number]
+            if number not in self._running:
+                continue  # progress of a worker that has ended meanwhile
+            job, length = self._running[number]
             if isinstance(message, tuple):
                 cost = length / len(job.cells)
                 costs = (Cost(c.identity, cost, c.epochs, len(job.cells)) for c in message)
                 message = Finished(tuple(zip(map(self._law.run, message), costs, strict=True)))
             elif isinstance(message, Progress):
-                self._say(at + self._law.progress, number, message)
+                self._send(at + self._law.progress, number, message)
             else:
-                del self._going[number]
+                del self._running[number]
                 self._claims -= len(job.cells)
                 self._free.append(at)
             yield number, pickle.dumps(message)
 
     @contextmanager
-    def _nobodys_time(self) -> Iterator[None]:
-        """Take the time until now as the coordinator's, and what follows as nobody's."""
+    def _uncounted(self) -> Iterator[None]:
+        """Count the time until now as the coordinator's, and what follows not at all."""
         took = time.perf_counter() - self._left_at
         self._now += took
         self.measured.busy += took
@@ -214,7 +218,7 @@ class Simulated:
             self._left_at = time.perf_counter()
 
 
-def _sign_of_life(lanes: int) -> Progress:
+def _progress(lanes: int) -> Progress:
     return Progress(
         update=1,
         updates=1512,
@@ -229,7 +233,7 @@ def _sign_of_life(lanes: int) -> Progress:
 
 
 def cells(number: int, *, epochs: int = 27) -> list[RunConfig]:
-    """Return so many configurations that can be lanes of one pack."""
+    """Return this many configurations that can be lanes of one pack."""
     return [
         RunConfig(
             task="mnist1d",

@@ -208,8 +208,8 @@ def _another_table() -> None:
     ("make", "source", "words"),
     [
         (_empty, "sweep", "must have a finished run, and has none yet. `weightdecay status sweep`"),
-        (_no_sweep, "sweep", "must be the folder of a sweep, and has no log. `weightdecay sweep"),
-        (_around, "sweep", "Name a sweep that is in it: sweep/inner."),
+        (_no_sweep, "sweep", "is not a sweep folder: it has no log. `weightdecay sweep"),
+        (_around, "sweep", "It contains sweep folders: sweep/inner. Name one of them."),
         (_no_sweep, "nothing", "nothing does not exist. Name a sweep's folder, or a CSV or"),
         (_another_table, "table.csv", "unless --convention says how it states its decay: paper,"),
     ],

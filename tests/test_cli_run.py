@@ -205,7 +205,10 @@ def test_a_finished_run_trains_nothing_and_says_the_same(clouds: Any, capsys: Ou
     before = results()
     logs = sorted(the_run().glob("log/*"))
     assert main(SHORT) == 0
-    assert capsys.readouterr() == (said.out, "Trained before: these are its records.\n")
+    assert capsys.readouterr() == (
+        said.out,
+        "This run was already trained: these are its records.\n",
+    )
     assert clouds.updates == trained == TRIALS + 4 * 9
     assert (results(), sorted(the_run().glob("log/*"))) == (before, logs)
 
@@ -287,7 +290,7 @@ def test_an_interrupt_from_the_keyboard_loses_nothing(clouds: Any, capsys: Outpu
     assert said.count("\n") == 1
     assert main(command) == 0
     assert 0 < clouds.updates < 4 * 9
-    assert capsys.readouterr().err.startswith("Taken up at update ")
+    assert capsys.readouterr().err.startswith("Resumed at update ")
     assert main([*command, "--out", "whole"]) == 0
     assert results() == results("whole")
 
@@ -388,7 +391,7 @@ def test_on_a_terminal_one_line_is_drawn_over_itself(
     capsys.readouterr()
     assert main([*SHORT, *RESTARTS]) == 0
     screen = Screen(capsys.readouterr().err)
-    notice = "Taken up at update 9 of 36."
+    notice = "Resumed at update 9 of 36."
     assert screen.shown == (notice,)
     drawn = [frame[-1] for frame in screen.frames if frame and frame[-1] != notice]
     assert max(map(len, drawn)) < columns - 2

@@ -571,7 +571,7 @@ def test_a_trial_in_a_process_of_its_own_says_how_long_it_takes(
 
 WRONG = {
     "no study": (["sweep", "none.toml", "--out", "s"], "none.toml is not there."),
-    "no TOML": (["sweep", "moody.py", "--out", "s"], "moody.py must be TOML, and is not: "),
+    "no TOML": (["sweep", "moody.py", "--out", "s"], "moody.py is not valid TOML: "),
     "a value": (["sweep", "bad.toml", "--out", "s"], "bad.toml: `epochs` must be at least 1"),
     "a file": (["sweep", "half.toml", "--out", "moody.py"], "moody.py is a file."),
     "nowhere": (["sweep", "half.toml", "--out", "/proc/none"], "'/proc/none"),
@@ -599,7 +599,7 @@ WRONG = {
     ),
     "no task": (
         ["sweep", "task.toml", "--out", "s"],
-        "got 'mnist'. Did you mean `mnist1d`? Or write MODULE:FUNCTION, for a task of your own.",
+        "got 'mnist'. Did you mean `mnist1d`? For a task of your own, write MODULE:FUNCTION.",
     ),
     "no such option": (
         ["sweep", "option.toml", "--out", "s"],
@@ -624,18 +624,18 @@ WRONG = {
     ),
     "status of many": (
         ["status", "many"],
-        "many must be the folder of a sweep, and has no plan.jsonl. Name a sweep that is in it:",
+        "many is not a sweep folder: it has no plan.jsonl. It contains sweep folders:",
     ),
     "export of many": (
         ["export", "many", "t.csv"],
-        "has no log. Name a sweep that is in it: many/one, many/two.",
+        "has no log. It contains sweep folders: many/one, many/two.",
     ),
-    "status of nothing": (["status", "none"], "none must be the folder of a sweep, and has no"),
-    "watch of nothing": (["watch", "none"], "none must be the folder of a sweep, and has no"),
+    "status of nothing": (["status", "none"], "none is not a sweep folder: it has no"),
+    "watch of nothing": (["watch", "none"], "none is not a sweep folder: it has no"),
     "watch too often": (["watch", "none", "--every", "0"], "--every must be finite and above 0"),
-    "retry of nothing": (["retry", "none"], "none must be the folder of a sweep, and has no"),
-    "merge of nothing": (["merge", "s", "none"], "none must be the folder of a sweep, and has no"),
-    "export of nothing": (["export", "none", "t.csv"], "none must be the folder of a sweep, and"),
+    "retry of nothing": (["retry", "none"], "none is not a sweep folder: it has no"),
+    "merge of nothing": (["merge", "s", "none"], "none is not a sweep folder: it has no"),
+    "export of nothing": (["export", "none", "t.csv"], "none is not a sweep folder: it"),
 }
 
 
@@ -880,7 +880,7 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(monkeypatch: pytest.Mon
     assert saved == {one.identity for one in read_study("hasty.toml")}
     assert results("s") == []
     again = subprocess.run([*COMMAND, *command], capture_output=True, text=True, check=True)
-    assert again.stderr.splitlines()[1].startswith("Taken up at update ")
+    assert again.stderr.splitlines()[1].startswith("Resumed at update ")
     assert main(["sweep", "hasty.toml", "--out", "whole", *HERE]) == 0
     assert results("s") == results("whole")
 

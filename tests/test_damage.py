@@ -130,18 +130,18 @@ def of(**columns: Any) -> Callable[[dict[str, Any]], None]:
 
 WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "epochs": (of(epoch=[7, -1]), r"`epoch` must be a whole number, got \[7, -1\]"),
-    "descending": (of(epoch=[2, 1]), r"`epoch` must ascend from 1 on, got \[2, 1\]"),
-    "twice": (of(epoch=[2, 2]), r"`epoch` must ascend from 1 on"),
-    "from 0": (of(epoch=[0, 2]), r"`epoch` must ascend from 1 on"),
-    "past the budget": (of(epoch=[1, 3]), "its last epoch must be 2, unless it diverged, got 3"),
+    "descending": (of(epoch=[2, 1]), r"`epoch` must increase from at least 1, got \[2, 1\]"),
+    "twice": (of(epoch=[2, 2]), r"`epoch` must increase from at least 1"),
+    "from 0": (of(epoch=[0, 2]), r"`epoch` must increase from at least 1"),
+    "past the budget": (of(epoch=[1, 3]), "its last epoch must be 2 unless it diverged, got 3"),
     "before the budget": (
         lambda result: result.update(records={k: v[:1] for k, v in result["records"].items()}),
-        "its last epoch must be 2, unless it diverged, got 1",
+        "its last epoch must be 2 unless it diverged, got 1",
     ),
-    "updates": (of(updates=[18, 9]), "`updates` must ascend"),
+    "updates": (of(updates=[18, 9]), "`updates` must increase"),
     "no records": (
         lambda result: result.update(records={k: [] for k in result["records"]}),
-        "`epoch` must ascend",
+        "`epoch` must increase",
     ),
     "NaN": (of(test_error=[0.5, float("nan")]), r"`test_error` must be a finite number, got"),
     "infinite": (of(weight_norm=[1.0, 1e999]), "`weight_norm` must be a finite number or null"),
@@ -153,12 +153,15 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "no truth": (of(diverged=[False, 0]), "`diverged` must be true or false"),
     "no list": (of(lr=0.1), "`lr` must be a finite number"),
     "too long": (of(lr=[0.1, 0.1, 0.1]), "its columns differ in length"),
-    "a column": (of(tset_error=[0.5, 0.5]), "it has wrong columns: tset_error"),
-    "no column": (lambda result: result["records"].pop("lr"), "it has wrong columns: lr"),
-    "diverged before": (of(diverged=[True, False]), "it must end with the epoch it diverged in"),
+    "a column": (of(tset_error=[0.5, 0.5]), "it has the wrong columns: unknown tset_error"),
+    "no column": (lambda result: result["records"].pop("lr"), "it has the wrong columns: no lr"),
+    "diverged before": (
+        of(diverged=[True, False]),
+        "it has records after the epoch it diverged in",
+    ),
     "another's": (
         lambda result: result["config"].update(seed=99),
-        f"its configuration is that of {replace(CELLS[0], seed=99).identity}",
+        f"its configuration belongs to run {replace(CELLS[0], seed=99).identity}",
     ),
     "no configuration": (lambda result: result.pop("config"), r"incomplete .*\(KeyError"),
     "an environment": (
@@ -279,7 +282,7 @@ def test_a_torn_line_is_told_by_all(tmp_path: Path, capsys: Output) -> None:
     write(tmp_path, [*lines_of(tmp_path)[:-2], b'{"result": {"run": "'])
     for name, status, number, said in asked(tmp_path, capsys):
         assert (status, number) == (1, len(CELLS) - 1), name
-        assert "The last line of 000001.jsonl is torn, and left out." in said
+        assert "The last line of 000001.jsonl is incomplete and is left out." in said
 
 
 def test_a_line_that_its_writer_ends_while_it_is_read_is_not_torn(
@@ -302,7 +305,9 @@ def test_a_torn_line_that_is_ended_later_is_no_longer_torn(tmp_path: Path) -> No
     swept(CELLS, tmp_path)
     lines, store = lines_of(tmp_path), Store(tmp_path)
     write(tmp_path, [*lines[:-2], lines[-2][:100]])
-    assert store.refresh().left_out == ["The last line of 000001.jsonl is torn, and left out."]
+    assert store.refresh().left_out == [
+        "The last line of 000001.jsonl is incomplete and is left out."
+    ]
     assert not store.is_complete()
     write(tmp_path, lines)
     assert store.refresh().left_out == []
@@ -367,7 +372,7 @@ def test_no_damage_makes_a_sweep_incomplete_whose_cells_are_all_done(
     swept(CELLS, tmp_path)
     for name, status, number, said in asked(tmp_path, capsys):
         assert (status, number) == (0, len(CELLS)), name
-        assert re.search(r"of 000001\.jsonl is (left out|torn)", said)
+        assert re.search(r"of 000001\.jsonl is (left out|incomplete)", said)
     assert main(["watch", str(tmp_path)]) == 0
 
 
@@ -414,7 +419,10 @@ def test_damage_is_told_but_nothing_is_missing_once_its_cell_is_trained_again(
     for name, status, number, said in asked(tmp_path, capsys):
         assert (status, number) == (0, len(CELLS)), name
         assert f"Line {n + 1} of 000001.jsonl is left out: its checksum does not match" in said
-        assert "The last line of 000001.jsonl is torn, and left out. The cell has another" in said
+        assert (
+            "The last line of 000001.jsonl is incomplete and is left out. The cell has another"
+            in said
+        )
 
 
 def test_status_export_and_merge_agree_after_a_change_of_semantics(
@@ -423,7 +431,7 @@ def test_status_export_and_merge_agree_after_a_change_of_semantics(
     swept(CELLS, tmp_path)
     monkeypatch.setattr(definition, "SEMANTICS", 2)
     anew = [RunConfig.from_dict(one.as_dict()) for one in CELLS]  # whose names have moved
-    left_out = f"{len(CELLS)} results left out: another version of weightdecay trained these cells"
+    left_out = f"{len(CELLS)} results left out: these cells were trained by a version of weight"
     for words in (["status", "."], ["export", ".", "table.csv"], ["merge", "merged", "."]):
         assert main([str(tmp_path / word) if n else word for n, word in enumerate(words)]) == 1
         said = capsys.readouterr().out
@@ -510,7 +518,7 @@ def test_of_much_damage_a_part_is_named_and_the_rest_counted(
     assert main(["status", str(tmp_path)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert len([line for line in said if line.startswith("Line ")]) == 20
-    assert "980 more are left out." in said
+    assert "980 more lines are left out." in said
 
 
 def differing(job: Job) -> list[Message]:
@@ -630,8 +638,11 @@ USELESS = {
         f'{{"timing": {{"run": "{CELL}", "seconds": 1, "epochs": 1e400}}}}',
         "`epochs` must be a whole number, got inf",
     ),
-    "a kind": (f'{{"resulu": {{"run": "{CELL}"}}}}', "'resulu' is no kind of line that this ve"),
-    "two kinds": ('{"writer": {"workers": 1}, "also": {}}', "it must say one thing, got 'wri"),
+    "a kind": (
+        f'{{"resulu": {{"run": "{CELL}"}}}}',
+        "this version does not know lines of kind 'resulu'",
+    ),
+    "two kinds": ('{"writer": {"workers": 1}, "also": {}}', "it must have one key, got 'wri"),
     "depth": ("[" * 100_000, "it is not JSON"),
     "digits": ('{"writer": {"workers": ' + "9" * 5000 + "}}", "it is not JSON"),
 }
@@ -680,6 +691,6 @@ def test_an_incomplete_line_of_a_plan_is_named(
     for words in (["status", str(tmp_path)], ["retry", str(tmp_path)]):
         assert main(words) == 2
         said = capsys.readouterr().err
-        assert f"must hold one cell per line, and line {len(CELLS) + 1} " in said
+        assert f"must have one cell per line, but line {len(CELLS) + 1} " in said
         assert why in said
         assert said.count("\n") == 1

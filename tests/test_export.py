@@ -135,7 +135,7 @@ def test_the_same_runs_are_the_same_bytes(suffix: str, tmp_path: Path) -> None:
 def test_more_rows_than_are_held_at_a_time_are_all_written(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_files, "_TOGETHER", 3)
+    monkeypatch.setattr(table_files, "_BATCH", 3)
     monkeypatch.setattr(table_files, "_GROUP", 2)
     configs = [replace(CONFIG, seed=seed) for seed in range(4)]
     runs = [run_of(config, list(RUN.records)) for config in configs]
@@ -193,9 +193,9 @@ OTHER = replace(RECORD, run="another")
 @pytest.mark.parametrize(
     ("runs", "said"),
     [
-        ([Run(CONFIG, ())], "must have records, all of one name, to be exported, got none for"),
-        ([Run(CONFIG, (RECORD, OTHER))], "all of one name, .*another"),
-        ([RUN, RUN], f"must be exported once, got {CONFIG.identity} again"),
+        ([Run(CONFIG, ())], "must have records, all under one name, to be exported, got none for"),
+        ([Run(CONFIG, (RECORD, OTHER))], "all under one name, .*another"),
+        ([RUN, RUN], f"must be exported once, got {CONFIG.identity} twice"),
         ([Run(CONFIG, (replace(RECORD, epoch=None),))], "`epoch` must be a whole number, got None"),  # type: ignore[arg-type]
     ],
 )
@@ -209,7 +209,7 @@ def test_a_carriage_return_is_kept_or_refused(tmp_path: Path) -> None:
     run = run_of(replace(CONFIG, model="a\rb"), [RECORD])
     export([run], tmp_path / "runs.parquet")
     assert imported(tmp_path / "runs.parquet") == [run]
-    with pytest.raises(ValueError, match=r"must have no carriage return, got 'a\\rb'"):
+    with pytest.raises(ValueError, match=r"must not contain a carriage return, got 'a\\rb'"):
         export([run], tmp_path / "runs.csv")
 
 
@@ -262,12 +262,15 @@ def test_rows_may_lie_apart(tmp_path: Path) -> None:
 
 DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
     "empty": (lambda text: "", "line 0: .*got no task, no model"),
-    "renamed": (lambda text: text.replace("seed", "sead", 1), "line 1: .*got no seed, also sead"),
+    "renamed": (
+        lambda text: text.replace("seed", "sead", 1),
+        "line 1: .*got no seed, unknown sead",
+    ),
     "moved": (
         lambda text: text.replace("task,model", "model,task", 1),
-        "line 1: .*in the order task, model",
+        "line 1: .*in this order: task, model",
     ),
-    "cut": (lambda text: text[: text.rindex(",")], "line 3: A row must have 42 cells, got 41"),
+    "cut": (lambda text: text[: text.rindex(",")], "line 3: A row must have 42 values, got 41"),
     "no number": (lambda text: text.replace("0.05", "fast", 1), "line 2: `epoch_lr` must be a num"),
     "no whole": (lambda text: text.replace(",9,", ",9.5,", 1), "line 2: `updates` must be a who"),
     "no truth": (lambda text: text.replace("true", "yes", 1), "line 3: `cycle_ended` must be true"),
@@ -291,7 +294,9 @@ def test_a_run_of_two_configurations_is_refused(tmp_path: Path) -> None:
     export([RUN], path)
     text = path.read_text()
     path.write_text(text.replace(",mlp,", ",convnet,", 1))
-    with pytest.raises(ValueError, match=f"one configuration and .*, got two of {CONFIG.identity}"):
+    with pytest.raises(
+        ValueError, match=f"one configuration and .*, got two for {CONFIG.identity}"
+    ):
         imported(path)
     path.write_text(text.replace(",adamw,", ",lion,"))
     with pytest.raises(ValueError, match=r"runs\.csv: `algorithm` must be one of"):
@@ -307,7 +312,7 @@ def test_a_damaged_parquet_file_is_refused_by_name(tmp_path: Path) -> None:
         imported(path)
     texts = table.set_column(0, "task", pyarrow.array([1, 2]))
     parquet.write_table(texts, path)
-    with pytest.raises(ValueError, match=r"no task \(string\), also task \(int64 or null\)"):
+    with pytest.raises(ValueError, match=r"no task \(string\), unknown task \(int64 or null\)"):
         imported(path)
     path.write_bytes(b"PAR1 and nothing else")
     with pytest.raises(ValueError, match=r"runs\.parquet: .*Export it again"):

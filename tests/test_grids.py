@@ -114,7 +114,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"weightdecay": 1}, "`weightdecay`. Did you mean `weight_decay`?"),
     ({"learning_rate": 1}, "`learning_rate`. Did you mean `lr`?"),
     ({"momentum": 1}, "Unknown field `momentum`. The fields are task, "),
-    ({"lr": []}, r"`lr` must have a value, got \[\]. State one, or leave it out."),
+    ({"lr": []}, r"`lr` must have a value, got \[\]. Give one, or leave it out."),
     ({"seed": range(0)}, r"`seed` must have a value, got range\(0, 0\)"),
     ({"lr": "fast"}, r"`lr` must be numbers such as 2\^-9. 'fast' is not a number"),
     ({"lr": [0.1, ""]}, "`lr` must be numbers.*'' is not a number"),
@@ -145,7 +145,7 @@ def test_a_bad_axis_is_refused_by_name(axes: dict[str, Any], said: str) -> None:
 
 
 def test_what_is_missing_is_named() -> None:
-    with pytest.raises(ValueError, match="must state `algorithm`, `lr`, `epochs` as well"):
+    with pytest.raises(ValueError, match="must also have `algorithm`, `lr`, `epochs`"):
         grid(task="mnist1d", model="mlp", batch=64)
 
 
@@ -228,12 +228,12 @@ def test_a_study_may_come_from_another_editor(study: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", r"study\.toml must state a grid, and is empty"),
-        ("# nothing yet\n", "must state a grid, and is empty"),
-        ("lr = 2^-9\n", r"study\.toml must be TOML, and is not: .*line 1.*ranges in quotes"),
-        ("lr = 1\nlr = 2\n", "must be TOML, and is not: .*line 2"),
-        ('task = "\udcff"\n', "must be TOML, and is not: .*utf-8"),
-        ('task = "mnist1d"\n', r"study\.toml: A grid must state `model`, "),
+        ("", r"study\.toml must have a grid, but is empty"),
+        ("# nothing yet\n", "must have a grid, but is empty"),
+        ("lr = 2^-9\n", r"study\.toml is not valid TOML: .*line 1.*ranges in quotes"),
+        ("lr = 1\nlr = 2\n", "is not valid TOML: .*line 2"),
+        ('task = "\udcff"\n', "is not valid TOML: .*utf-8"),
+        ('task = "mnist1d"\n', r"study\.toml: A grid must also have `model`, "),
         (COMMON + "sed = 1\n" + GRIDS, r"study\.toml: .*field `sed`. Did you mean `seed`"),
         (COMMON + "[[grids]]\nl2 = 1\n", r"study\.toml: .*field `grids`. Did you mean `grid`"),
         (COMMON + "[grid]\nl2 = 1\n", r"`grid` must be a list of tables.*a line \[\[grid\]\]"),
@@ -243,7 +243,7 @@ def test_a_study_may_come_from_another_editor(study: Path) -> None:
         (COMMON + GRIDS + "seed = true\n", "grid 2: `seed` must be a whole number, got True"),
         (COMMON + GRIDS + "lr = 1979-05-27\n", "grid 2: `lr` must be a number, got datetime"),
         (COMMON + GRIDS + "[grid.lr]\na = 1\n", "grid 2: `lr` must be a number, got {'a': 1}"),
-        (COMMON + GRIDS + "[[grid]]\n", r"study\.toml, grid 3: A grid must state `algorithm`"),
+        (COMMON + GRIDS + "[[grid]]\n", r"study\.toml, grid 3: A grid must also have `algorithm`"),
         (COMMON.replace("2^-12", "2^x") + GRIDS, r"study\.toml: `lr` must be numbers"),
         (COMMON + RUN.replace("seed = 7", ""), "run 1: `seed` of a run must be one value, got 5"),
         (COMMON + RUN + "l2 = 1\n", r"study\.toml, run 1: The decay of adamw must be stated once"),
@@ -256,9 +256,9 @@ def test_a_bad_study_names_file_table_and_key(study: Path, text: str, said: str)
 
 
 def test_a_study_that_is_no_file_is_said_to_be_none(study: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"must be a TOML file, and .*toml is not there"):
+    with pytest.raises(FileNotFoundError, match=r"must be a TOML file, but .*toml does not exist"):
         read_study(study)
-    with pytest.raises(IsADirectoryError, match=r"must be a TOML file, and .* is a folder"):
+    with pytest.raises(IsADirectoryError, match=r"must be a TOML file, but .* is a folder"):
         read_study(study.parent)
 
 

@@ -47,7 +47,9 @@ def test_a_function_that_can_be_imported_is_a_tasks_name() -> None:
 def test_a_function_of_the_running_script_is_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numbers, "__module__", "__main__")
     monkeypatch.setattr(sys.modules["__main__"], "numbers", numbers, raising=False)
-    with pytest.raises(ValueError, match="must be at the top of a module that can be imported"):
+    with pytest.raises(
+        ValueError, match="must be defined at the top level of an importable module"
+    ):
         lane(numbers)
 
 
@@ -62,7 +64,7 @@ local.__qualname__ = "somewhere.<locals>.local"
 def test_a_function_that_cannot_be_imported_is_refused_with_the_cure(
     function: Callable[[], Task],
 ) -> None:
-    message = r"must be at the top of a module .*RunConfig\(task='mine', …\), task=…\)"
+    message = r"must be defined at the top level .*RunConfig\(task='mine', …\), task=…\)"
     with pytest.raises(ValueError, match=message):
         lane(function)
 
@@ -145,9 +147,7 @@ def test_what_workers_cannot_unpickle_is_refused_before_any_starts(tmp_path: Pat
         return as_float(batch, words)
 
     task = replace(numbers(), prepare=prepare)
-    message = (
-        r"`task` must be something that worker processes can unpickle.*prepare.*engine=weightd"
-    )
+    message = r"`task` must be picklable, to be sent to worker processes.*prepare.*engine=weightd"
     with pytest.raises(ValueError, match=message):
         sweep(CELLS, folder=tmp_path / "s", task=task, engine=Local(1, "cpu"))
     assert not (tmp_path / "s").exists()
@@ -171,9 +171,7 @@ def test_a_scripts_own_functions_are_refused_before_any_worker_starts(tmp_path: 
     process = subprocess.run(
         [sys.executable, "script.py"], capture_output=True, text=True, cwd=tmp_path, check=False
     )
-    assert (
-        "ValueError: `task` must be something that worker processes can unpickle" in process.stderr
-    )
+    assert "ValueError: `task` must be picklable, to be sent to worker processes" in process.stderr
     assert "net is defined in the running script" in process.stderr
 
 
@@ -181,10 +179,10 @@ WRONG: list[tuple[list[RunConfig], Any, str]] = [
     (
         [*CELLS, lane("yours")],
         numbers(),
-        "must name one task where `task` is given, got mine, yours",
+        "must all name the same task if `task` is given, got mine, yours",
     ),
-    ([lane("mnist1d")], numbers(), "must not name it mnist1d, as the built-in one"),
-    ([lane("mnist1d")], numbers, "must not name it mnist1d, as the built-in one"),
+    ([lane("mnist1d")], numbers(), "must not have the name of a built-in one, got mnist1d"),
+    ([lane("mnist1d")], numbers, "must not have the name of a built-in one, got mnist1d"),
     ([lane(model="nets")], numbers(), "`model` must be one of net, which numbers has, got 'nets'"),
 ]
 

@@ -235,7 +235,7 @@ def test_a_cell_that_somebody_else_holds_is_waited_for_aloud(tmp_path: Path) -> 
                 said.append(event.text)
                 file.close()
     [told] = said
-    assert told.startswith(f"Run {one.identity} is locked by another process, and is trained when ")
+    assert told.startswith(f"Run {one.identity} is locked by another process; its training starts ")
     assert told.endswith(f"`fuser {folder / 'lock'}` names it.")
     assert len(Store(tmp_path).runs()) == 1
 
@@ -356,7 +356,7 @@ def test_silence_past_the_limit_counts_as_a_death(
     engine = clocked(Clock(Begun()))
     events = list(sweep_events([config()], folder=tmp_path, engine=engine, timeout=60))
     [failed] = [event for event in events if isinstance(event, CellFailed)]
-    assert failed.failure.reason == "Its worker said nothing for 60 seconds, and was ended."
+    assert failed.failure.reason == "Its worker was silent for 60 seconds and was killed."
     assert engine.ended == [job.number for job in engine.jobs]
     assert len(engine.jobs) == 10
     assert 600 < engine.now < 650
@@ -433,12 +433,12 @@ def test_a_stop_waits_for_a_checkpoint_that_was_begun_before_it(
 def test_a_process_that_is_forked_twice_keeps_the_files_it_opened_between() -> None:
     reading, writing = os.pipe()
     ours = {reading, writing}
-    worker._let_go(ours)
+    worker._release(ours)
     with Path(os.devnull).open() as file:  # in the first child
-        worker._let_go(ours)  # in its own
+        worker._release(ours)  # in its own
         assert os.fstat(file.fileno()).st_ino == Path(os.devnull).stat().st_ino
         os.dup2(file.fileno(), reading)
-        worker._let_go(ours)
+        worker._release(ours)
     assert ours == set()
     assert os.fstat(writing).st_rdev == Path(os.devnull).stat().st_rdev
     os.close(reading)

@@ -341,7 +341,7 @@ def test_ctrl_c_saves_what_is_trained_and_leaves_no_process(tmp_path: Path) -> N
     folder = tmp_path / "swept"
     assert not list(Store(folder).results())
     events = list(sweep_events(long_cells(), folder=folder, engine=Here("cpu")))
-    assert any(isinstance(e, Notice) and e.text.startswith("Taken up at") for e in events)
+    assert any(isinstance(e, Notice) and e.text.startswith("Resumed at") for e in events)
     found = list(Store(folder).results())
     assert found == swept(tmp_path / "whole", long_cells(), Here("cpu"))
 
@@ -361,9 +361,9 @@ BAD: list[tuple[tuple[Any, ...], str]] = [
     ((None, 0), "`workers` must be at least 1, got 0"),
     ((None, 1.5), "`workers` must be a whole number, got 1.5"),
     ((None, None, "tpu"), "`device` must be one of 'cpu', 'cuda', got 'tpu'"),
-    (("ray://there:10001",), "`address` must be a cluster's own, as auto or host:6379"),
-    (("127.0.0.1:1",), "`address` must be a running Ray cluster's, got '127.0.0.1:1'"),
-    (("nonsense",), "`address` must be a running Ray cluster's, got 'nonsense'"),
+    (("ray://there:10001",), "`address` must be that of a cluster, such as auto or host:6379"),
+    (("127.0.0.1:1",), "`address` must be that of a running Ray cluster, got '127.0.0.1:1'"),
+    (("nonsense",), "`address` must be that of a running Ray cluster, got 'nonsense'"),
 ]
 
 
@@ -376,7 +376,7 @@ def test_a_cluster_that_cannot_be_used_is_refused(arguments: tuple[Any, ...], sa
 
 @pytest.mark.slow
 def test_a_cluster_without_what_is_asked_for_is_refused(cluster: Any) -> None:
-    with pytest.raises(ValueError, match="The cluster must have a GPU, and has none now"):
+    with pytest.raises(ValueError, match="The cluster must have a GPU, but has none now"):
         OnRay(cluster.address, device="cuda")
     assert not ray.is_initialized()
 
@@ -390,7 +390,7 @@ def test_without_ray_the_rest_works_and_the_cure_is_said() -> None:
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1] == (
-        "ImportError: Sweeps on Ray need it to place them: pip install 'weightdecay[ray]'"
+        "ImportError: Sweeps on Ray need Ray: pip install 'weightdecay[ray]'"
     )
 
 
@@ -420,5 +420,7 @@ def test_where_ray_cannot_start_here_its_token_is_named(monkeypatch: pytest.Monk
     """It is kept in the home folder, which some machines have none of."""
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     refuse(monkeypatch, FileNotFoundError(2, "No such file or directory", "/home/nobody"))
-    with pytest.raises(ConnectionError, match=r"^Ray must start .*nobody.*\. Ray keeps a token in"):
+    with pytest.raises(
+        ConnectionError, match=r"^Ray did not start .*nobody.*\. Ray stores a token"
+    ):
         OnRay(workers=1, device="cpu")

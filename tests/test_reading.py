@@ -62,16 +62,18 @@ def test_landscapes_warn_of_what_was_left_out(tmp_path: Path) -> None:
     shutil.copytree(STORES / "store", tmp_path / "store")
     with (tmp_path / "store" / "log" / "000001.jsonl").open("a") as log:
         log.write("torn")
-    with pytest.warns(RuntimeWarning, match="The last line of 000001.jsonl is torn, and left out"):
+    with pytest.warns(
+        RuntimeWarning, match="The last line of 000001.jsonl is incomplete and is left out"
+    ):
         landscapes(tmp_path / "store")
 
 
 @pytest.mark.parametrize(
     ("name", "error", "said"),
     [
-        ("missing", FileNotFoundError, "Name the folder of a sweep, or a .parquet or .csv file"),
-        ("missing.csv", FileNotFoundError, "Name the folder of a sweep, or a .parquet or .csv"),
-        ("", FileNotFoundError, "must be the folder of a sweep, and has no log"),
+        ("missing", FileNotFoundError, "Give a sweep folder, or a .parquet or .csv file"),
+        ("missing.csv", FileNotFoundError, "Give a sweep folder, or a .parquet or .csv"),
+        ("", FileNotFoundError, "is not a sweep folder: it has no log"),
         ("notes.txt", ValueError, "must end in .csv or .parquet"),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_spec_says_what_it_was_read_from(name: str, options: dict[str, Any]) -
         ({"schedule": "restarts"}, "restarts needs the option `first`. Its options are first, fa"),
         ({"schedule": "cosine,low"}, "a name with options as in 'restarts,first=10,factor=2'"),
         ({"model": ""}, "`model` must be a name such as 'shakeshake26,width=32', got ''"),
-        ({"model": "mlp,width=1,width=2"}, "`model` must name an option once"),
+        ({"model": "mlp,width=1,width=2"}, "`model` must have each option only once"),
         ({"algorithm": "lion"}, "`algorithm` must be one of sgdw, adamw, sgd, adam, or a class"),
         ({"algorithm": "Adamw"}, "got 'Adamw'. Did you mean `adamw`?"),
         ({"l2": 0.1}, "The decay of adamw must be stated once, as `weight_decay` or `norm"),
@@ -143,7 +143,7 @@ def test_packed_bits_come_back(bits: list[bool]) -> None:
 def test_bits_that_are_not_as_many_as_they_say_are_refused() -> None:
     count, _, body = packed([True, False, True]).partition(":")
     assert count == "3"
-    with pytest.raises(ValueError, match="must be the 4 that they say, got 3"):
+    with pytest.raises(ValueError, match="must have the stated length 4, got 3"):
         unpacked(f"4:{body}")
 
 

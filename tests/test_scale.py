@@ -20,7 +20,7 @@ from weightdecay.records.codec import Cost
 from weightdecay.records.ledger import Ledger
 from weightdecay.sweeps import merging, sweep_events
 from weightdecay.sweeps.events import CellFailed, SweepEvent
-from weightdecay.sweeps.status import Status, Tally, standing
+from weightdecay.sweeps.status import Status, Tally
 from weightdecay.sweeps.store import Store
 
 HERE = ("000001.jsonl", 0)
@@ -116,8 +116,8 @@ def test_runs_are_exported_and_merged_without_being_all_in_memory(
 ) -> None:
     if to.endswith("parquet"):
         pytest.importorskip("pyarrow", reason="Parquet needs it")
-    monkeypatch.setattr(table_files, "_TOGETHER", 500)
-    monkeypatch.setattr(merging, "_TOGETHER", 20)
+    monkeypatch.setattr(table_files, "_BATCH", 500)
+    monkeypatch.setattr(merging, "_BATCH", 20)
     peaks = {}
     for number in (40, 100, 400):  # the first pays for imports
         folder, out = tmp_path / f"{number}", tmp_path / f"{number}-{to}"
@@ -166,8 +166,8 @@ def test_counting_as_the_log_grows_comes_to_the_same_as_counting_it_all(seed: in
         }
         if kind != "timing" or run in ledger.finished:  # the result comes first
             ledger.note(kind, {"run": run, **said[kind]}, HERE)
-        counted = tally.standing(ledger, running=2, workers=3)
-        anew = standing(plan, ledger, ["one", "other"], 3)
+        counted = tally.status(ledger, running=2, workers=3)
+        anew = Tally(plan).status(ledger, running=2, workers=3)
         assert counted.seconds_left == pytest.approx(anew.seconds_left)
         done = [run for run in plan if run in ledger.finished]
         assert counted.done == anew.done == len(done)
@@ -181,7 +181,7 @@ def test_what_is_left_is_estimated_by_what_cells_like_it_have_cost() -> None:
     slow = [RunConfig(**config.as_dict() | {"batch": 32}) for config in slow]
     ledger = Ledger()
     tally = Tally({config.identity: config for config in quick + slow})
-    assert tally.standing(ledger, running=0, workers=2).seconds_left is None
+    assert tally.status(ledger, running=0, workers=2).seconds_left is None
     for config, seconds in ((quick[0], 10.0), (slow[0], 270.0)):
         said = {"run": config.identity, "records": {"diverged": [False]}}
         ledger.note("result", said, HERE)
@@ -189,4 +189,4 @@ def test_what_is_left_is_estimated_by_what_cells_like_it_have_cost() -> None:
         ledger.note("timing", {"run": config.identity, **spent}, HERE)
     ledger.note("failure", {"run": quick[1].identity, "reason": ""}, HERE)
     left = 2 * 10 * 1.0 + 3 * 27 * 10.0
-    assert tally.standing(ledger, running=0, workers=2).seconds_left == pytest.approx(left / 2)
+    assert tally.status(ledger, running=0, workers=2).seconds_left == pytest.approx(left / 2)

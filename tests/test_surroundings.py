@@ -34,7 +34,9 @@ def test_a_checkpoint_folder_that_cannot_be_made_stops_the_sweep_and_fails_no_ce
     swept(CELLS[:2], tmp_path)
     shutil.rmtree(tmp_path / "checkpoints", ignore_errors=True)
     (tmp_path / "checkpoints").write_text("in the way")
-    with pytest.raises(OSError, match=r"was refused: .*checkpoints.* goes on with all of them"):
+    with pytest.raises(
+        OSError, match=r"could not write its files: .*checkpoints.* to continue with all of them"
+    ):
         swept(CELLS, tmp_path, Local(2, "cpu"))
     assert lines_of(tmp_path, "failure") == []
     (tmp_path / "checkpoints").unlink()
@@ -51,7 +53,9 @@ def test_a_full_disk_under_a_task_stops_the_sweep_and_fails_no_cell(
 
     with monkeypatch.context() as patch:
         patch.setattr("weightdecay.tasks.catalogue.load", full)
-        with pytest.raises(OSError, match=r"was refused: .*No space.* free space or inodes"):
+        with pytest.raises(
+            OSError, match=r"could not write its files: .*No space.* free space or inodes"
+        ):
             swept(CELLS, tmp_path, Here("cpu"))
     assert lines_of(tmp_path, "failure") == []
     swept(CELLS, tmp_path, Here("cpu"))
@@ -117,7 +121,9 @@ def test_a_file_system_without_locks_is_named_and_fails_no_cell(
     events = sweep_events(CELLS, folder=tmp_path, engine=Here("cpu"))
     next(events)
     monkeypatch.setattr("fcntl.flock", refused)
-    with pytest.raises(OSError, match=f"was refused: .*{cure}'{tmp_path}/checkpoints/.*/lock'"):
+    with pytest.raises(
+        OSError, match=f"could not write its files: .*{cure}'{tmp_path}/checkpoints/.*/lock'"
+    ):
         list(events)
     assert lines_of(tmp_path, "failure") == []
 
@@ -167,7 +173,7 @@ def test_a_full_disk_is_said_once_and_not_for_every_cell(
     said = [event.text for event in events if isinstance(event, Notice)]
     where = (tmp_path / "checkpoints").absolute()
     assert said == [
-        f"No checkpoint could be written to {where} (No space left on device); training goes on."
+        f"No checkpoint could be written to {where} (No space left on device); training continues."
     ]
 
 

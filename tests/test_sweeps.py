@@ -38,6 +38,7 @@ from weightdecay.sweeps import (
     SweepEvent,
     coordinator,
     local,
+    pack_queue,
     sweep,
     sweep_events,
     worker,
@@ -226,7 +227,7 @@ def test_a_torn_last_line_is_dropped_said_and_trained_again(cut: int, tmp_path: 
     log = tmp_path / "log" / "000001.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)[:-1]  # up to the last result
     log.write_bytes(b"".join(lines)[:-cut])
-    said = "The last line of 000001.jsonl is torn, and left out."
+    said = "The last line of 000001.jsonl is incomplete and is left out."
     assert of_store(Store(tmp_path))[2] == [said]
     engine = Scripted()
     assert Notice(said) in swept(CELLS, tmp_path, engine)
@@ -254,7 +255,7 @@ def test_a_folder_that_is_no_sweep_says_so(tmp_path: Path) -> None:
         of_store(Store(tmp_path))
     (tmp_path / "plan.jsonl").write_text("{")
     with pytest.raises(
-        ValueError, match=r"must hold one cell per line, and line 1 cannot be used.*anew"
+        ValueError, match=r"must have one cell per line, but line 1 cannot be used.*new plan"
     ):
         of_store(Store(tmp_path))
     with pytest.raises(ValueError, match="at least one configuration"):
@@ -324,7 +325,7 @@ def test_a_worker_that_dies_after_its_job_has_ended_is_no_ones_death(
     def late(seconds: float) -> list[tuple[int, Message]]:
         for number in engine._busy:
             engine._messages.put((number, Ended()))
-            engine._messages.put((number, Died("Its process ended by signal 9.")))
+            engine._messages.put((number, Died("Its process was killed by signal 9.")))
         return wait(seconds)
 
     monkeypatch.setattr(engine, "begin", lambda job: engine._busy.update({job.number: 0}))
@@ -365,7 +366,7 @@ def test_a_worker_leaves_only_where_its_gpu_is_lost(
     usable: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = Failed("RuntimeError: no", "", memory=False)
-    monkeypatch.setattr(worker, "done", lambda *_: iter([failed]))
+    monkeypatch.setattr(worker, "train_job", lambda *_: iter([failed]))
     monkeypatch.setattr(worker, "_usable", lambda _: usable)
     answers, job = io.BytesIO(), Job(1, tuple(CELLS[:1]), Path())
     with nullcontext() if usable else pytest.raises(SystemExit):
@@ -379,10 +380,10 @@ def test_a_task_is_loaded_once_for_jobs_in_a_row(
     loaded: list[str] = []
     load = catalogue.load
     monkeypatch.setattr(catalogue, "load", lambda name: loaded.append(name) or load(name))  # type: ignore[func-returns-value]
-    held: dict[str, Any] = {}
+    kept: dict[str, Any] = {}
     for number in range(3):
-        list(engines.done(Job(number, (cell(seed=number),), tmp_path), "cpu", held))
-    assert loaded == list(held) == [CELLS[0].task]
+        list(engines.train_job(Job(number, (cell(seed=number),), tmp_path), "cpu", kept))
+    assert loaded == list(kept) == [CELLS[0].task]
 
 
 def test_a_new_log_is_on_the_disk_with_its_name(
@@ -483,7 +484,7 @@ def test_out_of_memory_halves_the_pack(tmp_path: Path) -> None:
     engine = Scripted(script, workers=1, lanes=6)
     events = swept(CELLS, tmp_path, engine)
     assert [len(job.cells) for job in engine.jobs] == [6, 3, 1, 2, 3, 1, 2]
-    assert Notice("6 lanes do not fit into memory; half as many might.") in events
+    assert Notice("6 lanes do not fit into memory; trying half as many.") in events
     assert done(tmp_path) == names(CELLS)
 
 
@@ -627,7 +628,7 @@ def test_a_folder_without_the_right_to_write_is_named(
         raise PermissionError(errno.EACCES, "Permission denied", f".{path.name}.unfinished")
 
     monkeypatch.setattr(files, "written", refused)  # root may write everywhere
-    said = rf"must be kept in a folder that you may write to, and {tmp_path} is none\. Name another"
+    said = rf"You do not have permission to write to {tmp_path}\. Choose another"
     with pytest.raises(PermissionError, match=said):
         sweep_events(CELLS, folder=tmp_path, engine=Scripted())
 
@@ -677,7 +678,7 @@ def test_a_folder_deleted_under_a_sweep_is_an_error(tmp_path: Path) -> None:
         (tmp_path / "log" / "000001.jsonl").unlink()
         return [finished(job.cells), Ended()]
 
-    with pytest.raises(FileNotFoundError, match="must stay while the sweep runs, and was deleted"):
+    with pytest.raises(FileNotFoundError, match="was deleted while the sweep runs"):
         swept(CELLS, tmp_path, Scripted(script, workers=1))
 
 
@@ -717,7 +718,8 @@ def test_looking_at_cells_of_others_takes_a_tenth_of_the_time(
             return []
 
     monkeypatch.setattr(Store, "running", running)
-    monkeypatch.setattr(coordinator, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    for module in (coordinator, pack_queue):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     with Store(tmp_path).claiming() as claims:
         assert all(claims.take(one.identity) for one in CELLS)
         events = sweep_events(CELLS, folder=tmp_path, engine=Waiting())
@@ -778,7 +780,7 @@ def test_a_sweep_that_is_closed_saves_and_goes_on(tmp_path: Path) -> None:
     events.close()  # type: ignore[attr-defined]
     assert list(stopped.glob("checkpoints/*/checkpoint-*.pt"))
     said = swept(cells, stopped, Local(1, "cpu"))
-    assert any(isinstance(e, Notice) and e.text.startswith("Taken up at") for e in said)
+    assert any(isinstance(e, Notice) and e.text.startswith("Resumed at") for e in said)
     assert list(Store(stopped).results()) == list(Store(whole).results())
     assert not list(stopped.glob("checkpoints/*"))
 
@@ -959,7 +961,7 @@ def test_a_worker_that_cannot_even_start_is_told(
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     events = swept([cell()], tmp_path, Local(1, "cpu"))
-    assert the_failed(events).failure.reason.startswith("Its process ended with status 1")
+    assert the_failed(events).failure.reason.startswith("Its process exited with status 1")
 
 
 def test_a_worker_ends_when_its_planner_dies_in_the_middle_of_a_word() -> None:

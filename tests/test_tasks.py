@@ -425,7 +425,9 @@ def test_a_task_of_numbers_needs_a_loss() -> None:
 def test_another_loss_is_another_task_to_take_up(tmp_path: Path) -> None:
     lane = OWN["regression"].lane()
     list(train_events(lane, task=numbers(), folder=tmp_path, device="cpu"))
-    with pytest.raises(ValueError, match="it was changed under its name"):
+    with pytest.raises(
+        ValueError, match="must be those that the run was started with, but have changed"
+    ):
         list(
             train_events(lane, task=replace(numbers(), metric=None), folder=tmp_path, device="cpu")
         )

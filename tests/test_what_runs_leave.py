@@ -148,5 +148,5 @@ def test_missed_examples_are_refused_over_several_processes(
 ) -> None:
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
-    with pytest.raises(ValueError, match="`keep_missed` must be False over several processes"):
+    with pytest.raises(ValueError, match="`keep_missed` must be False with several processes"):
         train_events(config(keep_missed=True), device="cpu")

@@ -1,16 +1,16 @@
-"""What a run is, and what it leaves: plain data that knows no torch, and the one codec for it.
+"""What a run is and what it leaves behind, as plain data without torch, and the codec for both.
 
     RunConfig     everything that changes a run's result; its hash is the run's identity
-    Record        what an epoch of a run came to
+    Record        the results of one evaluated epoch
     Environment   where a run was trained: device, versions, commit, a hash of the source
-    Run           a configuration with all its records, and its environment
-    Started       a run's environment, before its records
-    Timing        how long that took: apart, so that results can be compared byte for byte
-    Progress      how far a run has come since its last record, for the person who waits
-    Notice        something that person should read
+    Run           a configuration with all its records and its environment
+    Started       a run's environment, sent before its records
+    Timing        how long a record took: separate, so that results can be compared byte for byte
+    Progress      how far a training is, for display
+    Notice        a message for the user
 
-`read` returns the finished runs of a sweep's folder, a Parquet file or a CSV file. `codec` turns a
-line of a log into a value and back, and `tables` turns runs into a table and back.
+`read` returns the finished runs of a sweep folder, a Parquet file or a CSV file. `codec` converts
+log lines to values and back, and `tables` converts runs to a table and back.
 """
 
 from weightdecay.records.config import (

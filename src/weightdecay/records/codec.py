@@ -1,13 +1,13 @@
-"""The lines of a sweep's log: what they say, as text and back.
+"""Encodes and decodes the lines of a sweep's log.
 
 {"writer": …}    how many workers the file's writer has: the first line of each file
-{"result": …}    a cell's configuration and environment, and its epochs in columns
-{"repeat": …}    the same of a cell that was trained again, as a control
-{"timing": …}    what it cost: apart, so that results can be compared byte for byte
+{"result": …}    a cell's configuration and environment, and its records as columns
+{"repeat": …}    the same for a cell that was trained a second time, as a control
+{"timing": …}    what a cell cost: separate, so that results can be compared byte for byte
 {"failure": …}   why a cell could not be trained
 
-Each ends in `"crc32": "89abcdef"`, the checksum of all that stands before it in the line: a line
-that was changed since it was written is noticed. Lines from before November 2026 have none.
+Each line ends in `"crc32": "89abcdef"`, the checksum of everything before it in the line, so that
+later changes are detected. Lines written before November 2026 have no checksum.
 """
 
 import json
@@ -23,22 +23,23 @@ from weightdecay.records.columnar import check, run_of
 from weightdecay.records.config import RunConfig
 from weightdecay.records.record import Run
 
-#: A line's kind, and what it says.
+#: A line's kind and its values.
 Line: TypeAlias = tuple[str, Mapping[str, Any]]
-#: The same, and its text.
+#: The same, with the line's text.
 Entry: TypeAlias = tuple[str, Mapping[str, Any], bytes]
 _CHECKSUM = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\r?\n?$')
 _CHECKSUM_SIZE = len(', "crc32": "89abcdef"}\r\n')
 #: The kinds of lines that hold a run.
 RESULTS = ("result", "repeat")
-# How such a line begins, and how it ends.
+# The beginning and the end of such a line.
 _NAME = re.compile(rb'\{"result": \{"run": "([0-9a-f]{20})"')
 _NO_RESULT = re.compile(rb'\{"(?:writer|repeat|timing|failure)": ')
 _HEAD = re.compile(rb'\{"(result|repeat)": \{"run": "([0-9a-f]{20})", "semantics": (\d+), ')
 _COLUMN = re.compile(rb'"(\w{1,40})": \[')
 _END = re.compile(rb'(?:\[|, )(true|false)\]\}\}, "crc32": "[0-9a-f]{8}"\}\r?\n$')
-# What results that were checked whole say, but for the numbers, and their columns. Others like them
-# need not be; those of another version may have columns or settings that this one cannot read.
+# The forms of results that were checked in full: their text without the numbers, and their columns.
+# Others of the same form need no full check; those of another version may have columns or settings
+# that this version cannot read.
 _Form: TypeAlias = tuple[bytes, ...]
 _checked: set[_Form] = set()
 
@@ -54,9 +55,9 @@ class Failure:
 
 @dataclass(frozen=True)
 class Cost:
-    """The seconds a worker spent on epochs of a cell; those of a pack are divided by its lanes.
+    """The seconds a worker spent on a cell's epochs: a pack's seconds are divided by its lanes.
 
-    What was trained before a resumption, by another worker, is not among these epochs.
+    Epochs trained by another worker before the cell was resumed are not included.
     """
 
     run: str
@@ -66,12 +67,12 @@ class Cost:
 
 
 def as_line(values: Mapping[str, Any]) -> bytes:
-    """Return values as a line of a file, which ends in its checksum."""
+    """Return values as a line with a checksum."""
     return with_checksum(json.dumps(values).encode() + b"\n")
 
 
 def with_checksum(line: bytes) -> bytes:
-    """Return a line with its checksum, if it has none yet."""
+    """Return a line with a checksum, adding one if it has none."""
     if _checksum(line) is not None:
         return line
     body = line.rstrip()[:-1]
@@ -79,7 +80,7 @@ def with_checksum(line: bytes) -> bytes:
 
 
 def values_of(line: bytes) -> tuple[dict[str, Any], bool]:
-    """Return a line's values, and whether it has a checksum; a ValueError says what is wrong."""
+    """Return a line's values and whether it has a checksum; raise ValueError if it is damaged."""
     checked = _is_unchanged(line)
     try:
         values = json.loads(line)
@@ -93,19 +94,19 @@ def values_of(line: bytes) -> tuple[dict[str, Any], bool]:
 
 
 def read(line: bytes) -> tuple[str, dict[str, Any], bool]:
-    """Return a line's kind, what it says, and whether it has a checksum.
+    """Return a line's kind, its values, and whether it has a checksum.
 
-    A ValueError says why it cannot be used. A result that has a checksum was checked before it was
-    written: it is not checked again if others of its form were. A result of other semantics is
-    "outdated".
+    Raises ValueError if the line cannot be used. A result with a checksum was checked before it was
+    written, so it is not checked again if another result of the same form was. A result of other
+    semantics has the kind "outdated".
     """
-    if (seen := _glanced(line)) is not None and _is_unchanged(line):
+    if (seen := _glance(line)) is not None and _is_unchanged(line):
         kind, run, semantics, diverged, form = seen
         if semantics == definition.SEMANTICS and form in _checked:
             return kind, {"run": run, "records": {"diverged": [diverged]}}, True
     values, checked = values_of(line)
     if len(values) != 1:
-        raise ValueError(f"it must say one thing, got {', '.join(map(repr, values)) or 'none'}")
+        raise ValueError(f"it must have one key, got {', '.join(map(repr, values)) or 'none'}")
     [(kind, value)] = values.items()
     try:
         _check(kind, value)
@@ -120,18 +121,18 @@ def read(line: bytes) -> tuple[str, dict[str, Any], bool]:
 
 
 def name_in(line: bytes) -> str | None:
-    """Return the name of the cell that a damaged line is the result of, if it can be read."""
+    """Return the name of the cell whose result a damaged line is, if the name can be read."""
     found = _NAME.match(line)
     return None if found is None else found[1].decode()
 
 
 def may_be_result(line: bytes) -> bool:
-    """Whether a damaged line may be a result: it does not begin as another kind does."""
+    """Whether a damaged line may be a result: it does not begin like a line of another kind."""
     return _NO_RESULT.match(line) is None
 
 
 def run_in(line: bytes) -> Run:
-    """Return the run of a line that holds one."""
+    """Return the run in a line of kind result or repeat."""
     values, _ = values_of(line)
     [value] = values.values()
     return run_of(value)
@@ -152,11 +153,11 @@ def _check(kind: str, value: dict[str, Any]) -> None:
             checks.text("reason", value["reason"])
             checks.text("trace", value.get("trace", ""))
         case _:
-            raise ValueError(f"{kind!r} is no kind of line that this version knows")
+            raise ValueError(f"this version does not know lines of kind {kind!r}")
 
 
 def _name_now(value: Mapping[str, Any]) -> str | None:
-    """Return the name that a result of other semantics would have now; None if it has none."""
+    """Return the name that a cell of other semantics has now; None if its fields are unknown."""
     try:
         return RunConfig.from_dict(value["config"]).identity
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -168,17 +169,17 @@ def _checksum(line: bytes) -> re.Match[bytes] | None:
 
 
 def _is_unchanged(line: bytes) -> bool:
-    """Whether a line has a checksum, which must match."""
+    """Whether a line has a checksum; raise ValueError if it does not match."""
     found = _checksum(line)
     if found is not None and int(found[1], 16) != crc32(memoryview(line)[: found.start()]):
         raise ValueError("its checksum does not match, so it was changed after it was written")
     return found is not None
 
 
-def _glanced(line: bytes) -> tuple[str, str, int, bool, _Form] | None:
-    """Return of a result with a checksum its kind, name, semantics, whether it diverged, and form.
+def _glance(line: bytes) -> tuple[str, str, int, bool, _Form] | None:
+    """Return the kind, name, semantics, divergence and form of a result, without parsing it.
 
-    None if it begins or ends otherwise than those that are written now.
+    Returns None if the line does not begin and end as lines written now do.
     """
     head, end = _HEAD.match(line), _END.search(line, max(0, len(line) - 48))
     if head is None or end is None:

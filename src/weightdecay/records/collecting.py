@@ -1,4 +1,4 @@
-"""What trainings yield, epoch by epoch, into finished runs and what they cost."""
+"""Collects the events of trainings into finished runs and their costs."""
 
 from collections.abc import Iterable
 
@@ -8,41 +8,41 @@ from weightdecay.records.events import Event, Notice, Progress, Saving, Started,
 from weightdecay.records.record import Environment, Record, Run
 
 
-class Gathered:
-    """The runs of some configurations, as far as their events have been taken in."""
+class RunCollector:
+    """Collects the runs of some configurations from their events."""
 
     def __init__(self, configs: Iterable[RunConfig]) -> None:
         self._configs = {config.identity: config for config in configs}
         self._records: dict[str, list[Record]] = {run: [] for run in self._configs}
         self._costs = {run: Cost(run, 0.0, 0, 1) for run in self._configs}
-        self._places: dict[str, Environment] = {}
-        self._ended: list[str] = []
+        self._environments: dict[str, Environment] = {}
+        self._finished: list[str] = []
 
-    def take(self, event: Event) -> Progress | Notice | Saving | None:
-        """Take in what is part of a run; return an event that is for the person who waits."""
+    def add(self, event: Event) -> Progress | Notice | Saving | None:
+        """Keep an event that is part of a run; return any other."""
         match event:
             case Started():
-                self._places[event.run] = event.environment
+                self._environments[event.run] = event.environment
             case Record():
                 self._records[event.run].append(event)
                 if event.diverged or event.epoch == self._configs[event.run].epochs:
-                    self._ended.append(event.run)
+                    self._finished.append(event.run)
             case Timing():
                 before = self._costs[event.run]
                 spent = before.seconds + (event.training + event.evaluation) / event.lanes
-                made = before.epochs + event.epochs
-                self._costs[event.run] = Cost(event.run, spent, made, event.lanes)
+                epochs = before.epochs + event.epochs
+                self._costs[event.run] = Cost(event.run, spent, epochs, event.lanes)
             case _:
                 return event
         return None
 
-    def ended(self) -> list[tuple[Run, Cost]]:
-        """Return the runs that have ended since this was last asked, and what they cost."""
-        ended, self._ended = self._ended, []
+    def pop_finished(self) -> list[tuple[Run, Cost]]:
+        """Return the runs that have finished since the last call, and what they cost."""
+        finished, self._finished = self._finished, []
         return [
             (
-                Run(self._configs[run], tuple(self._records.pop(run)), self._places[run]),
+                Run(self._configs[run], tuple(self._records.pop(run)), self._environments[run]),
                 self._costs[run],
             )
-            for run in ended
+            for run in finished
         ]

@@ -1,7 +1,7 @@
-"""A finished run as a line of the log has it: its records in columns, which are shorter than rows.
+"""A finished run as it is written in the log: records as columns, which are shorter than rows.
 
-What is written is checked, and so is what is read: a file may have been changed in between, by a
-failing disk or by hand.
+Runs are checked when they are written and when they are read: a file may have been changed in
+between, by a failing disk or by hand.
 """
 
 import math
@@ -15,77 +15,77 @@ from weightdecay.records import config as definition
 from weightdecay.records.config import RunConfig
 from weightdecay.records.record import Environment, Record, Run
 
-#: The types that a column's values may have. A float without a fraction may be written as an int.
+#: The types that a column's values may have. A whole float may be written as an int.
 _KINDS: dict[str, set[type]] = {
     field.name: {*(kinds := get_args(field.type) or (field.type,)), *((int,) * (float in kinds))}
     for field in fields(Record)
     if field.name != "run"
 }
-_SAID = {bool: "true or false", float: "a finite number", int: "a whole number", str: "text"}
-# Columns that may be null where a task has a metric of its own, and nowhere else.
+_DESCRIBED = {bool: "true or false", float: "a finite number", int: "a whole number", str: "text"}
+# Columns that may be null only if the task has its own metric.
 _ERRORS = {name for name in _KINDS if "_error" in name}
-# Columns that lines from before do not have.
+# Columns that older lines do not have.
 _ADDED = ("budget", "cycle_updates", "missed", "metric")
 _LARGEST = 2**63
 
 
 def as_result(run: Run) -> dict[str, Any]:
-    """Return a finished run as what a result says."""
+    """Return a finished run as the values of a result line."""
     columns = {name: [getattr(record, name) for record in run.records] for name in _KINDS}
     columns = {k: v for k, v in columns.items() if k not in _ADDED or any(v)}
-    config, place = run.config, run.environment
+    config, environment = run.config, run.environment
     try:
         _check_records(config, columns)
     except ValueError as error:
-        raise ValueError(f"{config.identity} has no result to record: {error}.") from error
+        raise ValueError(f"Run {config.identity} cannot be recorded: {error}.") from error
     head = {"run": config.identity, "semantics": definition.SEMANTICS, "config": config.as_dict()}
-    where = {} if place is None else {"environment": asdict(place)}
+    where = {} if environment is None else {"environment": asdict(environment)}
     return {**head, **where, "records": columns}
 
 
 def run_of(value: Mapping[str, Any]) -> Run:
-    """Return the run of a result, or say in a ValueError why it cannot be one."""
-    config, place = check(value)
+    """Return the run that a result line holds; raise ValueError if it holds none."""
+    config, environment = check(value)
     columns = value["records"]
     rows = zip(*columns.values(), strict=True)
     named = (dict(zip(columns, row, strict=True)) for row in rows)
-    return Run(config, tuple(Record(run=value["run"], **row) for row in named), place)
+    return Run(config, tuple(Record(run=value["run"], **row) for row in named), environment)
 
 
 def check(value: Mapping[str, Any]) -> tuple[RunConfig, Environment | None]:
-    """Return what was trained and where, of what must be the result of a run that has ended."""
+    """Return a result's configuration and environment; raise ValueError if it is not complete."""
     try:
         config = RunConfig.from_dict(value["config"])
         if config.identity != value["run"]:
-            raise ValueError(f"its configuration is that of {config.identity}")
+            raise ValueError(f"its configuration belongs to run {config.identity}")
         _check_records(config, value["records"])
-        place = _environment(value["environment"]) if "environment" in value else None
+        environment = _environment(value["environment"]) if "environment" in value else None
     except (AttributeError, KeyError, OverflowError, TypeError) as error:
         raise ValueError(f"it is incomplete or malformed ({error!r})") from error
-    return config, place
+    return config, environment
 
 
 def _check_records(config: RunConfig, columns: Mapping[str, Sequence[Any]]) -> None:
-    unknown = [name for name in columns if name not in _KINDS]
-    missing = [name for name in _KINDS if name not in columns and name not in _ADDED]
+    unknown = [f"unknown {name}" for name in columns if name not in _KINDS]
+    missing = [f"no {name}" for name in _KINDS if name not in columns and name not in _ADDED]
     if unknown or missing:
-        raise ValueError(f"it has wrong columns: {', '.join(unknown + missing)}")
+        raise ValueError(f"it has the wrong columns: {', '.join(unknown + missing)}")
     own_metric = any(columns.get("metric", ()))
     for name, column in columns.items():
-        never = {NoneType} if name in _ERRORS and not own_metric else set()
-        _check_column(name, column, _KINDS[name] - never)
+        excluded = {NoneType} if name in _ERRORS and not own_metric else set()
+        _check_column(name, column, _KINDS[name] - excluded)
     if len(set(map(len, columns.values()))) != 1:
         raise ValueError("its columns differ in length")
     epochs, diverged = columns["epoch"], columns["diverged"]
     for name in ("epoch", "updates"):
-        if not columns[name] or columns[name][0] < 1 or not _ascend(columns[name]):
-            raise ValueError(f"`{name}` must ascend from 1 on, got {_shown(columns[name])}")
+        if not columns[name] or columns[name][0] < 1 or not _is_increasing(columns[name]):
+            raise ValueError(f"`{name}` must increase from at least 1, got {_shown(columns[name])}")
     if epochs[-1] > config.epochs or (epochs[-1] < config.epochs and not diverged[-1]):
         raise ValueError(
-            f"its last epoch must be {config.epochs}, unless it diverged, got {epochs[-1]}"
+            f"its last epoch must be {config.epochs} unless it diverged, got {epochs[-1]}"
         )
     if any(diverged[:-1]):
-        raise ValueError("it must end with the epoch it diverged in, and goes on")
+        raise ValueError("it has records after the epoch it diverged in")
 
 
 def _check_column(name: str, column: Sequence[Any], kinds: set[type]) -> None:
@@ -96,9 +96,9 @@ def _check_column(name: str, column: Sequence[Any], kinds: set[type]) -> None:
     elif known and int in kinds:
         fits = min(known) >= 0 and max(known) < _LARGEST
     if not fits:
-        kind = next(kind for kind in _SAID if kind in kinds)
-        unless = " or null" * (NoneType in kinds)
-        raise ValueError(f"`{name}` must be {_SAID[kind]}{unless}, got {_shown(column)}")
+        kind = next(kind for kind in _DESCRIBED if kind in kinds)
+        or_null = " or null" * (NoneType in kinds)
+        raise ValueError(f"`{name}` must be {_DESCRIBED[kind]}{or_null}, got {_shown(column)}")
 
 
 def _environment(values: Mapping[str, Any]) -> Environment:
@@ -107,7 +107,7 @@ def _environment(values: Mapping[str, Any]) -> Environment:
     return Environment(**values)
 
 
-def _ascend(column: Sequence[int]) -> bool:
+def _is_increasing(column: Sequence[int]) -> bool:
     return all(map(operator.lt, column, column[1:]))
 
 

@@ -1,7 +1,7 @@
 """What a run is: everything that changes its result, and the hash of that as its identity.
 
-A name may carry options: `shakeshake26,width=32` is a `Spec`, and so are `adamw,betas=0.9/0.98`
-and `restarts,first=10,factor=2`.
+A name may have options, as in `shakeshake26,width=32`, `adamw,betas=0.9/0.98` and
+`restarts,first=10,factor=2`: each is a `Spec`.
 """
 
 import hashlib
@@ -15,13 +15,13 @@ from typing import Any, Self, TypeAlias
 
 from weightdecay import checks
 
-#: Raised when the same configuration would train to another result than before.
+#: Increased when a change makes the same configuration train to a different result.
 SEMANTICS = 1
 DECOUPLED = ("sgdw", "adamw")
 COUPLED = ("sgd", "adam")
 _LARGEST = 2.0**127
 DECAYS = ("weight_decay", "normalized_decay", "l2")
-#: The schedules and their options. All may have a `warmup` before them.
+#: The schedules and their options.
 SCHEDULES = {
     "constant": ("warmup",),
     "cosine": ("low", "warmup"),
@@ -30,27 +30,28 @@ SCHEDULES = {
 }
 _REQUIRED = {"restarts": ("first",), "drops": ("at",)}
 PRECISIONS = ("float32", "bfloat16")
-#: What configurations must have in common to be trained side by side, as lanes.
+#: The fields that configurations must share to train side by side, as lanes.
 SHARED = (
     *("task", "model", "epochs", "batch", "data", "validation", "precision"),
     *("evaluate_every", "keep_missed"),
 )
-# Fields that came later, and their values before: a run that has these is named as it was then.
-_BEFORE = {"evaluate_every": 1, "keep_missed": False}
+# Fields that were added later, and the values that runs had before. A field with that value is left
+# out of the identity, so that older runs keep their names.
+_ADDED = {"evaluate_every": 1, "keep_missed": False}
 
 Option: TypeAlias = bool | int | float | str | tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A name and its options, as one word that can be typed."""
+    """A name and its options, written as one word."""
 
     name: str
     options: Mapping[str, Option]
 
     @classmethod
     def parse(cls, field: str, text: object) -> Self:
-        """Read `name,key=value,…`; a value is a number, a word, true, false, or numbers with /."""
+        """Parse `name,key=value,…`; a value is true, false, a number, 0.9/0.98 or a word."""
         if not isinstance(text, str) or not text:
             raise TypeError(f"`{field}` must be a name such as {_EXAMPLES[field]!r}, got {text!r}.")
         name, *rest = text.split(",")
@@ -62,7 +63,7 @@ class Spec:
             )
         options = {key: _option(value) for key, _, value in pairs}
         if len(options) < len(pairs):
-            raise ValueError(f"`{field}` must name an option once, got {text!r}.")
+            raise ValueError(f"`{field}` must have each option only once, got {text!r}.")
         return cls(name, options)
 
     def __str__(self) -> str:
@@ -82,15 +83,21 @@ _EXAMPLES = {
 class RunConfig:
     """Everything that changes a run's result.
 
-    `task` is a name, or a function that can be imported, which becomes MODULE:FUNCTION. The decay
-    is stated in one way: `weight_decay` (the paper's λ) or `normalized_decay` (λ_norm)
-    for sgdw and adamw, `l2` for sgd and adam. Any `module:Class` takes either: `l2` is its own
-    weight_decay, the others decouple it. Lengths in `schedule` are epochs. `data` is the number of
-    examples trained on, None all of them; `validation` the number held out to choose on, None a
-    tenth of them, "test" none: then choices are made on the test set, as in the paper. An epoch has
-    as many whole batches as the data fill. A run is evaluated, and leaves a record, after
-    every `evaluate_every` epochs, where a cycle ends with one, and at its own end; 0: only there.
-    With `keep_missed`, its last record says which test examples it missed.
+    `task` is a name, or a function that can be imported, which becomes MODULE:FUNCTION.
+
+    The decay is given in exactly one way: `weight_decay` (the paper's λ) or `normalized_decay`
+    (λ_norm) for sgdw and adamw, `l2` for sgd and adam. An optimizer class `module:Class` takes any
+    of them: `l2` is passed as its own weight_decay, the other two decouple the decay.
+
+    Lengths in `schedule` are in epochs. An epoch has as many whole batches as the data fill.
+
+    `data` is the number of training examples; None means all. `validation` is the number held out
+    to choose settings on; None means a tenth. "test" holds out none, and settings are chosen on the
+    test set, as in the paper.
+
+    A run is evaluated and leaves a record every `evaluate_every` epochs, at the end of each cycle
+    that ends with an epoch, and at its own end; with 0, only at cycle ends and its own end. With
+    `keep_missed`, the last record says which test examples were misclassified.
     """
 
     task: str
@@ -111,28 +118,28 @@ class RunConfig:
     keep_missed: bool = False
 
     def __post_init__(self) -> None:
-        settle = partial(object.__setattr__, self)
+        set_field = partial(object.__setattr__, self)
         for name in ("model", "algorithm", "schedule"):
-            settle(name, str(Spec.parse(name, getattr(self, name))))
-        settle("task", _task_name(self.task))
+            set_field(name, str(Spec.parse(name, getattr(self, name))))
+        set_field("task", _task_name(self.task))
         schedule = Spec.parse("schedule", self.schedule)
         name = checks.one_of("schedule", schedule.name, SCHEDULES)
         checks.options(name, schedule.options, SCHEDULES[name], _REQUIRED.get(name, ()))
         checks.one_of("precision", self.precision, PRECISIONS)
-        settle("lr", checks.number("lr", self.lr, above=0))
+        set_field("lr", checks.number("lr", self.lr, above=0))
         if self.lr > _LARGEST:
-            raise ValueError(f"`lr` must be a number that float32 can hold, got {self.lr:g}.")
+            raise ValueError(f"`lr` must fit in float32, got {self.lr:g}.")
         for name in ("epochs", "batch"):
-            settle(name, checks.whole(name, getattr(self, name), at_least=1))
+            set_field(name, checks.whole(name, getattr(self, name), at_least=1))
         if self.data is not None:
-            cure = f"A batch has {self.batch}."
-            settle("data", checks.whole("data", self.data, at_least=self.batch, cure=cure))
+            cure = f"A batch has {self.batch} examples."
+            set_field("data", checks.whole("data", self.data, at_least=self.batch, cure=cure))
         if isinstance(self.validation, str):
             checks.one_of("validation", self.validation, ("test",))
         elif self.validation is not None:
-            settle("validation", checks.whole("validation", self.validation, at_least=1))
+            set_field("validation", checks.whole("validation", self.validation, at_least=1))
         for name in ("seed", "evaluate_every"):
-            settle(name, checks.whole(name, getattr(self, name), at_least=0))
+            set_field(name, checks.whole(name, getattr(self, name), at_least=0))
         checks.flag("keep_missed", self.keep_missed)
         if self.seed >= 2**32:
             raise ValueError(f"`seed` must be below 2^32, got {self.seed}.")
@@ -161,9 +168,9 @@ class RunConfig:
 
     @cached_property
     def identity(self) -> str:
-        """Twenty letters and digits that stand for this configuration and no other."""
+        """Return a hash of twenty hexadecimal digits that no other configuration has."""
         values = self.as_dict()
-        values = {k: v for k, v in values.items() if k not in _BEFORE or v != _BEFORE[k]}
+        values = {k: v for k, v in values.items() if k not in _ADDED or v != _ADDED[k]}
         text = json.dumps({"semantics": SEMANTICS, **values}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
@@ -173,7 +180,7 @@ class RunConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the configuration of such values; unknown names are an error."""
+        """Return the configuration with these values; unknown fields are an error."""
         known = [field.name for field in fields(cls)]
         unknown = sorted(set(values) - set(known))
         if unknown:
@@ -183,22 +190,22 @@ class RunConfig:
 
 
 def _task_name(task: object) -> str:
-    """Return a task's name; of a function, the one that any process can import it by."""
+    """Return a task's name; for a function, the name that any process can import it by."""
     if isinstance(task, str):
         Spec.parse("task", task)
         return task
     if not callable(task):
         raise TypeError(
             f"`task` must be a name, or a function that can be imported, got a "
-            f"{type(task).__name__}. A Task needs a name here, and is handed over beside the "
-            "configuration: train(RunConfig(task='mine', …), task=…)."
+            f"{type(task).__name__}. Give a Task a name here, and pass the Task itself to `train` "
+            "or `sweep`: train(RunConfig(task='mine', …), task=…)."
         )
     module, name = getattr(task, "__module__", ""), getattr(task, "__qualname__", "")
     if module == "__main__" or getattr(sys.modules.get(module), name, None) is not task:
         raise ValueError(
-            f"A function that is a `task` must be at the top of a module that can be imported, got "
-            f"{task!r}. Move it there. Or choose a name, and hand the function over beside the "
-            "configuration: train(RunConfig(task='mine', …), task=…)."
+            f"A `task` function must be defined at the top level of an importable module, got "
+            f"{task!r}. Move it there. Or choose a name, and pass the function itself to `train` "
+            "or `sweep`: train(RunConfig(task='mine', …), task=…)."
         )
     return f"{module}:{name}"
 

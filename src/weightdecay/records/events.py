@@ -1,4 +1,4 @@
-"""What a training yields while it runs, beside its records."""
+"""The events that a training yields, besides its records."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from weightdecay.records.record import Environment, Record
 
 @dataclass(frozen=True)
 class Started:
-    """A run that is trained from here on, and where; its records come after it."""
+    """A run starts, and where; its records follow."""
 
     run: str
     environment: Environment
@@ -17,7 +17,7 @@ class Started:
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """What epochs took, until one that left a record, in seconds; how many lanes shared them."""
+    """Seconds spent on the epochs since the last record, and how many lanes shared them."""
 
     run: str
     epoch: int
@@ -29,9 +29,10 @@ class Timing:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a pack of lanes has come, and the means of its best lane in this epoch.
+    """How far a pack of lanes is, and the mean loss and error of its best lane in this epoch.
 
-    `error` is a fraction, or of the `metric` that is named.
+    `error` is a fraction, or a value of `metric` if that is named. `speed` is in updates per
+    second, summed over all lanes.
     """
 
     update: int
@@ -47,20 +48,20 @@ class Progress:
 
     @property
     def seconds_left(self) -> float:
-        """Return what is left at this speed, which is in updates of all lanes a second."""
+        """Return the seconds left at this speed."""
         return (self.updates - self.update) * self.lanes / self.speed if self.speed else math.inf
 
 
 @dataclass(frozen=True)
 class Notice:
-    """Something the person who waits should read."""
+    """A message for the user."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Saving:
-    """What a run has come to is being saved, which may take long."""
+    """A checkpoint is being written, which may take long."""
 
 
 #: What a training yields.

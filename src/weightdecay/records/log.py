@@ -12,7 +12,7 @@ from weightdecay import files
 from weightdecay.records.ledger import Place
 
 _NAMES = re.compile(r"\d{6,}\.jsonl")
-# A process may open a thousand files or so.
+# Many systems let a process open only about a thousand files.
 _MOST_OPEN = 100
 
 
@@ -25,16 +25,16 @@ class _Read:
 
 
 class Log:
-    """A folder of files, each of one writer."""
+    """A folder of files, each written by one writer."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        #: The last lines of files where these are torn, and the writers gone.
+        #: Incomplete last lines of files whose writers are gone.
         self.torn: dict[str, bytes] = {}
         self._read: dict[str, _Read] = {}
 
     def names(self) -> list[str]:
-        """Return the names of the files, in their order."""
+        """Return the names of the files, sorted."""
         return sorted(name for name, _ in self._sizes())
 
     def _sizes(self) -> Iterator[tuple[str, int]]:
@@ -45,15 +45,15 @@ class Log:
                         yield entry.name, entry.stat().st_size
 
     def new_lines(self) -> Iterator[tuple[bytes, Place, int]]:
-        """Yield the whole lines that were added since the last time: where, and their numbers."""
+        """Yield the complete lines added since the last call, with their places and numbers."""
         sizes = dict(self._sizes())
         for name in sorted(sizes):
             read = self._read.setdefault(name, _Read())
             if sizes[name] != read.bytes:
                 with (self.folder / name).open("rb") as file:
-                    yield from self._whole(name, file, read)
+                    yield from self._lines(name, file, read)
 
-    def _whole(self, name: str, file: IO[bytes], read: _Read) -> Iterator[tuple[bytes, Place, int]]:
+    def _lines(self, name: str, file: IO[bytes], read: _Read) -> Iterator[tuple[bytes, Place, int]]:
         self.torn.pop(name, None)
         is_final = False
         file.seek(read.bytes)
@@ -68,12 +68,12 @@ class Log:
                 break
             elif self.is_locked(name):
                 break
-            else:  # the writer may have ended the line before it went: look once more
+            else:  # the writer may have completed the line before it exited: look once more
                 is_final = True
                 file.seek(read.bytes)
 
     def wrote(self, name: str, *, size: int, lines: int) -> None:
-        """Count what one has written oneself, which need not be read again."""
+        """Count what this process has written, which need not be read again."""
         read = self._read.setdefault(name, _Read())
         read.bytes, read.lines = size, read.lines + lines
 

@@ -1,6 +1,7 @@
-"""The finished runs of a store or of a table. A store is the folder of a sweep or of a single run.
+"""Reads finished runs from a store or a table. A store is the folder of a sweep or a single run.
 
-A folder is read while it is written: what is torn, damaged or outdated is left out, and said.
+A folder may be read while it is written. Incomplete, damaged and outdated lines are left out and
+reported.
 """
 
 from collections.abc import Container, Iterator, Mapping
@@ -20,10 +21,10 @@ from weightdecay.records.tables import imported
 
 @dataclass(frozen=True)
 class FinishedRuns:
-    """The finished runs of a folder or a file, in the order of their names.
+    """The finished runs of a folder or a file, sorted by name.
 
-    `repeats` are the runs that were trained a second time as a control, which no table has;
-    `left_out` says in a sentence each what there was that could not be used.
+    `repeats` are runs that were trained a second time as a control; tables have none. `left_out`
+    has one sentence for each thing that could not be used.
     """
 
     runs: list[Run]
@@ -32,7 +33,7 @@ class FinishedRuns:
 
 
 def read(path: Path | str) -> FinishedRuns:
-    """Return the finished runs of a sweep's folder, or of a Parquet or CSV file of ours."""
+    """Return the finished runs of a sweep folder, or of an exported Parquet or CSV file."""
     path = Path(path)
     if path.is_dir():
         reader = StoreReader(path)
@@ -42,15 +43,15 @@ def read(path: Path | str) -> FinishedRuns:
         return FinishedRuns(runs, repeats, reader.ledger.left_out)
     if not path.exists():
         raise FileNotFoundError(
-            f"{path} does not exist. Name the folder of a sweep, or a .parquet or .csv file that "
-            "`weightdecay export` wrote."
+            f"{path} does not exist. Give a sweep folder, or a .parquet or .csv file written by "
+            "`weightdecay export`."
         )
     runs = sorted(imported(path), key=lambda run: run.config.identity)
     return FinishedRuns(runs, [], [])
 
 
 class StoreReader:
-    """A sweep's folder, as anyone may read it. Making one reads nothing."""
+    """Reads a sweep folder. Creating a reader reads nothing."""
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
@@ -59,13 +60,13 @@ class StoreReader:
         self._plan = self.folder / "plan.jsonl"
 
     def plan(self) -> dict[str, dict[str, Any]]:
-        """Return the configurations of the cells asked for, as plain values."""
+        """Return the configurations of the planned cells, as plain values."""
         if not self._plan.is_file():
             raise no_sweep(self.folder, lacks=self._plan.name)
         return dict(self.cells())
 
     def cells(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the same one by one; without a plan, of the cells that are done."""
+        """Yield the planned cells one by one; without a plan, the finished ones."""
         if self._plan.is_file():
             with self._plan.open("rb") as file:
                 for number, line in enumerate(file, 1):
@@ -75,37 +76,37 @@ class StoreReader:
                 yield run.config.identity, run.config.as_dict()
 
     def refresh(self) -> Ledger:
-        """Read what was written since the last time, by anyone."""
+        """Read everything that any process has written since the last call."""
         for line, place, number in self.log.new_lines():
             self.ledger.take(line, place, number)
         self.ledger.torn = [
-            Damage.of(line, f"The last line of {name} is torn, and left out.")
+            Damage.of(line, f"The last line of {name} is incomplete and is left out.")
             for name, line in self.log.torn.items()
         ]
         return self.ledger
 
     def runs(self) -> list[Run]:
-        """Return the finished runs, in the order of their names; of several the first counts."""
+        """Return the finished runs, sorted by name; if a cell has several, the first counts."""
         return list(self.read(self.refresh().results))
 
     def repeats(self) -> list[Run]:
-        """Return the runs that were trained again as a control, in the order of their names."""
+        """Return the runs that were trained a second time as a control, sorted by name."""
         return list(self.read(self.refresh().repeated))
 
     def read(self, places: Mapping[str, Place]) -> Iterator[Run]:
-        """Yield the runs at these places, in the order of their names."""
+        """Yield the runs at these places, sorted by name."""
         with self.log.reading() as line_at:
             for run in sorted(places):
                 try:
                     yield run_in(line_at(places[run]))
-                except ValueError as error:  # it was changed since it was counted
+                except ValueError as error:  # it has changed since it was counted
                     self.ledger.take_back(run, places[run], error)
 
     def is_complete(self, done: Container[str] | None = None) -> bool:
-        """Whether nothing is missing of what is left out: every cell of the plan is done.
+        """Whether no result is missing because it was left out: every planned cell is done.
 
-        Without a plan, the cells of all results must be. `done` are the cells that are, where these
-        are another store's.
+        Without a plan, the cell of every result that was left out must be done. `done` are the
+        finished cells, if they are in another store.
         """
         done = self.ledger.finished if done is None else done
         if not self._plan.is_file():
@@ -113,39 +114,39 @@ class StoreReader:
         return not self.ledger.left_out or all(run in done for run, _ in self.cells())
 
     def results(self) -> Iterator[str]:
-        """Yield the first result of each cell as its line in the log, in the order of names.
+        """Yield the first result of each cell as its line in the log, sorted by name.
 
-        These are what two sweeps are compared by, byte for byte.
+        Two sweeps are compared by these lines, byte for byte.
         """
         for run in self.runs():
             yield as_line({"result": as_result(run)}).decode().rstrip()
 
     def alive(self) -> int:
-        """Return the number of workers of all sweeps that are at work in the folder now."""
+        """Return the number of workers of all sweeps that are running in the folder now."""
         workers = self.refresh().workers
         return sum(workers.get(name, 0) for name in self.log.names() if self.log.is_locked(name))
 
 
 def no_sweep(folder: Path, *, lacks: str) -> FileNotFoundError:
-    """Return the error of a folder that is no sweep's; it names those in it that are."""
+    """Return the error for a folder that is not a sweep folder; it names sweeps inside it."""
     inside = sorted(str(path.parent) for path in folder.glob("*/plan.jsonl"))
     cure = "`weightdecay sweep STUDY --out FOLDER` makes one."
     if inside:
-        cure = f"Name a sweep that is in it: {', '.join(inside)}."
-    return FileNotFoundError(f"{folder} must be the folder of a sweep, and has no {lacks}. {cure}")
+        cure = f"It contains sweep folders: {', '.join(inside)}. Name one of them."
+    return FileNotFoundError(f"{folder} is not a sweep folder: it has no {lacks}. {cure}")
 
 
 def _cell(path: Path, number: int, line: bytes) -> tuple[str, dict[str, Any]]:
-    """Return the name and the configuration that a line of a plan has."""
+    """Return the name and the configuration in a line of a plan."""
     try:
         values, checked = values_of(line)
         run, config = values["run"], values["config"]
-        if not checked:  # what has a checksum was complete when it was written
+        if not checked:  # a line with a checksum was complete when it was written
             RunConfig.from_dict(config)
         return checks.text("run", run), config
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         why = f"has no {error}" if isinstance(error, KeyError) else f"cannot be used: {error}"
         raise ValueError(
-            f"{path} must hold one cell per line, and line {number} {why.rstrip('.')}. No result "
-            "is lost with it: `weightdecay sweep STUDY --out FOLDER` writes it anew."
+            f"{path} must have one cell per line, but line {number} {why.rstrip('.')}. No result "
+            "is lost: `weightdecay sweep STUDY --out FOLDER` writes a new plan."
         ) from error

@@ -1,4 +1,4 @@
-"""What a run leaves: a record per evaluated epoch, and where it was trained."""
+"""What a run leaves behind: one record per evaluated epoch, and where it was trained."""
 
 import base64
 import math
@@ -11,17 +11,19 @@ from weightdecay.records.config import RunConfig
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What an epoch came to. Losses and errors are means over examples; errors are fractions.
+    """The results of one epoch. Losses and errors are means over examples; errors are fractions.
 
-    A task may have a `metric` of its own, which is named here: errors are then that metric's, and
-    there is no top-5.
+    If a task has its own metric, `metric` is its name, errors are values of that metric, and there
+    is no top-5 error.
 
-    Those of training were gathered while the weights moved; the others are of the weights at the
-    epoch's end. `lr` and `decay` are α·η and λ·η of its last update, as the optimizer applied them.
-    `budget` is the number of updates that the whole run has, and `cycle_updates` those of the cycle
-    that the epoch ended in: the N that normalized decay is divided by the root of. `missed` are the
-    test examples that were missed, as `unpacked` reads them, where the run keeps them. Where a run
-    diverged, numbers that are not finite are None. So is what was not recorded yet in its time.
+    Training loss and error are measured during the epoch, while the weights change; the others are
+    of the weights at its end. `lr` and `decay` are α·η and λ·η of its last update, as the optimizer
+    applied them. `budget` is the number of updates in the whole run. `cycle_updates` is the number
+    of updates in the cycle that the epoch ended in: the N in λ = λ_norm/√N. `missed` are the test
+    examples that were misclassified, packed for `unpacked`, if the run keeps them.
+
+    If a run diverged, numbers that are not finite are None. So are values that were not recorded
+    yet when the run was trained.
     """
 
     run: str
@@ -43,16 +45,16 @@ class Record:
     cycle_updates: int | None = None
     missed: str | None = None
     metric: str | None = None
-    diverged: bool = False  # last, where a line of a log ends
+    diverged: bool = False  # last: the codec looks for it at the end of a line
 
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """Where a run was trained: what may change its bits and is no part of its configuration.
+    """Where a run was trained: what may change its bits but is not part of its configuration.
 
-    `source` is a hash of the package's own files. `commit` is git's, with "+" where files differ
-    from it, and "unknown" where there is none. Of a run that was taken up elsewhere each field has
-    all its values, as in "2.11.0 + 2.13.0".
+    `source` is a hash of the package's own files. `commit` is the git commit, with "+" if files
+    differ from it, or "unknown". If a run was resumed in another environment, each field lists all
+    its values, as in "2.11.0 + 2.13.0".
     """
 
     device: str
@@ -63,7 +65,7 @@ class Environment:
     source: str
 
     def then(self, later: Self) -> Self:
-        """Return the environment of a run that was begun in this one and taken up in another."""
+        """Return the environment of a run that started in this one and was resumed in another."""
         return type(self)(
             **{
                 name: " + ".join(
@@ -76,9 +78,9 @@ class Environment:
 
 @dataclass(frozen=True)
 class Run:
-    """A run that has ended: its configuration, and its records until the last that it had.
+    """A finished run: its configuration, records and environment.
 
-    Of one that was made before environments were recorded, that is None.
+    `environment` is None for runs from before environments were recorded.
     """
 
     config: RunConfig
@@ -87,17 +89,17 @@ class Run:
 
     @property
     def last(self) -> Record:
-        """Return what the run came to."""
+        """Return the last record, which is the run's result."""
         return self.records[-1]
 
     @property
     def diverged(self) -> bool:
-        """Whether it diverged: a result like any other."""
+        """Whether the run diverged, which is a result like any other."""
         return self.last.diverged
 
 
 def packed(bits: Sequence[bool]) -> str:
-    """Return bits as their number and base64, which `unpacked` reads."""
+    """Return bits as text: their number, and the bits in base64."""
     whole = int("1" + "".join("1" if bit else "0" for bit in bits), 2)
     size = (len(bits) + 8) // 8
     return f"{len(bits)}:{base64.b64encode(whole.to_bytes(size)).decode()}"
@@ -108,15 +110,15 @@ def unpacked(text: str) -> list[bool]:
     count, _, body = text.partition(":")
     found = f"{int.from_bytes(base64.b64decode(body, validate=True)):b}"[1:]
     if len(found) != int(count):
-        raise ValueError(f"Packed bits must be the {count} that they say, got {len(found)}.")
+        raise ValueError(f"Packed bits must have the stated length {count}, got {len(found)}.")
     return [bit == "1" for bit in found]
 
 
 def finite(value: float) -> float | None:
-    """Return a number that JSON can say, or None."""
+    """Return a finite number unchanged, and None for any other, which JSON cannot represent."""
     return value if math.isfinite(value) else None
 
 
 def or_infinite(value: float | None) -> float:
-    """Return a recorded number; one that was not finite is infinite."""
+    """Return a recorded number; None stands for one that was not finite, and becomes infinity."""
     return math.inf if value is None else value

@@ -1,8 +1,8 @@
-"""The columns of a table of runs: which there are, and how a value is kept in one.
+"""The columns of a table of runs, and how values are stored in them.
 
-A row has the configuration's fields, as RunConfig names them, then the record's, then those of the
-environment. Where configuration and record both have a field, the record's is the epoch's: `lr` is
-α, and `epoch_lr` α·η of its last update. What is not known is empty.
+A row has the fields of the configuration, then of the record, then of the environment, under their
+own names. If configuration and record both have a field, the record's column begins with `epoch_`:
+`lr` is α, and `epoch_lr` is α·η of the epoch's last update. Unknown values are empty.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _TRUTHS = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class Column:
-    """A field's column; `mixed` is one of whole numbers and words, which is text in a table."""
+    """A field's column; a `mixed` one holds whole numbers and words, stored as text."""
 
     name: str
     field: str
@@ -28,7 +28,7 @@ class Column:
     mixed: bool
 
     def stored(self, value: Any) -> Any:
-        """Return the value as the column keeps it."""
+        """Return a value as the column stores it."""
         if value is None and not self.optional:
             raise ValueError(f"`{self.field}` must be {_KINDS[self.kind]}, got None.")
         return None if value is None else self.kind(value)
@@ -38,14 +38,14 @@ class Column:
         return int(value) if self.mixed and value is not None and value.isdecimal() else value
 
     def parsed(self, text: str) -> Any:
-        """Return the value that a CSV file's cell says."""
+        """Return the value of a field of a CSV file."""
         if not text and self.optional:
             return None
         try:
             return _TRUTHS[text] if self.kind is bool else self.kind(text)
         except (KeyError, ValueError):
-            said = f"`{self.name}` must be {_KINDS[self.kind]}, got {text!r}."
-            raise ValueError(said) from None
+            message = f"`{self.name}` must be {_KINDS[self.kind]}, got {text!r}."
+            raise ValueError(message) from None
 
 
 def _column(field: Field[Any], name: str) -> Column:
@@ -63,7 +63,7 @@ MEASURED = [
 ]
 PLACE = [replace(_column(field, field.name), optional=True) for field in fields(Environment)]
 COLUMNS = SETTINGS + MEASURED + PLACE
-# Columns that tables from before do not have.
+# Columns that older tables do not have.
 _ADDED = {
     *("keep_missed", "budget", "cycle_updates", "missed", "metric"),
     *(column.name for column in PLACE),
@@ -71,17 +71,17 @@ _ADDED = {
 
 
 def matched(found: Sequence[str], wanted: Mapping[str, Column]) -> list[Column]:
-    """Return the columns of a table, by how they are described."""
+    """Return the columns that a table has, given the wanted ones by their descriptions."""
     missing = [
         f"no {name}"
         for name, column in wanted.items()
         if name not in found and column.name not in _ADDED
     ]
-    unknown = [f"also {name}" for name in found if name not in wanted]
+    unknown = [f"unknown {name}" for name in found if name not in wanted]
     if missing or unknown:
         raise ValueError(
-            f"An export must have a run's columns alone, got {', '.join(missing + unknown)}."
+            f"An export must have the columns of a run, got {', '.join(missing + unknown)}."
         )
     if list(found) != [name for name in wanted if name in found]:
-        raise ValueError(f"An export must have its columns in the order {', '.join(wanted)}.")
+        raise ValueError(f"An export must have its columns in this order: {', '.join(wanted)}.")
     return [wanted[name] for name in found]

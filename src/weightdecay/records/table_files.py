@@ -1,4 +1,4 @@
-"""The kinds of file that a table of runs may be: CSV and Parquet, rows in and rows out."""
+"""Reads and writes the rows of a table as CSV or Parquet."""
 
 import csv
 import io
@@ -12,11 +12,11 @@ from weightdecay.files import written
 from weightdecay.records.table_columns import COLUMNS, Column, matched
 
 Row: TypeAlias = Sequence[Any]
-#: A row's values by their columns.
+#: A row's values by column name.
 Named: TypeAlias = Mapping[str, Any]
 CURE = "Export it again."
-# So many rows are in memory at a time when they are written, and so many times that in a row group.
-_TOGETHER = 1 << 12
+# Rows per record batch when a Parquet file is written, and record batches per row group.
+_BATCH = 1 << 12
 _GROUP = 1 << 2
 _FLAGS = [n for n, column in enumerate(COLUMNS) if column.kind is bool]
 _TEXTS = [n for n, column in enumerate(COLUMNS) if column.kind is str]
@@ -27,31 +27,32 @@ def _write_csv(rows: Iterable[Row], path: Path) -> int:
     with written(path) as file:
         text = io.TextIOWrapper(file, "utf-8", newline="")
         count = write_rows(rows, text)
-        text.detach()  # what is written stays open for `written` to close
+        text.detach()  # `written` closes the file
     return count
 
 
 def write_rows(rows: Iterable[Row], stream: IO[str]) -> int:
-    """Write rows to a stream as CSV, and return their number."""
+    """Write rows to a stream as CSV and return their number."""
     count = 0
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([column.name for column in COLUMNS])
     for row in rows:
-        writer.writerow(_cells(row))
+        writer.writerow(_csv_fields(row))
         count += 1
     return count
 
 
-def _cells(row: Row) -> Row:
-    """Return what the writer says as it should: of a float, the shortest that reads back as it."""
-    cells = list(row)
+def _csv_fields(row: Row) -> Row:
+    """Return a row with bools as true and false; csv.writer keeps every digit of a float."""
+    values = list(row)
     for n in _FLAGS:
-        cells[n] = "true" if cells[n] else "false"
+        values[n] = "true" if values[n] else "false"
     for n in _TEXTS:
-        if cells[n] is not None and "\r" in cells[n]:  # Python before 3.13 does not quote it
-            said = f"A name in a CSV file must have no carriage return, got {cells[n]!r}."
-            raise ValueError(said)
-    return cells
+        if values[n] is not None and "\r" in values[n]:  # Python before 3.13 does not quote it
+            raise ValueError(
+                f"A name in a CSV file must not contain a carriage return, got {values[n]!r}."
+            )
+    return values
 
 
 def _read_csv(path: Path) -> Iterator[Named]:
@@ -59,16 +60,16 @@ def _read_csv(path: Path) -> Iterator[Named]:
         reader = csv.reader(file, strict=True)
         try:
             columns = matched(next(reader, []), {column.name: column for column in COLUMNS})
-            for cells in reader:
-                yield _parsed(columns, cells)
+            for texts in reader:
+                yield _parsed(columns, texts)
         except (ValueError, csv.Error) as error:
             raise ValueError(f"{path}, line {reader.line_num}: {error} {CURE}") from error
 
 
-def _parsed(columns: Sequence[Column], cells: Sequence[str]) -> Named:
-    if len(cells) != len(columns):
-        raise ValueError(f"A row must have {len(columns)} cells, got {len(cells)}.")
-    return {c.name: c.parsed(cell) for c, cell in zip(columns, cells, strict=True)}
+def _parsed(columns: Sequence[Column], texts: Sequence[str]) -> Named:
+    if len(texts) != len(columns):
+        raise ValueError(f"A row must have {len(columns)} values, got {len(texts)}.")
+    return {c.name: c.parsed(text) for c, text in zip(columns, texts, strict=True)}
 
 
 def _write_parquet(rows: Iterable[Row], path: Path) -> int:
@@ -86,9 +87,9 @@ def _write_parquet(rows: Iterable[Row], path: Path) -> int:
 
 
 def _batches(rows: Iterable[Row], pyarrow: Any, schema: Any) -> Iterator[Any]:
-    """Yield rows as pyarrow's arrays, which take a tenth of the memory."""
+    """Yield rows as pyarrow record batches, which take a tenth of the memory."""
     rows = iter(rows)
-    while part := list(islice(rows, _TOGETHER)):
+    while part := list(islice(rows, _BATCH)):
         columns = zip(schema.types, zip(*part, strict=True), strict=True)
         arrays = [pyarrow.array(values, kind) for kind, values in columns]
         yield pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
@@ -105,7 +106,7 @@ def _read_parquet(path: Path) -> Iterator[Named]:
             for batch in table.iter_batches():
                 for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     yield dict(zip(names, row, strict=True))
-        except (ValueError, OSError) as error:  # pyarrow's own errors are one or the other
+        except (ValueError, OSError) as error:  # pyarrow's own errors are subclasses of these
             raise ValueError(f"{path}: {error} {CURE}") from error
 
 
@@ -125,7 +126,7 @@ def _schema(pyarrow: Any) -> Any:
 
 
 def _described(schema: Any, nullable: Container[str] = ()) -> list[str]:
-    """Return columns as names and types; in tables from before fewer may be null."""
+    """Return columns as names and types; in older tables fewer of them are nullable."""
     optional = {True: " or null", False: ""}
     return [
         f"{field.name} ({field.type}{optional[field.nullable or field.name in nullable]})"
@@ -135,34 +136,34 @@ def _described(schema: Any, nullable: Container[str] = ()) -> list[str]:
 
 def _pyarrow() -> tuple[Any, Any]:
     try:
-        import pyarrow  # noqa: PLC0415 - an optional dependency, for this form alone
+        import pyarrow  # noqa: PLC0415 - an optional dependency, only for Parquet
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
         raise ImportError(
-            "A Parquet file needs pyarrow to write and read it: pip install 'weightdecay[parquet]'"
+            "Parquet files need pyarrow: pip install 'weightdecay[parquet]'"
         ) from None
     return pyarrow, parquet
 
 
 @dataclass(frozen=True)
-class _Form:
-    """A kind of file: how rows are written to it and read from it."""
+class _Format:
+    """A file format: how rows are written and read."""
 
     write: Callable[[Iterable[Row], Path], int]
     read: Callable[[Path], Iterable[Named]]
 
 
-_FORMS = {
-    ".csv": _Form(_write_csv, _read_csv),
-    ".parquet": _Form(_write_parquet, _read_parquet),
+_FORMATS = {
+    ".csv": _Format(_write_csv, _read_csv),
+    ".parquet": _Format(_write_parquet, _read_parquet),
 }
 
 
-def form_of(path: Path) -> _Form:
-    """Return the kind of file that a name says."""
-    if path.suffix not in _FORMS:
+def format_of(path: Path) -> _Format:
+    """Return the format that a file's name ends in."""
+    if path.suffix not in _FORMATS:
         raise ValueError(
-            f"An export's name must end in {' or '.join(_FORMS)}, got {path.name!r}. "
+            f"An export's name must end in {' or '.join(_FORMATS)}, got {path.name!r}. "
             "Choose one of them."
         )
-    return _FORMS[path.suffix]
+    return _FORMATS[path.suffix]

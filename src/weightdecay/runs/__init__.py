@@ -1,4 +1,4 @@
-"""Configurations into records: training, checkpoints, resuming, and what came of it."""
+"""Trains configurations: yields their records, saves checkpoints and resumes from them."""
 
 from weightdecay.runs.checkpoints import Keep
 from weightdecay.runs.ensemble import Ensemble, ensemble

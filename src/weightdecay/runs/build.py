@@ -1,4 +1,4 @@
-"""A configuration's names into a schedule, a model and an optimizer's groups."""
+"""Builds the schedule, the model and the optimizer that a configuration names."""
 
 import inspect
 import warnings
@@ -20,7 +20,7 @@ from weightdecay.schedules import Constant, Cosine, Schedule, StepDrop, WarmRest
 from weightdecay.tasks import Builder, Measured, Task
 
 _ALGORITHMS: dict[str, Any] = {"sgd": SGD, "sgdw": SGDW, "adam": Adam, "adamw": AdamW}
-# Those of torch's classes whose update of an element needs that element alone. A subclass may not.
+# Classes of torch whose update of an element depends on that element alone; subclasses may differ.
 _ELEMENTWISE = (
     torch.optim.Adadelta,
     torch.optim.Adagrad,
@@ -33,22 +33,22 @@ _ELEMENTWISE = (
     torch.optim.SGD,
 )
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-# A run's random words come in streams that never meet.
+# The streams of a run's random numbers, which never overlap.
 ORDER, AUGMENTATION, DRAWS, WEIGHTS = range(1, 5)
 
 
 def updates_per_epoch(config: RunConfig, task: Task) -> int:
-    """Return how many whole batches the examples trained on fill."""
+    """Return the number of whole batches in the training examples."""
     if config.batch > len(task.train):
         raise ValueError(
-            f"`batch` must be at most {len(task.train)}, the examples trained on, "
+            f"`batch` must be at most {len(task.train)}, the number of training examples, "
             f"got {config.batch}."
         )
     return len(task.train) // config.batch
 
 
 def schedule_of(config: RunConfig, per_epoch: int) -> Schedule:
-    """Return the schedule of a run of so many updates an epoch."""
+    """Return the schedule of a run with this many updates per epoch."""
     spec = Spec.parse("schedule", config.schedule)
 
     def constant() -> Schedule:
@@ -60,7 +60,9 @@ def schedule_of(config: RunConfig, per_epoch: int) -> Schedule:
     def restarts(first: float, factor: float = 2, low: float = 0.0) -> Schedule:
         length = updates("first", first)
         if not length:
-            raise ValueError(f"`first` must be an update at least, 1/{per_epoch} of an epoch.")
+            raise ValueError(
+                f"`first` must be at least one update, 1/{per_epoch} of an epoch, got {first}."
+            )
         return WarmRestarts(length, factor=factor, low=low)
 
     def drops(at: Any, drop: float = 0.1) -> Schedule:
@@ -74,7 +76,7 @@ def schedule_of(config: RunConfig, per_epoch: int) -> Schedule:
     steps = updates("warmup", options.pop("warmup", 0))
     if steps >= config.epochs * per_epoch:
         raise ValueError(
-            f"`warmup` must be below the {config.epochs} epochs there are, got {spec}."
+            f"`warmup` must be shorter than the run's {config.epochs} epochs, got {spec}."
         )
     shapes: dict[str, Callable[..., Schedule]]
     shapes = {"constant": constant, "cosine": cosine, "restarts": restarts, "drops": drops}
@@ -83,20 +85,20 @@ def schedule_of(config: RunConfig, per_epoch: int) -> Schedule:
 
 
 def model_of(config: RunConfig, task: Task) -> nn.Module:
-    """Return the model with its first weights, on the CPU, where they are the same for all."""
+    """Return the model with its initial weights, drawn on the CPU so that devices agree."""
     spec, builder = check_model(config, task)
     generator = torch.Generator("cpu").manual_seed(word(config.seed, WEIGHTS))
-    # A builder that does not use the generator draws from torch's own: of the same seed, then.
+    # A builder that does not use the generator draws from torch's own, with the same seed.
     with torch.device("cpu"), torch.random.fork_rng([]):
         torch.default_generator.manual_seed(word(config.seed, WEIGHTS))
         model = builder(**spec.options, generator=generator)
     if not isinstance(model, nn.Module):
-        raise TypeError(f"`model` must be a torch.nn.Module, and {spec.name} returns {model!r}.")
+        raise TypeError(f"`model` must be a torch.nn.Module, but {spec.name} returns {model!r}.")
     return model
 
 
 def check_model(config: RunConfig, task: Task) -> tuple[Spec, Builder]:
-    """Return the name and options of a model and its builder, if the task has them."""
+    """Return a model's name, options and builder; raise ValueError if the task has none such."""
     spec = Spec.parse("model", config.model)
     if spec.name not in task.models:
         raise ValueError(
@@ -110,27 +112,27 @@ def check_model(config: RunConfig, task: Task) -> tuple[Spec, Builder]:
 
 
 def _check_builder(name: str, task: Task) -> None:
-    """Raise unless a model's builder takes the generator of its first weights."""
+    """Raise unless a model's builder takes the generator of its initial weights."""
     kinds = {p.name: p.kind for p in inspect.signature(task.models[name]).parameters.values()}
     if "generator" not in kinds and inspect.Parameter.VAR_KEYWORD not in kinds.values():
         raise ValueError(
-            f"The builder of model {name!r} of {task.name} must take `generator=`, from which a "
-            f"run's first weights are drawn, and takes {', '.join(kinds) or 'nothing'}. Add "
-            "`generator=None` to its arguments, and hand it to the functions of torch.nn.init. "
-            "Layers that are left as torch makes them draw from torch's own generator, which is "
-            "seeded for every run."
+            f"The builder of model {name!r} of {task.name} must take `generator=`, from which the "
+            f"initial weights are drawn, but takes {', '.join(kinds) or 'nothing'}. Add "
+            "`generator=None` to its arguments, and pass it to the functions of torch.nn.init. "
+            "Layers that torch initializes use torch's own generator, which is seeded for every "
+            "run."
         )
 
 
 def shapes_matter(algorithm: str) -> bool:
-    """Whether an algorithm may look at a parameter's shape: ours look at elements alone."""
+    """Whether an algorithm may depend on a parameter's shape: ours work on single elements."""
     return Spec.parse("algorithm", algorithm).name not in _ALGORITHMS
 
 
 def takes_rows(algorithm: str) -> bool:
-    """Whether an algorithm may be handed all of a lane's weights as one row.
+    """Whether an algorithm may be given all of a lane's weights as one row.
 
-    Ours may, and those of torch that look at elements alone.
+    This is so for ours, and for those of torch that work on single elements.
     """
     return (
         not shapes_matter(algorithm)
@@ -141,9 +143,10 @@ def takes_rows(algorithm: str) -> bool:
 def optimizer_of(
     algorithm: str, lanes: Sequence[tuple[RunConfig, Sequence[Tensor], Schedule]]
 ) -> ScheduledOptimizer:
-    """Return one optimizer for lanes of one algorithm, a group a lane.
+    """Return one optimizer for all lanes of an algorithm, with one group per lane.
 
-    Lanes of a class that is not ours may be coupled or decoupled, each as its decay is stated.
+    With a class that is not ours, each lane is coupled or decoupled, depending on how its decay is
+    stated.
     """
     spec = Spec.parse("algorithm", algorithm)
     cls: Any = _ALGORITHMS.get(spec.name) or decouple(_imported(spec.name))
@@ -152,18 +155,18 @@ def optimizer_of(
     del common["schedule"]
     own = {"params": groups, **common}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", TORCHS)  # a landscape has large decays on purpose
+        warnings.filterwarnings("ignore", TORCHS)  # large decays are intended in a landscape
         _check_options("algorithm", spec.name, cls, spec.options, own)
         optimizer: ScheduledOptimizer = cls(**spec.options, **own)
     return optimizer
 
 
 def check(configs: Sequence[RunConfig], task: Task) -> None:
-    """Raise unless configurations of one model can be trained, before anything is kept of them."""
+    """Raise unless configurations of one model can be trained, before anything is written."""
     if configs[0].keep_missed and not task.measure.classifies:
         raise ValueError(
-            f"`keep_missed` must be False for {task.name}, whose metric is its own and misses no "
-            "targets, got True."
+            f"`keep_missed` must be False for {task.name}, which has its own metric and no "
+            "misclassified examples, got True."
         )
     model = model_of(configs[0], task)
     for config in configs:
@@ -174,18 +177,18 @@ def check(configs: Sequence[RunConfig], task: Task) -> None:
 
 @torch.no_grad()
 def _check_outputs(model: nn.Module, task: Task) -> None:
-    """Raise unless a model makes of a prepared batch what the task's loss and metric take."""
+    """Raise unless the model's outputs for a prepared batch fit the task's loss and metric."""
     few = task.test[:2].to("cpu")
     inputs: Any = task.prepare(few.inputs, None)
     if not isinstance(inputs, Tensor) or len(inputs) != len(few):
         raise ValueError(
-            f"`prepare` of {task.name} must return a tensor with an input for each of the "
-            f"{len(few)} examples, got {getattr(inputs, 'shape', inputs)}."
+            f"`prepare` of {task.name} must return a tensor with one input per example, "
+            f"{len(few)} here, got {getattr(inputs, 'shape', inputs)}."
         )
     outputs: Any = model.eval()(inputs)
     if not isinstance(outputs, Tensor) or len(outputs) != len(few):
         raise ValueError(
-            f"`model` must return a tensor with an output for each of {len(few)} examples, got "
+            f"`model` must return a tensor with one output per example, {len(few)} here, got "
             f"{tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__}."
         )
     measure = task.measure
@@ -210,7 +213,7 @@ def _check_logits(outputs: Tensor, targets: Tensor, task: Task) -> None:
 def _check_measured(
     name: str, function: Measured, outputs: Tensor, targets: Tensor, task: Task
 ) -> None:
-    """Raise unless a loss or metric returns a number per example, or several, of it alone."""
+    """Raise unless a loss or metric returns one or more numbers per example, independently."""
     shapes = f"outputs {tuple(outputs.shape)} and targets {tuple(targets.shape)}"
     try:
         found: Any = function(outputs, targets)
@@ -218,7 +221,7 @@ def _check_measured(
     except (RuntimeError, TypeError, ValueError, IndexError) as error:
         raise ValueError(
             f"`{name}` of {task.name} must take what the model returns and the targets, {shapes}, "
-            f"and raised {type(error).__name__}: {error}. Make their shapes fit."
+            f"but raised {type(error).__name__}: {error}. Make their shapes fit."
         ) from error
     shape = tuple(found.shape) if isinstance(found, Tensor) else None
     if shape is None or shape[:1] != (len(targets),) or alone.shape != (1, *shape[1:]):
@@ -244,7 +247,9 @@ def _rates(config: RunConfig, schedule: Schedule) -> dict[str, Any]:
 def _imported(name: str) -> type[torch.optim.Optimizer]:
     found = references.imported("algorithm", name)
     if not (isinstance(found, type) and issubclass(found, torch.optim.Optimizer)):
-        raise TypeError(f"`algorithm` must name an optimizer of torch's kind, got {found!r}.")
+        raise TypeError(
+            f"`algorithm` must name a subclass of torch.optim.Optimizer, got {found!r}."
+        )
     return found
 
 
@@ -255,12 +260,12 @@ def _check_options(
     options: Iterable[str],
     own: Iterable[str],
 ) -> None:
-    """Raise unless a function takes the options that a person typed, and our own."""
+    """Raise unless a function takes the user's options and our own arguments."""
     ours = {*own, "schedule", *DECAYS}
     if taken := [option for option in options if option in ours]:
         raise ValueError(
-            f"`{field}` must leave {', '.join(taken)} to the configuration's fields, got {name} "
-            f"with {', '.join(options)}."
+            f"Options of `{field}` must not include {', '.join(taken)}, which the fields of the "
+            f"configuration set, got {name} with {', '.join(options)}."
         )
     signature = inspect.signature(function)
     theirs = [one for one in signature.parameters.values() if one.name not in ours]
@@ -270,4 +275,4 @@ def _check_options(
     try:
         signature.bind(**dict.fromkeys((*options, *own)))
     except TypeError as error:
-        raise ValueError(f"`{field}` {name} cannot be made: {error}.") from error
+        raise ValueError(f"`{field}` {name} cannot be built: {error}.") from error

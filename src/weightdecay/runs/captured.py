@@ -1,8 +1,8 @@
-"""Lanes on a GPU: one CUDA graph is an update of all of them, their models on a few streams.
+"""Lanes on a GPU: one CUDA graph is one update of all lanes, with their models on a few streams.
 
-The first updates are made one by one, while models are compiled and memory is laid out; then one is
-captured, and the host only says «again». What moves from update to update is read on the device:
-the position, by which batches are chosen and augmented, and the optimizer's table of rates.
+The first updates run without a graph, while models are compiled and memory is allocated. Then one
+is captured, and replayed for all others. What changes between updates is read on the device: the
+position, which determines batches and their augmentation, and the optimizer's table of rates.
 """
 
 import math
@@ -24,16 +24,16 @@ from weightdecay.tasks import Examples, Task
 from weightdecay.tasks.measure import Measure
 
 _Result = TypeVar("_Result")
-#: Updates before one is captured: torch's libraries choose their kernels during the first few.
+#: Updates before the capture: torch's libraries choose their kernels in the first few.
 WARM_UP = 3
-#: Streams that lanes share; more were no faster.
+#: Streams that lanes share; more are not faster.
 STREAMS = 4
-#: Replays before the optimizer is told of them.
+#: The most replays before the optimizer is told about them.
 _TOLD_EVERY = 512
 
 
 class Captured(Separate):
-    """A model a lane, compiled, channels last; autocast where bfloat16 is asked for."""
+    """One compiled model per lane, in channels-last format; with autocast for bfloat16."""
 
     def __init__(self, configs: Sequence[RunConfig], task: Task, device: torch.device) -> None:
         super().__init__(configs, task, device)
@@ -91,7 +91,7 @@ class Captured(Separate):
         self._at += 1
 
     def _on_streams(self, work: Callable[[int], _Result]) -> list[_Result]:
-        """Do some work for every lane, each on its stream, which is the same for its whole life."""
+        """Do some work for every lane, each on its own stream, which never changes."""
         main = torch.cuda.current_stream(self.device)
         for stream in self._streams:
             stream.wait_stream(main)
@@ -139,7 +139,7 @@ class Captured(Separate):
         return summed([judge.total], len(examples), judge.missed[:, : len(examples)].flatten(1))
 
     def _judge_of(self, examples: Examples) -> "_Judge":
-        """Return a graph that judges a chunk of examples and moves on to the next."""
+        """Return a graph that evaluates a chunk of examples and advances to the next."""
         start = torch.zeros(1, dtype=torch.int64, device=self.device)
         total = torch.zeros(3, len(self.models), dtype=torch.float64, device=self.device)
         places = torch.arange(min(CHUNK, len(examples)), device=self.device)
@@ -187,7 +187,7 @@ class Captured(Separate):
 
 @dataclass(frozen=True)
 class _Judge:
-    """A graph that judges examples, and all memory it reads that is not its own."""
+    """A graph that evaluates examples, and the memory outside its pool that it reads."""
 
     graph: torch.cuda.CUDAGraph
     start: Tensor
@@ -198,28 +198,28 @@ class _Judge:
 
 
 def can_capture(config: RunConfig, task: Task) -> bool:
-    """Whether all that a model draws comes from a generator of its own, which a graph can have."""
+    """Whether a model draws random numbers only from its own generator, so not by dropout."""
     layers = model_of(config, task).modules()
     return not any(isinstance(layer, nn.modules.dropout._DropoutNd) for layer in layers)
 
 
 class Fitting:
-    """How many lanes fit into a GPU's memory: tried once for each kind of lane.
+    """Finds how many lanes fit into a GPU's memory, by one trial per kind of lane.
 
-    A lane's memory is its weights, gradients and optimizer state, and the activations of a batch.
+    A lane needs memory for weights, gradients, optimizer state and the activations of a batch.
     """
 
     def __init__(self) -> None:
         self._needed: dict[tuple[object, ...], int | None] = {}
 
     def tried(self, config: RunConfig, task: Task, device: torch.device) -> bool:
-        """Whether a lane of the configuration's kind was tried in this process."""
+        """Whether this kind of lane was tried in this process."""
         return _kind_of_lane(config, task, device) in self._needed
 
     def __call__(self, config: RunConfig, task: Task, device: torch.device) -> int:
-        """Return how many lanes of a configuration's kind fit.
+        """Return how many lanes of this kind fit.
 
-        It is 0 for a model that cannot be captured: one that waits for the device, say.
+        It is 0 for a model that cannot be captured, such as one that waits for the device.
         """
         kind = _kind_of_lane(config, task, device)
         torch.cuda.empty_cache()
@@ -234,7 +234,7 @@ fitting = Fitting()
 
 
 def _kind_of_lane(config: RunConfig, task: Task, device: torch.device) -> tuple[object, ...]:
-    """Return all that a lane's memory depends on; a name may come to mean another task."""
+    """Return everything that a lane's memory depends on; a task's name alone is not enough."""
     builder = task.models[Spec.parse("model", config.model).name]
     parts = [(part.inputs.shape[1:], part.inputs.dtype) for part in (task.train, task.test)]
     named = config.algorithm, config.model, config.batch, config.precision, task.name
@@ -242,7 +242,7 @@ def _kind_of_lane(config: RunConfig, task: Task, device: torch.device) -> tuple[
 
 
 def _memory_of_lane(config: RunConfig, task: Task, device: torch.device) -> int | None:
-    """Return the bytes that a lane needs, found by training one; None if it cannot be captured."""
+    """Return the bytes that a lane needs, by training one; None if it cannot be captured."""
     torch.cuda.reset_peak_memory_stats(device)
     before = torch.cuda.memory_allocated(device)
     lane = Captured([config], task, device)
@@ -250,7 +250,7 @@ def _memory_of_lane(config: RunConfig, task: Task, device: torch.device) -> int 
         lane.advance(min(WARM_UP + 1, lane.per_epoch))
         lane.evaluate(lane.task.test[:CHUNK])
         torch.cuda.synchronize(device)
-    except torch.OutOfMemoryError:  # which may pass
+    except torch.OutOfMemoryError:  # there may be enough memory later
         raise
     except RuntimeError:
         return None
@@ -259,7 +259,7 @@ def _memory_of_lane(config: RunConfig, task: Task, device: torch.device) -> int 
 
 @cache
 def _compiled_measure() -> Callable[..., tuple[Tensor, Tensor]]:
-    """Return `_measure` compiled, once for all lanes of a model; what it draws was drawn before."""
+    """Return `_measure`, compiled once for all lanes of a model; its noise is drawn before."""
     return torch.compile(_measure, dynamic=False)
 
 

@@ -1,11 +1,11 @@
-"""Where runs are kept: a folder that survives being killed at any instant.
+"""The files of runs, which survive a kill at any moment.
 
     checkpoints/<run>/   the last two checkpoints of a run, and its lock
     solutions/<run>/     the weights at the end of each of its cycles
 
-A file is written beside its name, synced and renamed, and opens with the hash of what follows. Of
-checkpoints the last two are kept: where the newer is damaged, the older one serves. Reading goes
-through torch's loader of plain data and never runs code.
+A file is written under a temporary name, synced and renamed, and begins with the hash of its
+content. The last two checkpoints are kept: if the newer one is damaged, the older one is used.
+Files are read by torch's loader for plain data, which never runs code.
 """
 
 import contextlib
@@ -27,16 +27,16 @@ KEPT = 2
 
 
 class BusyError(RuntimeError):
-    """Another process trains a run."""
+    """Another process is training a run."""
 
 
 @dataclass(frozen=True)
 class Keep:
-    """What a training leaves in its folder once it has ended.
+    """What a training leaves in its folder when it has ended.
 
     `solutions` are the weights at the end of each cycle, as files for `torch.load`. `checkpoints`
-    hold the records of a run, so that asking for it again trains nothing. Runs that are recorded
-    in a store need none of their end. A training that is stopped leaves checkpoints in any case.
+    hold the records of a run, so that training it again only reads them. Runs that are recorded in
+    a store do not need a final checkpoint. A training that is stopped always leaves checkpoints.
     """
 
     solutions: bool = True
@@ -47,7 +47,7 @@ EVERYTHING = Keep()
 
 
 class Shelf:
-    """What a folder holds of one configuration."""
+    """The files of one configuration in a folder."""
 
     def __init__(self, folder: Path, config: RunConfig) -> None:
         self.folder = folder / "checkpoints" / config.identity
@@ -56,13 +56,13 @@ class Shelf:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Keep others from training this run; the system lets go when this process dies."""
+        """Lock this run, so that no other process trains it; the lock ends with this process."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.lock.open("ab") as file:
             if not files.lock(file, wait=False):
                 raise BusyError(
-                    f"Run {self.folder.name} must be trained by one process at a time, and "
-                    "another one holds it. Wait for that, or stop it."
+                    f"Run {self.folder.name} must be trained by one process at a time, but "
+                    "another one is training it. Wait for it, or stop it."
                 )
             for folder in (self.folder, self._solutions):
                 files.sweep(folder)
@@ -73,26 +73,26 @@ class Shelf:
         return sorted(self.folder.glob("checkpoint-*.pt"), reverse=True)
 
     def save(self, state: dict[str, Any]) -> None:
-        """Keep a state as the newest checkpoint, and forget all but the last two."""
+        """Save a state as the newest checkpoint, and delete all but the last two."""
         newest = self.folder / f"checkpoint-{state['updates']:012d}.pt"
         write(newest, state)
         found = self.checkpoints()
-        # What is further than this could not be read, or it would have been taken up.
+        # Checkpoints of later updates could not be read, or they would have been resumed from.
         for unneeded in [path for path in found if path > newest] + found[KEPT:]:
             unneeded.unlink(missing_ok=True)
 
     def keep_solution(self, cycle: int, model: dict[str, torch.Tensor]) -> None:
-        """Keep the weights at a cycle's end, as a file for `torch.load`."""
+        """Save the weights at the end of a cycle, as a file for `torch.load`."""
         with files.written(self._solutions / f"solution-{cycle:04d}.pt") as file:
             torch.save(model, file)
 
     def solutions(self) -> list[Path]:
-        """Return the solutions kept, the oldest first; the last is the one to use."""
+        """Return the saved solutions, the oldest first; the last is the one to use."""
         return sorted(self._solutions.glob("solution-*.pt"))
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
-    """Write a file so that it is there whole, or not at all."""
+    """Write a file completely or not at all."""
     stream = io.BytesIO()
     torch.save(content, stream)
     body = stream.getvalue()
@@ -101,15 +101,15 @@ def write(path: Path, content: dict[str, Any]) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read what `write` wrote; a file that is not that, to the bit, is a ValueError."""
+    """Read a file that `write` wrote; raise ValueError if it has changed."""
     head, _, body = path.read_bytes().partition(b"\n")
     if head != _MAGIC + hashlib.sha256(body).hexdigest().encode():
-        raise ValueError(f"{path.name} must hold what its hash says, and does not: it is damaged.")
+        raise ValueError(f"{path.name} is damaged: its content does not match its hash.")
     try:
         content: dict[str, Any] = torch.load(io.BytesIO(body), "cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         raise ValueError(
-            f"{path.name} must hold tensors and plain values, and does not: it was not written by "
-            "weightdecay, and is not opened."
+            f"{path.name} must hold only tensors and plain values, but does not: it was not "
+            "written by weightdecay, and is not opened."
         ) from error
     return content

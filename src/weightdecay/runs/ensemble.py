@@ -1,7 +1,7 @@
-"""The snapshot ensemble: the solutions of a run's cycles, asked together.
+"""The snapshot ensemble: the solutions of a run's cycles, used together.
 
-Their probabilities are averaged, the most recent solutions first; alone, the most recent is the one
-recommended. Where a task has a metric of its own, outputs are averaged as they are.
+Their probabilities are averaged, beginning with the most recent solution, which is also the one
+recommended on its own. If a task has its own metric, the outputs are averaged as they are.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from weightdecay.tasks import Source, Task, given
 
 @dataclass(frozen=True)
 class Ensemble:
-    """The test errors of a run's last so many solutions together."""
+    """The test errors of a run's last `members` solutions together."""
 
     members: int
     error: float
@@ -33,19 +33,19 @@ def ensemble(
     device: torch.device | str = "cpu",
     task: Source | None = None,
 ) -> list[Ensemble]:
-    """Return how the last solution does on the test set, the last two together, and so on."""
+    """Return the test errors of the last solution, of the last two together, and so on."""
     whole = given(config.task, task).to(device)
     paths = Shelf(Path(folder), config).solutions()
     if not paths:
         raise ValueError(
-            f"Run {config.identity} must have ended a cycle to have a solution, got none in "
-            f"{folder}. Train it with this folder."
+            f"Run {config.identity} must have a solution from the end of a cycle, but {folder} has "
+            "none. Train it with this folder."
         )
     total = torch.zeros(0)
     found = []
     for members, path in enumerate(reversed(paths), 1):
-        answers = _answers(config, whole, path)
-        total = answers if members == 1 else total + answers
+        outputs = _outputs(config, whole, path)
+        total = outputs if members == 1 else total + outputs
         together = total.log() if whole.measure.classifies else total / members
         sums, _ = judged(whole.measure, together, whole.test.targets)
         _, error, top5 = (sums / len(whole.test)).tolist()
@@ -54,8 +54,8 @@ def ensemble(
 
 
 @torch.no_grad()
-def _answers(config: RunConfig, task: Task, path: Path) -> Tensor:
-    """Return a solution's probabilities, [example, …, class], or what it returns otherwise."""
+def _outputs(config: RunConfig, task: Task, path: Path) -> Tensor:
+    """Return a solution's probabilities, [example, …, class], or its outputs as they are."""
     model = model_of(config, task)
     model.load_state_dict(torch.load(path, "cpu", weights_only=True))
     device = task.test.inputs.device

@@ -1,4 +1,4 @@
-"""Where a run is trained: what may change its bits and is no part of its configuration."""
+"""Where a run is trained: what may change its bits but is not part of its configuration."""
 
 import hashlib
 import platform
@@ -15,10 +15,10 @@ _PACKAGE = Path(weightdecay.__file__).parent
 
 
 def environment(device: torch.device) -> Environment:
-    """Return the environment of what is trained on a device of this process."""
+    """Return the environment of runs trained on a device of this process."""
     return Environment(
         device=_device(device),
-        torch=str(torch.__version__),  # of a class of torch's own
+        torch=str(torch.__version__),  # a subclass of str
         python=platform.python_version(),
         version=weightdecay.__version__,
         commit=_commit(),
@@ -29,14 +29,14 @@ def environment(device: torch.device) -> Environment:
 def _device(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    if device.type == "cpu":  # torch chooses its kernels by what the processor can do
+    if device.type == "cpu":  # torch chooses kernels by the capability of the processor
         return f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
     return str(device)
 
 
 @cache
 def _source() -> str:
-    """Return a hash of the package's own files, which are there even where git is not."""
+    """Return a hash of the package's own files, which exist even without git."""
     found = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         found.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
@@ -45,10 +45,10 @@ def _source() -> str:
 
 @cache
 def _commit() -> str:
-    """Return the commit that the package's files are of, "+" if they differ, or "unknown".
+    """Return the commit of the package's files, with "+" if they differ from it, or "unknown".
 
-    A package that is installed into somebody else's checkout is not of their commit: git must know
-    its files.
+    Git must track the files: a package installed inside another repository does not belong to that
+    repository's commit.
     """
     known = _git("ls-files", "--", "__init__.py")
     head, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--", ".")
@@ -57,10 +57,10 @@ def _commit() -> str:
     return head + ("+" if changed else "")
 
 
-def _git(*words: str) -> str | None:
+def _git(*arguments: str) -> str | None:
     try:
-        told = subprocess.run(  # noqa: S603 - words of ours
-            ["git", "-C", str(_PACKAGE), *words],  # noqa: S607 - whichever git there is
+        process = subprocess.run(  # noqa: S603 - our own arguments
+            ["git", "-C", str(_PACKAGE), *arguments],  # noqa: S607 - whichever git there is
             capture_output=True,
             check=True,
             text=True,
@@ -68,4 +68,4 @@ def _git(*words: str) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return told.stdout.strip()
+    return process.stdout.strip()

@@ -1,7 +1,7 @@
-"""Configurations that train side by side, all at the same update: what any way of doing so shares.
+"""Configurations that train side by side, all at the same update: the common base class.
 
-A lane sees what it would see alone: its batches and their augmentation are words of (seed, update),
-and it has its own weights, optimizer state and schedule. How lanes compute is left to a subclass.
+A lane trains as it would alone: its batches and their augmentation are hashes of (seed, update),
+and it has its own weights, optimizer state and schedule. Subclasses define how lanes are computed.
 """
 
 from abc import ABC, abstractmethod
@@ -27,18 +27,18 @@ from weightdecay.runs.build import (
 from weightdecay.tasks import Examples, Task
 from weightdecay.tasks.measure import Measure
 
-#: All that a lane is at an update, as tensors and plain values: what a checkpoint holds.
+#: The complete state of a lane at an update, as tensors and plain values, for a checkpoint.
 LaneState: TypeAlias = dict[str, Any]
-#: Examples that are evaluated at once.
+#: Examples that are evaluated at a time.
 CHUNK = 1000
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A lane's mean loss over some examples, and the share of them it got wrong, or its metric.
+    """A lane's mean loss over some examples, and the fraction misclassified, or the task's metric.
 
-    `missed` is a flag for each target; None where several processes have shared the examples. It
-    means nothing for a metric of a task's own, which has no top-5 error either: that is NaN.
+    `missed` has one flag per target; it is None if several processes have shared the examples. With
+    a task's own metric it has no meaning, and the top-5 error is NaN.
     """
 
     loss: float
@@ -48,30 +48,30 @@ class Evaluation:
 
 
 class Lanes(ABC):
-    """Some configurations of one task, model, batch and budget."""
+    """Configurations that share task, model, batch and budget."""
 
     def __init__(self, configs: Sequence[RunConfig], task: Task, device: torch.device) -> None:
         self.configs, self.task, self.device = list(configs), task, device
         self.batch = configs[0].batch
         self.per_epoch = updates_per_epoch(configs[0], task)
-        # Lanes of one schedule share the object: what is written ahead asks each object once.
+        # Lanes with equal schedules share one object: rates written ahead are computed once for it.
         named = {config.schedule: schedule_of(config, self.per_epoch) for config in configs}
         self.schedules = [named[config.schedule] for config in configs]
         self.updates = 0
         self._seeds = torch.tensor([config.seed for config in configs], device=device)[:, None]
         self._sums = torch.zeros(2, len(configs), dtype=torch.float64, device=device)
         self._order: tuple[int, Tensor] | None = None
-        # What the optimizers' last update used, and the update that was asked after.
+        # The rates that the optimizers' last update used, and the number of updates made by then.
         self._read: dict[str, list[Applied | None]] = {}
         self._read_at = -1
 
     @abstractmethod
     def advance(self, updates: int) -> None:
-        """Make so many updates of every lane, within one epoch."""
+        """Make this many updates of every lane, within one epoch."""
 
     @abstractmethod
     def evaluate(self, examples: Examples) -> list[Evaluation]:
-        """Return how each lane does on some examples."""
+        """Return the evaluation of each lane on some examples."""
 
     @abstractmethod
     def parameters(self, lane: int) -> dict[str, Tensor]:
@@ -79,14 +79,14 @@ class Lanes(ABC):
 
     @abstractmethod
     def buffers(self, lane: int) -> dict[str, Tensor]:
-        """Return what else a lane's model remembers, by name."""
+        """Return the buffers of a lane's model by name."""
 
     @abstractmethod
     def _handed(self, lane: int) -> list[Tensor]:
-        """Return a lane's weights as its optimizer has them."""
+        """Return a lane's weights as its optimizer gets them."""
 
     def _build_optimizers(self) -> None:
-        """Build an optimizer for each algorithm, over the lanes that use it."""
+        """Build one optimizer per algorithm, for all lanes that use it."""
         self._members: dict[str, list[int]] = {}
         for lane, config in enumerate(self.configs):
             self._members.setdefault(config.algorithm, []).append(lane)
@@ -99,7 +99,7 @@ class Lanes(ABC):
         }
 
     def _examples(self) -> tuple[Tensor, Tensor]:
-        """Return each lane's coming batch, prepared, and its targets."""
+        """Return each lane's next batch, prepared, and its targets."""
         epoch, within = divmod(self.updates, self.per_epoch)
         index = self._epoch_order(epoch)[:, within]
         return self._prepared(index, self.updates)
@@ -130,14 +130,14 @@ class Lanes(ABC):
         return list(zip(loss, error, strict=True))
 
     def begin_epoch(self) -> None:
-        """Forget what was gathered."""
+        """Reset the mean loss and error."""
         self._sums.zero_()
 
     def verify(self) -> None:
-        """Raise unless every lane's last update was made, as its schedule says.
+        """Raise unless every lane's last update was made with the rates of its schedule.
 
-        What was used is read back from where the update was made, and compared with what the
-        schedule says now, not with what was sent.
+        The rates are read back from where the update was made, and compared with the schedule
+        itself, not with what was sent.
         """
         for lane, (config, schedule) in enumerate(zip(self.configs, self.schedules, strict=True)):
             group, used = self._group(lane), self._applied(lane)
@@ -146,13 +146,13 @@ class Lanes(ABC):
             if used.update != wanted[0] or not np.allclose(used[1:], wanted[1:], 1e-6, 1e-30):
                 raise RuntimeError(
                     f"Update {wanted[0]} of {config.algorithm} at lr {config.lr:g} must have had "
-                    f"α·η = {lr:g} and λ·η = {wanted[2]:g}, as its schedule says, and the last one "
-                    f"made was update {used.update} at {used.lr:g} and {used.decay:g}. The run is "
+                    f"α·η = {lr:g} and λ·η = {wanted[2]:g}, by its schedule, but the last one made "
+                    f"was update {used.update} with {used.lr:g} and {used.decay:g}. The run is "
                     "wrong from there on, and is not recorded."
                 )
 
     def rates(self, lane: int) -> tuple[float, float]:
-        """Return α·η and λ·η of a lane's last update, as they were applied; of L2, λ is that."""
+        """Return α·η and λ·η of a lane's last update, as applied; for L2, λ is its coefficient."""
         group, used = self._group(lane), self._applied(lane)
         decay = used.l2 * used.lr / group["base"] if "l2" in group else used.decay
         return used.lr, decay
@@ -164,7 +164,7 @@ class Lanes(ABC):
             self._read_at = self.updates
         used = self._read[algorithm][self._members[algorithm].index(lane)]
         if used is None:
-            raise RuntimeError("An update must have been made to ask what it used, got none.")
+            raise RuntimeError("There are no rates to read: no update has been made yet.")
         return used
 
     @torch.no_grad()
@@ -180,7 +180,7 @@ class Lanes(ABC):
         return group
 
     def solution(self, lane: int) -> dict[str, Tensor]:
-        """Return a lane's model as it is now, as its `load_state_dict` takes it."""
+        """Return a lane's present weights and buffers, for its model's `load_state_dict`."""
         whole = self._whole(lane)
         return {name: whole[first] for name, first in self._names.items()}
 
@@ -189,14 +189,14 @@ class Lanes(ABC):
         return {name: value.detach().to("cpu", copy=True) for name, value in tensors.items()}
 
     def _learn_names(self, model: nn.Module) -> None:
-        """Note what a model's state is called; a tensor may have several names."""
+        """Note the names in a model's state; a tensor may have several."""
         named = [*model.named_parameters(), *model.named_buffers()]
         firsts = {id(tensor): name for name, tensor in reversed(named)}
         saved = model.state_dict(keep_vars=True)
         self._names = {name: firsts[id(t)] for name, t in saved.items() if id(t) in firsts}
 
     def state(self, lane: int) -> LaneState:
-        """Return all that a lane is."""
+        """Return the complete state of a lane."""
         group = self._group(lane)
         plain = {k: v for k, v in group.items() if k not in ("params", "param_names")}
         states = [dict(self._optimizer(lane).state.get(param, {})) for param in group["params"]]
@@ -209,7 +209,7 @@ class Lanes(ABC):
         }
 
     def load(self, states: Sequence[LaneState]) -> None:
-        """Put every lane where it was."""
+        """Restore the state of every lane."""
         self.updates = states[0]["updates"]
         with torch.no_grad():
             for lane, state in enumerate(states):
@@ -232,7 +232,7 @@ class Lanes(ABC):
         return self.optimizers[self.configs[lane].algorithm]
 
     def _by_parameter(self, lane: int, states: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return optimizer state a parameter of the model; here the optimizer has those."""
+        """Return optimizer state per parameter of the model, on the CPU."""
         del lane
         return [
             {
@@ -253,8 +253,8 @@ def _check_same_model(own: dict[str, Tensor], saved: dict[str, Tensor]) -> None:
     if shapes != others:
         differing, _ = min(set(shapes.items()) ^ set(others.items()))
         raise ValueError(
-            f"A checkpoint must be of the model that is trained, and {differing} differs: the task "
-            "was changed under its name. Give it another name, or start anew (--fresh)."
+            f"A checkpoint must be of the model that is trained, but {differing} differs: the task "
+            "has changed under the same name. Give it another name, or start again (--fresh)."
         )
 
 
@@ -263,8 +263,8 @@ def judged(
 ) -> tuple[Tensor, Tensor]:
     """Return the sums over examples of loss, error and top-5 error, and which targets were missed.
 
-    Of an example with several targets its mean counts. Where not all examples are `counted`, only
-    those enter the sums.
+    An example with several targets counts with its mean. If `counted` is given, only the examples
+    that it marks enter the sums.
     """
     loss, error, top5 = measure(outputs, targets)
     kinds = [kind.double().reshape(len(targets), -1) for kind in (loss, error, top5)]
@@ -278,9 +278,9 @@ def judged(
 
 
 def summed(parts: Sequence[Tensor], examples: int, missed: Tensor | None) -> list[Evaluation]:
-    """Return lanes' means from chunks of [loss, error, top-5 error] sums, [3, lane] each.
+    """Return each lane's means from sums of loss, error and top-5 error, [3, lane] per chunk.
 
-    `missed` is a row for each lane.
+    `missed` has one row per lane.
     """
     columns = (torch.stack(list(parts)).sum(0) / examples).T.tolist()
     rows = [None] * len(columns) if missed is None else missed

@@ -1,6 +1,7 @@
-"""Lanes as ordinary models, one after the other: for any model, and for one lane alone.
+"""Lanes as ordinary models that train one after the other: for any model, and for single lanes.
 
-Over several processes (`torchrun`) each takes its share of every batch, and DDP keeps them alike.
+With several processes (`torchrun`), each takes its share of every batch, and DDP keeps their
+weights equal.
 """
 
 import copy
@@ -21,7 +22,7 @@ from weightdecay.tasks import Examples, Task
 
 
 class Separate(Lanes):
-    """A model a lane. Each draws its random numbers from a seed of (lane, update)."""
+    """One model per lane. Each draws its random numbers from a seed of (lane, update)."""
 
     def __init__(self, configs: Sequence[RunConfig], task: Task, device: torch.device) -> None:
         super().__init__(configs, task, device)
@@ -46,7 +47,7 @@ class Separate(Lanes):
         return list(self.models[lane].parameters())
 
     def _leaves_unused(self, model: nn.Module) -> bool:
-        """Whether a loss does not depend on some of the weights."""
+        """Whether the loss does not depend on some of the weights."""
         trial = copy.deepcopy(model)
         with _own_randomness(self.device):
             give_generator(trial, 0, self.device)
@@ -71,7 +72,7 @@ class Separate(Lanes):
                 self.updates += 1
 
     def _backward(self, lane: int, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Leave a lane's gradients, and return its mean loss and error."""
+        """Compute a lane's gradients, and return its mean loss and error."""
         config, model = self.configs[lane], self._callable[lane]
         seed = word(config.seed, DRAWS, self.updates, self._rank)
         _seed(seed, self.device)
@@ -92,7 +93,7 @@ class Separate(Lanes):
 
     @torch.no_grad()
     def evaluate(self, examples: Examples) -> list[Evaluation]:
-        if self._world > 1:  # each has statistics of its own batches; those of the first are kept
+        if self._world > 1:  # each process has its own batch statistics; use those of the first
             for model in self.models:
                 for buffer in model.buffers():
                     dist.broadcast(buffer, 0)
@@ -123,7 +124,7 @@ class Separate(Lanes):
 
 
 def give_generator(model: nn.Module, seed: int, device: torch.device) -> None:
-    """Seed the generator of a model that draws while it trains."""
+    """Seed the generator of a model that draws random numbers while it trains."""
     if hasattr(model, "generator"):
         held: Any = model
         if not isinstance(held.generator, torch.Generator) or held.generator.device != device:
@@ -132,7 +133,7 @@ def give_generator(model: nn.Module, seed: int, device: torch.device) -> None:
 
 
 def _seed(seed: int, device: torch.device) -> None:
-    # torch.manual_seed would seed every device there may be, which takes as long as an update.
+    # torch.manual_seed seeds every device, which takes as long as an update.
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
         torch.cuda.manual_seed(seed)
@@ -140,7 +141,7 @@ def _seed(seed: int, device: torch.device) -> None:
 
 @contextmanager
 def _own_randomness(device: torch.device) -> Iterator[None]:
-    """Leave torch's own random numbers to whoever else draws from them."""
+    """Leave torch's own random state as it was, for other users of it."""
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices):
         yield

@@ -1,12 +1,13 @@
-"""Lanes on the CPU as one computation: their weights stacked, the model mapped over them.
+"""Lanes on the CPU as one computation: weights are stacked, and the model is mapped over them.
 
-Every lane's weights are one row of a matrix. The model sees a parameter of all lanes as a slice of
-it; the optimizer sees a row, so that one call of a fused kernel updates a whole lane.
+Each lane's weights are one row of a matrix. The model sees a parameter of all lanes as a slice of
+the matrix; the optimizer sees a row, so that one call of a fused kernel updates a whole lane.
 
-A lane's bits do not depend on its neighbours. For that it must have some, since one alone would be
-multiplied by another routine; and torch sums the gradients of a normalization's scale over the
-batch for all lanes at once, in another order for those columns that fill no block of 64. So a pack
-is filled up with twins of its first lane until it is even in both respects.
+A lane's bits do not depend on the other lanes. Two things need care for that. A single lane would
+be multiplied by a different routine, so there must be at least two. And torch sums the gradients
+of a normalization's scale over the batch for all lanes at once, in a different order for columns
+beyond the last full block of 64. So packs are filled up with copies of the first lane, called
+twins.
 """
 
 import math
@@ -24,12 +25,13 @@ from weightdecay.runs.lanes import CHUNK, Evaluation, Lanes, judged, summed
 from weightdecay.runs.separate import Separate
 from weightdecay.tasks import Examples, Task
 
-# Columns that torch sums at once, on any processor; and the most twins worth training for that.
+# Columns that torch sums at once, on any processor; and the largest multiple that lanes are filled
+# up to because of it.
 _BLOCK, _MOST = 64, 8
-# What an optimizer's state holds that is no element's, but one number for all.
+# Entries of an optimizer's state that are one number for all elements.
 _COUNTS = ("step", "mu_product")
-# Those whose mapped form depends on the number of lanes, and is no faster than one after the other;
-# and those that draw random numbers.
+# Layers whose mapped form depends on the number of lanes and is not faster, and layers that draw
+# random numbers.
 _UNFIT = (
     nn.modules.conv._ConvNd,
     nn.modules.dropout._DropoutNd,
@@ -40,14 +42,14 @@ _UNFIT = (
 
 
 def can_stack(config: RunConfig, task: Task) -> bool:
-    """Whether a model, mapped over lanes, is what it is alone; found out by a few updates."""
+    """Whether a model mapped over lanes computes the same as alone, tested by a few updates."""
     model, cpu = model_of(config, task), torch.device("cpu")
     plain = all(p.requires_grad and p.dtype is torch.float32 for p in model.parameters())
     if not plain or hasattr(model, "generator") or _evenness(model) > _MOST:
         return False
     if any(isinstance(part, _UNFIT) for part in model.modules()):
         return False
-    # What is found must not depend on the lane that happens to be first, which may diverge.
+    # The answer must not depend on the settings of the first lane, which may diverge.
     gentle = {"algorithm": "sgd", "lr": 0.02, "schedule": "constant", "l2": 0.0, "seed": 0}
     config = replace(config, **gentle, weight_decay=None, normalized_decay=None)  # type: ignore[arg-type]
     alone = Separate([config], task, cpu)
@@ -57,22 +59,22 @@ def can_stack(config: RunConfig, task: Task) -> bool:
         lanes = Stacked([config] * 4, task, cpu)
         lanes.advance(updates)
         lanes.evaluate(task.test[:2])
-    except Exception:  # noqa: BLE001 - whatever it is, it is a reason to train lanes apart
+    except Exception:  # noqa: BLE001 - any error is a reason to train lanes separately
         return False
-    # Some models depend on a lane's place, or forget what they reassign.
+    # Some models depend on a lane's index, or lose buffers that they reassign.
     same = all(torch.equal(row, lanes._rows[0]) for row in lanes._rows)
     pairs = zip(lanes.solution(0).values(), alone.solution(0).values(), strict=True)
     return same and all(torch.allclose(*pair, rtol=1e-3, atol=1e-5) for pair in pairs)
 
 
 def _evenness(model: nn.Module) -> int:
-    """Return the number that a pack's lanes must be a multiple of."""
+    """Return the number of which the number of lanes must be a multiple."""
     widths = (part.num_features for part in model.modules() if isinstance(part, nn.BatchNorm1d))
     return math.lcm(*(_BLOCK // math.gcd(_BLOCK, width) for width in widths))
 
 
 class Stacked(Lanes):
-    """Lanes whose models draw no random numbers while they train."""
+    """Lanes of models that draw no random numbers while they train."""
 
     def __init__(self, configs: Sequence[RunConfig], task: Task, device: torch.device) -> None:
         self._real, even = len(configs), _evenness(model_of(configs[0], task))
@@ -80,7 +82,7 @@ class Stacked(Lanes):
         super().__init__([*configs, *[configs[0]] * self._twins], task, device)
         seeds = {config.seed: config for config in self.configs}
         started = {seed: model_of(config, task) for seed, config in seeds.items()}
-        models = [started[config.seed] for config in self.configs]  # only seeds tell them apart
+        models = [started[config.seed] for config in self.configs]  # lanes of one seed start alike
         self._model = models[0]
         self._learn_names(self._model)
         self._shapes = {name: param.shape for name, param in self._model.named_parameters()}
@@ -98,7 +100,7 @@ class Stacked(Lanes):
         self._build_optimizers()
 
     def _columns(self, rows: Tensor) -> dict[str, Tensor]:
-        """Return each parameter of all lanes, as a view of rows."""
+        """Return each parameter of all lanes as a view of the rows."""
         sizes = [shape.numel() for shape in self._shapes.values()]
         parts = torch.split(rows.detach(), sizes, dim=1)
         return {
@@ -153,8 +155,8 @@ class Stacked(Lanes):
         for start in range(0, len(examples), CHUNK):
             chunk = examples[start : start + CHUNK]
             inputs = self.task.prepare(chunk.inputs, None)
-            # Every lane gets its own: an input that all share would be multiplied in one go, and
-            # how that is cut up depends on the number of lanes.
+            # Each lane gets its own inputs: shared ones would be multiplied in one operation, whose
+            # blocking depends on the number of lanes.
             lanes = (len(self.configs), *[-1] * inputs.ndim)
             of_all = (inputs.expand(lanes), chunk.targets.expand(lanes[0], *chunk.targets.shape))
             sums, wrong = vmap(of_lane)(self._weights, self._buffers, *of_all)

@@ -1,7 +1,7 @@
-"""Configurations into runs, or a stream of events: trains, saves, resumes, and prints nothing.
+"""Trains configurations, as one call or as a stream of events; saves, resumes, prints nothing.
 
-Whatever instant a training is killed at, starting it again goes on from its last checkpoint and
-yields the same records from the first epoch on: those made before come from the checkpoint.
+A training may be killed at any moment. Started again, it resumes from its last checkpoint and
+yields all its records from the first epoch on: earlier ones come from the checkpoint.
 """
 
 import logging
@@ -18,7 +18,7 @@ import torch.distributed as dist
 
 from weightdecay.progress import Bars, training_line
 from weightdecay.records import SHARED, Event, Notice, Progress, Run, RunConfig
-from weightdecay.records.collecting import Gathered
+from weightdecay.records.collecting import RunCollector
 from weightdecay.runs.build import check, shapes_matter
 from weightdecay.runs.captured import Captured, can_capture, fitting
 from weightdecay.runs.checkpoints import EVERYTHING, BusyError, Keep, Shelf, read
@@ -29,8 +29,8 @@ from weightdecay.runs.stacked import Stacked, can_stack
 from weightdecay.tasks import Source, Task, given, split_on
 
 _LOG = logging.getLogger("weightdecay")
-# Seconds that a cell's last worker may take to die before somebody is told that it is waited for.
-_WAITS_UNSAID = 1.0
+# Seconds to wait for a run's previous worker to exit before that is reported.
+_SILENT_WAIT = 1.0
 
 
 @overload
@@ -66,16 +66,16 @@ def train(
     keep: Keep = EVERYTHING,
     progress: bool = True,
 ) -> Run | list[Run]:
-    """Train a configuration and return its run; or several side by side, and return theirs.
+    """Train a configuration and return its run; or train several side by side and return theirs.
 
-    Several must share task, model, batch and budget. With a `folder`, a run is saved in it and
-    taken up where it was; `keep` says what stays there when it has ended. `task` is a task,
-    or a function that makes it, under a name that nothing could be loaded by: the one that the
-    configurations give it. Notices go to the log of `weightdecay`, at level INFO. On a terminal and
-    in a notebook a bar shows the progress, unless `progress` is False; elsewhere nothing is shown.
+    Several configurations must share task, model, batch and budget. With a `folder`, runs are saved
+    there and resumed from there; `keep` says what stays when they have ended. `task` is a Task, or
+    a function that returns one, for configurations whose task has no name to load it by. Notices
+    are logged to `weightdecay` at level INFO. A progress bar is shown on a terminal and in a
+    notebook, unless `progress` is False.
     """
     lanes = [configs] if isinstance(configs, RunConfig) else list(configs)
-    gathered = Gathered(lanes)
+    collector = RunCollector(lanes)
     events = train_events(lanes, folder=folder, device=device, task=task, keep=keep)
     with Bars(quiet=not (progress and leads())) as bars:
         for event in events:
@@ -84,8 +84,8 @@ def train(
                     _LOG.info(event.text)
                 case Progress():
                     bars.draw([(event.update / event.updates, training_line(event))])
-            gathered.take(event)
-    runs = {run.config: run for run, _ in gathered.ended()}
+            collector.add(event)
+    runs = {run.config: run for run, _ in collector.pop_finished()}
     found = [runs[config] for config in lanes]
     return found[0] if isinstance(configs, RunConfig) else found
 
@@ -100,14 +100,15 @@ def train_events(
     wait: bool = False,
     stacked: bool = False,
 ) -> Iterator[Event]:
-    """Do what `train` does, and yield what happens.
+    """Do what `train` does, and yield events.
 
-    Yields one Record and one Timing per lane and evaluated epoch, Progress now and then, and
-    Notices. Closing the iterator stops the training and saves it.
+    The events are one Started per lane, one Record and one Timing per lane and evaluated epoch,
+    Progress now and then, Saving before each checkpoint, and Notices. Closing the iterator stops
+    the training and saves it.
 
-    A run that another process trains in the folder is refused, or waited for with `wait`. With
-    `stacked`, one lane alone is computed on a CPU as several are, if the model can be: then its
-    bits do not depend on which others it is trained beside.
+    If another process trains a run in the folder, that is an error; with `wait`, it is waited for.
+    With `stacked`, a single lane on a CPU is computed in the same way as several are, if the model
+    allows it: then its bits do not depend on the lanes that it trains with.
     """
     lanes = [configs] if isinstance(configs, RunConfig) else list(configs)
     _check(lanes)
@@ -133,15 +134,15 @@ def _train(
 ) -> Iterator[Event]:
     with ExitStack() as held:
         if leads():
-            # In one order, or two that wait for each other's would do so for ever.
+            # In a fixed order: otherwise two processes could wait for each other for ever.
             for shelf in sorted(filter(None, shelves), key=lambda shelf: shelf.folder):
                 yield from _held(shelf, held, wait=wait)
-        found, notices = _taken_up(lanes, shelves)
+        found, notices = _restored(lanes, shelves)
         yield from notices
         if any(state is not None and state["task"] != fingerprint for state in found):
             raise ValueError(
-                f"The data of {lanes[0].task} must be what the run was begun with, and are not: "
-                "it was changed under its name. Give it another name, or start anew (--fresh)."
+                f"The data of {lanes[0].task} must be those that the run was started with, but "
+                "have changed. Give the task another name, or start again (--fresh)."
             )
         for members in _in_step(found):
             kind = _kind(task, device, lanes, found[members[0]], alike=alike)
@@ -149,12 +150,12 @@ def _train(
             if kind is Captured:
                 begun, known = time.monotonic(), fitting.tried(lanes[members[0]], task, device)
                 if not known:
-                    yield Notice("Compiling the model for this GPU: a minute or two, once.")
+                    yield Notice("Compiling the model for this GPU, once: a minute or two.")
                 size = min(size, fitting(lanes[members[0]], task, device))
                 if not known:
                     yield Notice(f"Compiled in {time.monotonic() - begun:.0f} s.")
             if not size:
-                yield Notice("The model cannot be captured in a CUDA graph, and trains without.")
+                yield Notice("The model cannot be captured in a CUDA graph; it trains without one.")
                 kind, size = Separate, len(members)
             if size < len(members):
                 yield Notice(f"{size} of {len(members)} lanes fit into memory at a time.")
@@ -172,7 +173,7 @@ def _train(
 
 
 def _held(shelf: Shelf, held: ExitStack, *, wait: bool) -> Iterator[Event]:
-    """Hold a run's folder; or wait until nobody else does, and say so as a sign of life."""
+    """Lock a run's folder; or wait until no other process has it, and report that."""
     begun = time.monotonic()
     while True:
         try:
@@ -182,10 +183,10 @@ def _held(shelf: Shelf, held: ExitStack, *, wait: bool) -> Iterator[Event]:
                 raise
         else:
             return
-        if time.monotonic() - begun > _WAITS_UNSAID:
+        if time.monotonic() - begun > _SILENT_WAIT:
             yield Notice(
-                f"Run {shelf.folder.name} is locked by another process, and is trained when that "
-                f"has ended: `fuser {shelf.lock}` names it."
+                f"Run {shelf.folder.name} is locked by another process; its training starts when "
+                f"that one ends. `fuser {shelf.lock}` shows which process it is."
             )
         time.sleep(PROGRESS_EVERY)
 
@@ -204,45 +205,50 @@ def _check(configs: list[RunConfig]) -> None:
         if len(values) > 1:
             raise ValueError(
                 f"Lanes must share `{name}`, got {', '.join(sorted(map(repr, values)))}. Train "
-                "those apart."
+                "them separately."
             )
     if configs[0].keep_missed and dist.is_initialized() and dist.get_world_size() > 1:
         raise ValueError(
-            "`keep_missed` must be False over several processes, which share the test examples, "
+            "`keep_missed` must be False with several processes, which share the test examples, "
             "got True."
         )
     if len({config.identity for config in configs}) < len(configs):
-        raise ValueError("`configs` must differ from each other, got one of them twice.")
+        raise ValueError("`configs` must all be different, got one of them twice.")
 
 
-def _taken_up(
+def _restored(
     lanes: list[RunConfig], shelves: Sequence[Shelf | None]
 ) -> tuple[list[LaneState | None], list[Notice]]:
-    """Return where each lane was, and what was wrong with files that could not be used.
+    """Return the saved state of each lane, and notices about files that could not be used.
 
-    A pack killed while it saved its lanes has some of them further than others. Then all go back to
-    the last update that every one of them has, so that they stay in step.
+    If a pack is killed while it saves its lanes, some of them are further than others. Then all go
+    back to the last update that all of them have, so that they stay in step.
     """
     notices: list[Notice] = []
     kept = [[] if shelf is None else shelf.checkpoints() for shelf in shelves]
-    found = [_first_sound(paths, notices) for paths in kept]
+    found = [_newest_readable(paths, notices) for paths in kept]
     going = [n for n, config in enumerate(lanes) if not _ended(config, found[n])]
     if len({_updates(found[n]) for n in going}) > 1:
         common = set.intersection(*({path.name for path in kept[n]} for n in going))
         for n in going if common else []:
-            found[n] = _first_sound([path for path in kept[n] if path.name <= max(common)], notices)
+            paths = [path for path in kept[n] if path.name <= max(common)]
+            found[n] = _newest_readable(paths, notices)
     return found, notices
 
 
-def _first_sound(paths: list[Path], notices: list[Notice]) -> LaneState | None:
-    """Return the newest checkpoint that can be read, and note those that cannot."""
+def _newest_readable(paths: list[Path], notices: list[Notice]) -> LaneState | None:
+    """Return the newest checkpoint that can be read, and add notices about those that cannot."""
     for path in paths:
         try:
             return read(path)
         except (ValueError, OSError) as error:
-            notices.append(Notice(f"{error} The checkpoint before it is used."))
+            notices.append(Notice(f"{error} The previous checkpoint is used."))
     if paths:
-        notices.append(Notice(f"Run {paths[0].parent.name} has none left, and starts anew."))
+        notices.append(
+            Notice(
+                f"Run {paths[0].parent.name} has no other checkpoint and starts from the beginning."
+            )
+        )
     return None
 
 
@@ -256,7 +262,7 @@ def _updates(state: LaneState | None) -> int:
 
 
 def _in_step(found: list[LaneState | None]) -> list[list[int]]:
-    """Return the lanes that are at the same update, and were computed alike, each such set."""
+    """Group the lanes that are at the same update and were computed in the same way."""
     places: dict[Any, list[int]] = {}
     for number, state in enumerate(found):
         place = _updates(state), state is not None and state["stacked"]
@@ -272,7 +278,7 @@ def _kind(
     *,
     alike: bool,
 ) -> type[Lanes]:
-    """Return how lanes are to be computed. What began as one goes on so, to the bit."""
+    """Return how lanes are computed. A run resumes as it began, to keep its bits the same."""
     ours = not any(shapes_matter(config.algorithm) for config in configs)
     if device.type == "cuda" and ours and not dist.is_initialized():
         return Captured if can_capture(configs[0], task) else Separate

@@ -1,4 +1,4 @@
-"""A grid into finished records in a store, on local processes or on Ray."""
+"""Trains the cells of a grid, on local processes or on Ray, and records them in a store."""
 
 from weightdecay.sweeps.events import CellFailed, Idle, SweepEvent, Working
 from weightdecay.sweeps.grids import grid, read_study

@@ -1,11 +1,12 @@
-"""Claims: which cells are being trained, told by locks that go when their holder does.
+"""Claims: file locks that show which cells are being trained, and that end with their process.
 
-A cell is a byte of one of 256 empty files, chosen by its name: the system looks through all locks
-of a file one by one, and a thousand workers hold tens of thousands.
+A cell's claim is a lock on one byte in one of 256 empty files; the cell's name determines both. One
+file would be slow: the kernel searches the locks of a file one by one, and a thousand workers hold
+tens of thousands of them.
 
-Where locks are the process's and not the open file's, as on macOS, a process that closes such a
-file lets go of all that it has locked in it, however often it has the file open. So a process that
-has claims asks about others through the files that it has open.
+On some systems, such as macOS, locks belong to the process and not to the open file. There, closing
+a file drops all locks that the process holds in it, even if it has opened the file more than once.
+So a process that holds claims asks about others through the files that it already has open.
 """
 
 import os
@@ -19,7 +20,7 @@ from weightdecay import files
 
 
 class Claims:
-    """Cells that this process trains and no other does: locked bytes of a few files."""
+    """The cells that this process has claimed, as locked bytes of files."""
 
     def __init__(self, folder: Path, held: ExitStack) -> None:
         self._folder, self._held = folder, held
@@ -29,21 +30,21 @@ class Claims:
         held.callback(_of_this_process.pop, folder.resolve(), None)
 
     def take(self, run: str) -> bool:
-        """Claim a cell, unless somebody else has it."""
+        """Claim a cell and return True, or return False if another process has it."""
         is_mine = files.lock_byte(self._file(_file_of(run)), _byte(run), held=True)
         if is_mine:
             self._mine.add(run)
         return is_mine
 
     def free(self, run: str) -> None:
-        """Let a cell go."""
+        """Release a cell."""
         self._mine.discard(run)
         files.lock_byte(self._file(_file_of(run)), _byte(run), held=False)
 
     def taken(self, runs: Iterable[str]) -> set[str]:
-        """Return those cells that this process or another has claimed."""
+        """Return those of the cells that this process or another has claimed."""
         asked = set(runs)
-        found = asked & self._mine  # to ask about these would let go of them on macOS
+        found = asked & self._mine  # asking about these would release them on macOS
         for name, some in _by_file(asked - found):
             found.update(_locked(self._file(name), some))
         return found
@@ -58,11 +59,11 @@ class Claims:
 
 _of_this_process: dict[Path, Claims] = {}
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_of_this_process.clear)  # whose files are closed there
+    os.register_at_fork(after_in_child=_of_this_process.clear)  # a fork has their files closed
 
 
 def taken(folder: Path, runs: Iterable[str]) -> set[str]:
-    """Return those cells that somebody has claimed; asking needs no right to write."""
+    """Return those of the cells that any process has claimed; this needs no write permission."""
     ours = _of_this_process.get(folder.resolve())
     if ours is not None:
         return ours.taken(runs)
@@ -74,7 +75,7 @@ def taken(folder: Path, runs: Iterable[str]) -> set[str]:
 
 
 def _by_file(runs: Iterable[str]) -> Iterator[tuple[str, Iterator[str]]]:
-    """Yield files, and the cells in each: to ask in any order takes four times as long."""
+    """Group cells by file: asking in any other order takes four times as long."""
     return groupby(sorted(runs, key=_file_of), key=_file_of)
 
 
@@ -87,4 +88,4 @@ def _file_of(run: str) -> str:
 
 
 def _byte(run: str) -> int:
-    return int(run[:15], 16)  # below 2^63, where files end
+    return int(run[:15], 16)  # below 2^63, the largest offset of a file

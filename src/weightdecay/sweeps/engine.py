@@ -1,9 +1,9 @@
-"""What places work: the one small interface behind which processes and Ray are alike.
+"""The interface of an engine, which runs jobs on local processes or on Ray.
 
-An engine has so many workers. It is handed a `Job`, which is a pack of cells, and tells what comes
-of it: that it has `Begun`, `Finished` cells, signs of life (`Progress`, `Saving`), and at the end
-that it has `Ended`, has `Failed` by an error, or that its worker has `Died`. It keeps nothing,
-retries nothing and decides nothing.
+An engine has a number of workers. It is given a `Job`, which is a pack of cells, and returns
+messages about it: the job has `Begun`, cells are `Finished`, it is alive (`Progress`, `Saving`). At
+the end, it has `Ended`, it has `Failed` with an error, or its worker has `Died`. An engine stores
+nothing, retries nothing and decides nothing.
 """
 
 import errno
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from weightdecay.records import Event, Notice, Progress, Run, RunConfig, Saving
 from weightdecay.records.codec import Cost
-from weightdecay.records.collecting import Gathered
-from weightdecay.sweeps.task_transfer import Handed
+from weightdecay.records.collecting import RunCollector
+from weightdecay.sweeps.task_transfer import TaskProvider
 
 if TYPE_CHECKING:
     from weightdecay.tasks import Task
@@ -26,47 +26,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """Cells to train side by side. The number is the planner's, and new for every attempt.
+    """Cells to train side by side. The coordinator gives every attempt a new number.
 
-    `task` gives what they are trained on, where it is not what their task's name stands for.
+    `task` returns the task if it cannot be loaded by its name.
     """
 
     number: int
     cells: tuple[RunConfig, ...]
     folder: Path
-    task: Handed | None = None
+    task: TaskProvider | None = None
 
 
 @dataclass(frozen=True)
 class Begun:
-    """A job has a worker: from now on there are signs of life."""
+    """A worker has begun a job: from now on it sends messages."""
 
 
 @dataclass(frozen=True)
 class Unheard:
-    """A job's worker has said nothing for so many seconds."""
+    """A job's worker has sent nothing for this many seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class Finished:
-    """Cells of a job that have come to their end, with what they cost."""
+    """Finished cells of a job, with what they cost."""
 
     runs: tuple[tuple[Run, Cost], ...]
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A job has nothing left to do, or was told to stop and has saved what it had."""
+    """A job is complete, or was asked to stop and has saved its state."""
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A job raised. `memory` is whether it was for want of that.
+    """A job raised an error. `memory` says whether it ran out of memory.
 
-    A worker that `leaves` takes no more jobs: the error has made its GPU unusable to its process.
-    `surroundings` is whether any cell would have failed here, as on a full disk.
+    A worker that `leaves` takes no more jobs: the error has made the GPU unusable for its process.
+    `surroundings` says whether any cell would have failed in the same way, as on a full disk.
     """
 
     reason: str
@@ -76,17 +76,17 @@ class Failed:
     surroundings: bool = False
 
     def refusal(self) -> OSError:
-        """Return the error of a sweep whose surroundings let no cell be trained."""
+        """Return the error of a sweep that must stop because no cell can be trained."""
         return OSError(
-            f"A sweep's workers must be able to write their files, and one was refused: "
-            f"{self.reason}. No cell counts as failed: free space or inodes, or change the "
-            "folder's permissions, and the same command goes on with all of them."
+            f"A worker could not write its files: {self.reason}. No cell counts as failed: free "
+            "space or inodes, or change the folder's permissions, then run the same command to "
+            "continue with all of them."
         )
 
 
 @dataclass(frozen=True)
 class Died:
-    """A job's worker is gone."""
+    """A job's worker has died."""
 
     reason: str
 
@@ -95,47 +95,47 @@ Message: TypeAlias = Begun | Unheard | Finished | Progress | Notice | Saving | E
 
 
 class Engine(Protocol):
-    """Where jobs are done. Used as a context: at its end no worker is left."""
+    """Runs jobs. After `close`, no worker is left."""
 
     @property
     def workers(self) -> int:
-        """Return how many jobs can be done at a time."""
+        """Return how many jobs can run at a time."""
 
     @property
     def lanes(self) -> int:
-        """Return how many cells a job should have at most."""
+        """Return the most cells that a job should have."""
 
     @property
     def repeats(self) -> float:
-        """Return the share of cells that are trained a second time, as a control."""
+        """Return the fraction of cells to train a second time, as a control."""
 
     def begin(self, job: Job) -> None:
-        """Begin a job; the planner sees to it that a worker is free."""
+        """Begin a job; the coordinator calls this only if a worker is free."""
 
     def wait(self, seconds: float) -> list[tuple[int, Message]]:
-        """Return the messages that have come, by their job's number, after so long at most."""
+        """Return messages with their job's number, after waiting at most this long for one."""
 
     def end(self, number: int) -> None:
-        """End a job and its worker at once, without another message."""
+        """Kill a job and its worker at once; no more messages come from it."""
 
     def ask_to_stop(self) -> None:
-        """Ask every job to save what it has, and to end."""
+        """Ask every job to save its state and end."""
 
     def close(self) -> None:
-        """End every worker at once."""
+        """Kill every worker at once."""
 
 
-def done(
-    job: Job, device: str | None = None, held: "dict[str, Task] | None" = None
+def train_job(
+    job: Job, device: str | None = None, loaded: "dict[str, Task] | None" = None
 ) -> Iterator[Message]:
-    """Do a job: train its cells, and tell of it. This is what a worker of any engine runs.
+    """Train the cells of a job and yield messages about it. The workers of every engine run this.
 
-    A process that does nothing else keeps the task of its last job in `held`.
+    `loaded` keeps the task of the last job, for a process that only does jobs.
     """
-    from weightdecay.runs import Keep, train_events  # noqa: PLC0415 - the planner does without torch
+    from weightdecay.runs import Keep, train_events  # noqa: PLC0415 - a coordinator needs no torch
 
     try:
-        task = _loaded(job, {} if held is None else held)
+        task = _load(job, {} if loaded is None else loaded)
         events = train_events(
             list(job.cells),
             folder=job.folder,
@@ -146,8 +146,8 @@ def done(
             stacked=True,
         )
         with closing(events):  # type: ignore[type-var]
-            yield from _told(job, events)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the planner must know
+            yield from _messages(job, events)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the coordinator must know
         trace = "".join(traceback.format_exception(error))
         outside = _is_of_surroundings(error, job.folder)
         yield Failed(_reason(error), trace, memory=_is_memory(error), surroundings=outside)
@@ -155,34 +155,34 @@ def done(
         yield Ended()
 
 
-def _loaded(job: Job, held: "dict[str, Task]") -> "Task":
-    """Load a task once for all jobs in a row that train on it."""
+def _load(job: Job, loaded: "dict[str, Task]") -> "Task":
+    """Return a job's task, loaded once for consecutive jobs that train on it."""
     from weightdecay.tasks import given  # noqa: PLC0415
 
     name = job.cells[0].task
-    if name not in held:
-        held.clear()  # before another comes into memory
-        held[name] = given(name, None if job.task is None else job.task())
-    return held[name]
+    if name not in loaded:
+        loaded.clear()  # before another one comes into memory
+        loaded[name] = given(name, None if job.task is None else job.task())
+    return loaded[name]
 
 
-def _told(job: Job, events: Iterator[Event]) -> Iterator[Message]:
-    """Gather epochs into finished cells; cells that end together are told together."""
-    gathered = Gathered(job.cells)
+def _messages(job: Job, events: Iterator[Event]) -> Iterator[Message]:
+    """Collect records into finished cells; cells that end together come in one message."""
+    collector = RunCollector(job.cells)
 
     def finished() -> Iterator[Message]:
-        if runs := gathered.ended():
+        if runs := collector.pop_finished():
             yield Finished(tuple(runs))
 
     for event in events:
-        if (sign := gathered.take(event)) is not None:
+        if (message := collector.add(event)) is not None:
             yield from finished()
-            yield sign
+            yield message
     yield from finished()
 
 
 def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split()) or 'no more is said'}"
+    return f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"
 
 
 def _is_memory(error: BaseException) -> bool:
@@ -191,9 +191,9 @@ def _is_memory(error: BaseException) -> bool:
 
 
 def _is_of_surroundings(error: BaseException, folder: Path) -> bool:
-    """Whether a disk is full, or the system refuses what is in the folder of checkpoints.
+    """Whether a disk is full, or the system refuses access to the folder of checkpoints.
 
-    Too many open files are no such error: half as many lanes open half as many.
+    Too many open files do not count: half as many lanes open half as many files.
     """
     if not isinstance(error, OSError) or error.errno in (errno.EMFILE, errno.ENFILE):
         return False

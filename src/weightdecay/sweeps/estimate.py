@@ -1,6 +1,7 @@
-"""How long cells will take, before they start: a short trial of each kind of cell there is.
+"""Estimates how long cells will take, by a short trial of each kind of cell.
 
-Run as a program it does so in a process of its own: a task that hangs or dies there stops nobody.
+Run as a program, it does so in a process of its own, so that a task that hangs or crashes does no
+harm.
 """
 
 import os
@@ -15,30 +16,30 @@ from weightdecay.records import SHARED, Progress, RunConfig, Timing
 from weightdecay.sweeps.local import MEMORY, cores, gpu_count
 from weightdecay.sweeps.name_checks import check_names
 
-# Lanes of a trial: enough that they are as fast as more, few enough that it is short. Its epochs:
-# in the first, memory and code are new.
+# Lanes per trial: enough that more would not be faster, few enough that the trial is short. Epochs
+# per trial: the first one is slower, as memory is allocated.
 _LANES, _EPOCHS = 64, 2
-# Seconds after which a trial need not come to its epoch's end: its speed is known. Seconds after
-# which a process that tries nothing else is given up; and how many times as long as its trial a
-# sweep must be for a trial to be worth its time.
+# Seconds after which a trial may end within an epoch: its speed is known by then. Seconds after
+# which a trial in a process of its own is given up. How many times longer than its trial a sweep
+# must be for the trial to be worthwhile.
 _PATIENCE, _GIVEN_UP, _WORTH = 10.0, 60.0, 20
-# What cells have in common whose epochs take alike.
+# Cells that share these fields take equally long per epoch.
 _KIND = tuple(name for name in SHARED if name not in ("epochs", "evaluate_every"))
 
 
 def seconds(
     cells: Iterable[RunConfig], *, workers: int | None = None, device: str | None = None
 ) -> float | None:
-    """Estimate the seconds that cells take, on a CPU; on a GPU compiling is most of a trial: None.
+    """Estimate the seconds that cells take on a CPU; None on a GPU, where trials mostly compile.
 
-    A few cells of each kind are trained for a short while, on one core. A name that cannot be used
-    is an error.
+    A few cells of each kind are trained for a short while, on one core. Unknown names of tasks,
+    models and algorithms are an error.
     """
     cells = list(cells)
     check_names(cells)
     if device not in (None, "cpu") or (device is None and gpu_count()):
         return None
-    import torch  # noqa: PLC0415 - the planner does without it
+    import torch  # noqa: PLC0415 - a coordinator does not need it
 
     kinds = _kinds(cells)
     before = torch.get_num_threads()
@@ -53,10 +54,10 @@ def seconds(
 def seconds_apart(
     cells: Sequence[RunConfig], *, workers: int | None = None, device: str | None = None
 ) -> float | None:
-    """Estimate the same in a process of its own; None, too, where a trial fails or is stuck.
+    """Estimate the same in a process of its own; also None if a trial fails or hangs.
 
-    What no cell can be trained without must be there, or that is an error: each task, and its
-    models with the options they are given.
+    A task that cannot be loaded is an error, and so is a model that it does not have, or an option
+    that the model does not take.
     """
     check_names(cells)
     try:
@@ -78,17 +79,17 @@ def seconds_apart(
 
 
 def is_worthwhile(cells: Iterable[RunConfig]) -> bool:
-    """Whether cells take much longer than a trial of them."""
+    """Whether training all cells takes much longer than a trial."""
     kinds = _kinds(cells).values()
     tried = sum(min(_LANES, len(kind)) * _EPOCHS for kind in kinds)
     return sum(config.epochs for kind in kinds for config in kind) > _WORTH * tried
 
 
 def main() -> None:
-    """Read cells, workers and device from stdin; write the seconds, or what is wrong, to stdout."""
+    """Read cells, workers and device from stdin; write the seconds or an error text to stdout."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a task may print
-    cells, workers, device = pickle.load(sys.stdin.buffer)  # noqa: S301 - of `seconds_apart`
+    cells, workers, device = pickle.load(sys.stdin.buffer)  # noqa: S301 - from `seconds_apart`
     try:
         _check_models(cells)
     except (ImportError, OSError, TypeError, ValueError) as error:
@@ -120,18 +121,18 @@ def _kinds(cells: Iterable[RunConfig]) -> dict[tuple[object, ...], list[RunConfi
 
 
 def _cost(kind: Sequence[RunConfig]) -> float:
-    """Estimate the seconds of cells whose epochs take alike."""
+    """Estimate the seconds for cells that take equally long per epoch."""
     training, evaluation = _epoch(kind)
     return sum(c.epochs * training + _evaluations(c) * evaluation for c in kind)
 
 
 def _evaluations(config: RunConfig) -> int:
-    """Return how often a cell is evaluated; cycles that end between are few."""
+    """Return how often a cell is evaluated, without the few cycles that end in between."""
     return -(-config.epochs // config.evaluate_every) if config.evaluate_every else 1
 
 
 def _epoch(kind: Sequence[RunConfig]) -> tuple[float, float]:
-    """Measure the seconds that such a cell trains in an epoch, and is evaluated, in company."""
+    """Measure the seconds per cell for one epoch of training and for one evaluation."""
     from weightdecay.runs import train_events  # noqa: PLC0415
 
     begun = time.monotonic()
@@ -145,7 +146,7 @@ def _epoch(kind: Sequence[RunConfig]) -> tuple[float, float]:
 
 
 def _few(kind: Sequence[RunConfig]) -> list[RunConfig]:
-    """Return cells from all over, of few epochs; where lanes are no faster together, one."""
+    """Return some cells, shortened to a trial; only one if lanes are no faster together."""
     from weightdecay.runs.stacked import can_stack  # noqa: PLC0415
     from weightdecay.tasks import load, split  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What a sweep tells whoever listens, while it goes on."""
+"""The events that a sweep yields."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -10,9 +10,9 @@ from weightdecay.sweeps.status import Status
 
 @dataclass(frozen=True)
 class Working:
-    """A worker's job: how many cells it has, and how far it is; None when it has just begun.
+    """A worker's job: how many cells it has, and how far it is; None if it has just begun.
 
-    `unheard` is for how many seconds it has said nothing, where that is long.
+    `unheard` is the number of seconds since its last message, if that is long ago, or else 0.
     """
 
     worker: int

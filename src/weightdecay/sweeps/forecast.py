@@ -1,4 +1,4 @@
-"""What a sweep is going to do, before it starts: what is left, in which packs, and for how long."""
+"""What a sweep would do, before it starts: which cells are left, in which packs, for how long."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from weightdecay.sweeps.store import Store
 
 @dataclass(frozen=True)
 class Forecast:
-    """A plan's cells, counted; those to train, and the sizes of the packs that they make up.
+    """The counts of a plan's cells, the cells to train, and the sizes of their packs.
 
-    Workers and packs are None where no engine says how many there are.
+    Workers and packs are None without an engine.
     """
 
     planned: int
@@ -25,14 +25,14 @@ class Forecast:
     to_train: tuple[RunConfig, ...]
     workers: int | None
     packs: tuple[int, ...] | None
-    #: What cells of this plan have cost says how long it takes; None before any is done.
+    #: Estimated from the cells of the plan that are done; None before any is.
     seconds: float | None
 
 
 def forecast(
     cells: Mapping[str, RunConfig], store: Store, engine: Engine | None, *, retry: bool = False
 ) -> Forecast:
-    """Return what a sweep of these cells would do. Nothing is written or trained."""
+    """Return what a sweep of these cells would do, without writing or training anything."""
     ledger = store.refresh()
     failed = [run for run in cells if run in ledger.failures]
     left = {
@@ -46,7 +46,7 @@ def forecast(
         sizes = tuple(map(len, made))
         forgiven = failed if retry else ()
         tally = Tally(cells)
-        time = tally.standing(
+        time = tally.status(
             ledger, running=0, workers=engine.workers, packs=len(sizes), forgiven=forgiven
         ).seconds_left
     return Forecast(
@@ -61,10 +61,10 @@ def forecast(
     )
 
 
-def tried(told: Forecast, device: str | None, *, only_if_worthwhile: bool) -> float | None:
-    """Return how long it takes: as cells of it have shown, or else as a short trial does."""
-    if told.seconds is not None or told.workers is None:
-        return told.seconds
-    if only_if_worthwhile and not is_worthwhile(told.to_train):
+def tried(expected: Forecast, device: str | None, *, only_if_worthwhile: bool) -> float | None:
+    """Return the seconds that a sweep takes, from its finished cells or else from a short trial."""
+    if expected.seconds is not None or expected.workers is None:
+        return expected.seconds
+    if only_if_worthwhile and not is_worthwhile(expected.to_train):
         return None
-    return seconds_apart(told.to_train, workers=told.workers, device=device)
+    return seconds_apart(expected.to_train, workers=expected.workers, device=device)

@@ -1,11 +1,11 @@
-"""A few words that a person writes, and every configuration they stand for.
+"""Grids: every configuration that a few axes stand for.
 
     grid(task="mnist1d", model="mlp", algorithm=["adamw", "sgdw"], epochs=27, batch=64,
          lr="2^-12..2^-5", normalized_decay=[0, "2^-8..2^0"], seed="0..4")
 
-An axis is a field of `RunConfig`: a value, or several. Where the field is a number, a text is
-notation, and may be a range; where it is a name, it is the name. A task may also be a function
-that can be imported. A study is the same in a file.
+An axis is a field of `RunConfig` with one value or several. For a field that is a number, text is
+parsed and may be a range; for a field that is a name, text is the name. A task may also be a
+function that can be imported. A study is a grid in a TOML file.
 """
 
 import math
@@ -34,20 +34,20 @@ _TABLES = ("grid", "run")
 
 
 def grid(**axes: Axis) -> list[RunConfig]:
-    """Return every combination of the axes' values, once.
+    """Return every combination of the axes' values, without duplicates.
 
-    They come in the order of RunConfig's fields, the last of them changing fastest, and on each
-    axis in the order they are written in; the order of the arguments does not matter.
+    They are ordered by RunConfig's fields, of which the last changes fastest, and on each axis by
+    the order of its values; the order of the arguments does not matter.
     """
     return list(_cells(_read(axes)))
 
 
 def read_study(path: Path | str) -> list[RunConfig]:
-    """Return the configurations of a study: a TOML file of axes.
+    """Return the configurations of a study, which is a TOML file of axes.
 
-    The file's own keys are a grid. Where it has `[[grid]]` tables, those are its grids, and its
-    own keys are common to them; a table's keys go before these. A `[[run]]` table is such a grid
-    with one value on each axis. Grids come before runs, and no configuration comes twice.
+    The top-level keys are a grid. If the file has `[[grid]]` tables, each of those is a grid, and
+    the top-level keys apply to all of them unless a table overrides them. A `[[run]]` table is a
+    grid with one value per axis. Grids come before runs, and no configuration comes twice.
     """
     path = Path(path)
     study = _parsed(path)
@@ -72,21 +72,21 @@ def _read(axes: Mapping[str, Any], tables: Sequence[str] = ()) -> dict[str, list
     """Return all values of each axis."""
     for name in axes:
         if name not in _KNOWN:
-            said = f"Unknown field `{name}`. {checks.did_you_mean(name, (*_KNOWN, *tables))}"
-            raise ValueError(f"{said.rstrip()} The fields are {', '.join(_KNOWN)}.")
+            unknown = f"Unknown field `{name}`. {checks.did_you_mean(name, (*_KNOWN, *tables))}"
+            raise ValueError(f"{unknown.rstrip()} The fields are {', '.join(_KNOWN)}.")
     return {name: _values(name, axis) for name, axis in axes.items()}
 
 
 def _values(name: str, axis: Any) -> list[Any]:
     stated = axis if isinstance(axis, (list, tuple, range)) else [axis]
-    values = [value for one in stated for value in _understood(name, one)]
+    values = [value for one in stated for value in _expanded(name, one)]
     if not values:
-        raise ValueError(f"`{name}` must have a value, got {axis!r}. State one, or leave it out.")
+        raise ValueError(f"`{name}` must have a value, got {axis!r}. Give one, or leave it out.")
     return values
 
 
-def _understood(name: str, value: Any) -> Iterable[Any]:
-    """Return the values that one stands for; what is not text is left to RunConfig to judge."""
+def _expanded(name: str, value: Any) -> Iterable[Any]:
+    """Return the values that text stands for; RunConfig checks any other value."""
     if not isinstance(value, str) or name not in _REAL + _WHOLE:
         return [value]
     if name == "validation" and value == "test":
@@ -106,10 +106,10 @@ def _understood(name: str, value: Any) -> Iterable[Any]:
 
 
 def _cells(axes: Mapping[str, Sequence[Any]]) -> dict[RunConfig, None]:
-    """Return the configurations as the keys of a dictionary, which are ordered and distinct."""
+    """Return the configurations as the keys of a dictionary: ordered, without duplicates."""
     missing = [name for name in _REQUIRED if name not in axes]
     if missing:
-        raise ValueError(f"A grid must state {', '.join(f'`{name}`' for name in missing)} as well.")
+        raise ValueError(f"A grid must also have {', '.join(f'`{name}`' for name in missing)}.")
     names = [name for name in _KNOWN if name in axes]
     columns = [axes[name] for name in names]
     size = math.prod(map(len, columns))
@@ -128,26 +128,26 @@ def _check_single(axes: Mapping[str, Sequence[Any]]) -> None:
         if len(values) > 1:
             raise ValueError(
                 f"`{name}` of a run must be one value, got {len(values)}. "
-                "State it in the run, or make the run a [[grid]]."
+                "Set it in the run, or make the run a [[grid]]."
             )
 
 
 def _parsed(path: Path) -> dict[str, Any]:
     if path.is_dir():
         raise IsADirectoryError(
-            f"A study must be a TOML file, and {path} is a folder. Name a file."
+            f"A study must be a TOML file, but {path} is a folder. Give a file."
         )
     if not path.exists():
-        raise FileNotFoundError(f"A study must be a TOML file, and {path} is not there.")
+        raise FileNotFoundError(f"A study must be a TOML file, but {path} does not exist.")
     try:
         study = tomllib.loads(path.read_text("utf-8-sig"))
-    except ValueError as error:  # of TOML, or of UTF-8
+    except ValueError as error:  # from TOML or UTF-8
         raise ValueError(
-            f"{path} must be TOML, and is not: {error}. Write names and ranges in quotes, as in "
+            f"{path} is not valid TOML: {error}. Write names and ranges in quotes, as in "
             'lr = "2^-12..2^-5".'
         ) from error
     if not study:
-        raise ValueError(f'{path} must state a grid, and is empty. Begin with task = "mnist1d".')
+        raise ValueError(f'{path} must have a grid, but is empty. Begin with task = "mnist1d".')
     return study
 
 
@@ -155,14 +155,14 @@ def _tables(path: Path, kind: str, found: Any) -> list[dict[str, Any]]:
     if not isinstance(found, list) or not all(isinstance(table, dict) for table in found):
         raise ValueError(
             f"{path}: `{kind}` must be a list of tables, got {found!r}. "
-            f"Begin each with a line [[{kind}]]."
+            f"Begin each table with a line [[{kind}]]."
         )
     return found
 
 
 @contextmanager
 def _named(place: str) -> Iterator[None]:
-    """Let an error say where it is."""
+    """Add the place to an error."""
     try:
         yield
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Jobs done by processes on this machine: one a core, or one a GPU."""
+"""Runs jobs on processes of this machine: one per core, or one per GPU."""
 
 import os
 import pickle
@@ -14,22 +14,22 @@ from typing import IO
 from weightdecay import checks
 from weightdecay.sweeps.engine import Begun, Died, Ended, Failed, Job, Message
 
-#: Lanes a job: beyond these they are hardly faster, and more is lost with one.
+#: Lanes per job. More are hardly faster, and more is lost if a job dies.
 LANES = {"cpu": 96, "cuda": 16}
-#: Memory that a worker frees it keeps for its next update, where the system would clear new pages
-#: each time: a tenth of a small network's training. glibc reads this, others do not; a larger
-#: threshold than 32 MiB some of its versions refuse.
+#: Lets a worker keep freed memory for its next update. Otherwise the system clears new pages each
+#: time, which takes a tenth of a small network's training. Only glibc reads these variables, and
+#: some of its versions refuse a threshold above 32 MiB.
 MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**32)}
-#: The share of cells that are trained again, in other packs: on a CPU a cell's bits are always the
-#: same, on a GPU the largest difference says how far a number can be trusted.
+#: The fraction of cells trained again in other packs. On a CPU a cell's bits are always the same;
+#: on a GPU the largest difference shows how precise results are.
 REPEATS = {"cpu": 0.0, "cuda": 0.03}
-# Bytes that are kept of what a worker said last; and seconds within which a dead one's messages are
-# read, and a killed one is gone. Its pipe may stay open: a process has it that was forked in C.
+# Bytes kept of a worker's last output; and seconds to wait for the last messages of a dead worker,
+# and for a killed one to exit. Its pipe may stay open in a process that its C code has forked.
 _TAIL, _READ_WITHIN, _GONE_WITHIN = 2000, 5.0, 5.0
 
 
 class Local:
-    """An engine of worker processes. One that dies is replaced when there is something to do."""
+    """An engine with worker processes. One that dies is replaced when there is a job for it."""
 
     def __init__(self, workers: int | None = None, device: str | None = None) -> None:
         gpus = 0 if device not in (None, "cuda") else gpu_count()
@@ -44,7 +44,7 @@ class Local:
         self._processes: dict[int, _Process] = {}
         self._messages: Queue[tuple[int, Message]] = Queue()
         self._busy: dict[int, int] = {}
-        # Workers that said they would leave: they get no more jobs.
+        # Workers that take no more jobs.
         self._left: list[_Process] = []
 
     def begin(self, job: Job) -> None:
@@ -56,7 +56,7 @@ class Local:
         self._messages.put((job.number, Begun()))
 
     def wait(self, seconds: float) -> list[tuple[int, Message]]:
-        """Return what has come; a message of a job that was given up before is nobody's."""
+        """Return the messages that have come, without those of jobs that were ended."""
         found = []
         try:
             found.append(self._messages.get(timeout=seconds))
@@ -66,7 +66,7 @@ class Local:
             pass
         ours = []
         for number, message in found:
-            if number not in self._busy:  # a worker that died after it had ended its job, too
+            if number not in self._busy:  # or the death of a worker whose job had ended
                 continue
             ours.append((number, message))
             if isinstance(message, Ended | Failed | Died):
@@ -92,59 +92,59 @@ class Local:
 
 
 class _Process:
-    """A worker, and the threads that hear it and see it end."""
+    """A worker process, and the threads that receive its messages and watch for its end."""
 
     def __init__(self, device: str, messages: "Queue[tuple[int, Message]]", job: Job) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is read
         command = [sys.executable, "-m", "weightdecay.sweeps.worker", device]
         if threading.current_thread() is threading.main_thread():
-            command.append(str(os.getpid()))  # it dies with this thread, and others may end before
+            command.append(str(os.getpid()))  # it dies with this thread; others may end earlier
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            start_new_session=True,  # what Ctrl-C or SIGTERM tells our group, we tell it
+            start_new_session=True,  # Ctrl-C and SIGTERM reach only us, and we tell the worker
             env={**MEMORY, **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
         self._job = job.number
         self._gone = self._killed = False
         self._turn = threading.Lock()
         self._messages = messages
-        self._hearing = threading.Thread(target=self._hear, daemon=True)
-        self._hearing.start()
+        self._receiving = threading.Thread(target=self._receive, daemon=True)
+        self._receiving.start()
         self._watching = threading.Thread(target=self._watch, daemon=True)
         self._watching.start()
-        self._say(job)
+        self._send(job)
 
     def begin(self, job: Job) -> bool:
-        """Hand it another job, unless it is gone: then nobody would say that the job has died."""
+        """Send it another job and return True, or return False if it is gone."""
         with self._turn:
             if self._gone:
                 return False
             self._job = job.number
-            self._errors.truncate(0)  # what it said of the job before is of no use
+            self._errors.truncate(0)  # output of the job before is of no use
             self._errors.seek(0)
-        self._say(job)
+        self._send(job)
         return True
 
     def ask_to_stop(self) -> None:
-        """Ask it to save what it has, and to end."""
-        self._say(None)
+        """Ask it to save its state and end."""
+        self._send(None)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it at once."""
         self._killed = True
         self._process.kill()
         self._watching.join(_GONE_WITHIN)
 
-    def _say(self, command: Job | None) -> None:
+    def _send(self, command: Job | None) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError, ValueError):  # it is dying, which the other thread notices
+        with suppress(OSError, ValueError):  # it is dying, which the watching thread notices
             pickle.dump(command, self._process.stdin)
             self._process.stdin.flush()
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         assert self._process.stdout is not None
         with self._process.stdout as answers:
             while True:
@@ -156,24 +156,24 @@ class _Process:
     def _watch(self) -> None:
         status = self._process.wait()
         if not self._killed:
-            self._hearing.join(_READ_WITHIN)
+            self._receiving.join(_READ_WITHIN)
         with self._turn:
             self._gone, job = True, self._job
         self._messages.put((job, Died(_why(status, self._errors))))
         assert self._process.stdin is not None
         self._errors.close()
-        with suppress(OSError):  # what was not yet flushed to it
+        with suppress(OSError):  # there may be data that was not flushed
             self._process.stdin.close()
 
 
 def _why(status: int, errors: IO[bytes]) -> str:
-    """Say how a process ended, and what it said last."""
-    how = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
+    """Describe how a process ended, with its last output."""
+    how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
     hint = ", as the system does when memory runs out" if status == -9 else ""
     errors.seek(0, os.SEEK_END)
     errors.seek(max(0, errors.tell() - _TAIL))
-    said = errors.read().decode(errors="replace").strip()
-    return f"Its process {how}{hint}." + (f" It said: {said}" if said else "")
+    output = errors.read().decode(errors="replace").strip()
+    return f"Its process {how}{hint}." + (f" Its last output: {output}" if output else "")
 
 
 def cores() -> int:
@@ -182,7 +182,7 @@ def cores() -> int:
 
 
 def gpu_count() -> int:
-    """Return the number of GPUs; torch, which takes seconds to come, is asked where a driver is."""
+    """Return the number of GPUs; torch, slow to import, is only asked if there is a driver."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
         return 0
     if sys.platform != "win32" and not Path("/dev/nvidiactl").exists():

@@ -1,4 +1,4 @@
-"""What one sweep has done, taken over into another, line by line."""
+"""Copies the results of one sweep into another, line by line."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -9,13 +9,13 @@ from weightdecay.records.codec import Cost, Entry, as_line, read, with_checksum
 from weightdecay.records.ledger import Place
 from weightdecay.sweeps.store import Store, Writer
 
-# So many lines are in memory at a time, and are written at once.
-_TOGETHER = 1000
+# Lines that are read and written at a time.
+_BATCH = 1000
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """A cell that was trained in both folders, and came to different records."""
+    """A cell that was trained in both folders, with different records."""
 
     run: str
     #: Test errors after the last epoch.
@@ -25,26 +25,26 @@ class Conflict:
 
 @dataclass
 class Merged:
-    """How many results were taken over, and which were not, because others are there already."""
+    """How many results were copied, and which were not because they differ from those there."""
 
     taken: int = 0
     conflicts: list[Conflict] = field(default_factory=list)
-    #: Cells whose results agree, and whose repeats do not: a result is what counts.
+    #: Cells whose results agree but whose repeats do not.
     repeats: list[Conflict] = field(default_factory=list)
 
 
 def merge(store: Store, other: Store) -> Merged:
-    """Take over the results and repeats that another folder has and this one has not.
+    """Copy the results and repeats that only the other folder has.
 
-    Cells that either folder plans are planned; of one without a plan those that are done.
+    The new plan has the planned cells of both folders; a folder without a plan adds its finished
+    cells.
     """
     mine, theirs = store.refresh(), other.refresh()
     merged = Merged()
     both = {run: place for run, place in theirs.results.items() if run in mine.results}
     merged.conflicts += _conflicts(store, mine.results, other, both)
-    told = {one.run for one in merged.conflicts}
-    again = mine.repeated.keys() - told
-    both = {run: place for run, place in theirs.repeated.items() if run in again}
+    repeated = mine.repeated.keys() - {one.run for one in merged.conflicts}
+    both = {run: place for run, place in theirs.repeated.items() if run in repeated}
     merged.repeats += _conflicts(store, mine.repeated, other, both)
     new = sorted(theirs.results.keys() - mine.results.keys())
     new_repeats = sorted(theirs.repeated.keys() - mine.repeated.keys())
@@ -60,12 +60,12 @@ def merge(store: Store, other: Store) -> Merged:
 def _conflicts(
     store: Store, own: Mapping[str, Place], other: Store, both: Mapping[str, Place]
 ) -> Iterator[Conflict]:
-    """Yield the cells whose records differ; where they were trained may differ."""
+    """Yield the cells whose records differ; their environments may differ."""
     with store.log.reading() as here, other.log.reading() as there:
         for run in sorted(both):
             place, elsewhere = own[run], both[run]
             if with_checksum(here(place)) != with_checksum(there(elsewhere)):
-                # What cannot be read is left out, and said.
+                # Lines that cannot be read are left out and reported by the ledger.
                 mine, theirs = store.read({run: place}), other.read({run: elsewhere})
                 for one, two in zip(mine, theirs, strict=False):
                     if one.records != two.records:
@@ -74,12 +74,12 @@ def _conflicts(
 
 
 def _copy(other: Store, places: Mapping[str, Place], writer: Writer) -> None:
-    """Write the lines at these places of another log, and what they cost."""
+    """Copy the lines at these places of another log, with their costs."""
     names = list(places)
     with other.log.reading() as line_at:
-        for start in range(0, len(names), _TOGETHER):
+        for start in range(0, len(names), _BATCH):
             lines: list[Entry] = []
-            for run in names[start : start + _TOGETHER]:
+            for run in names[start : start + _BATCH]:
                 line = line_at(places[run])
                 kind, value, _ = read(line)
                 lines.append((kind, value, with_checksum(line)))
@@ -90,7 +90,7 @@ def _copy(other: Store, places: Mapping[str, Place], writer: Writer) -> None:
 
 
 def _cells(*stores: Store) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the cells that any of these plan, once."""
+    """Yield the planned cells of all stores, each once."""
     seen: set[str] = set()
     for store in stores:
         for run, config in store.cells():

@@ -1,9 +1,8 @@
-"""The names that a study uses, checked before a worker is started.
+"""Checks the names in a study before a worker starts.
 
-Training needs torch, which takes seconds to import, so what our tasks, models and algorithms are
-called and which options they have is stated here once more; a test compares. `RunConfig` checks
-schedules. A task or class of one's own is looked for in its source; the models of such a task are
-known only where it is loaded.
+Importing torch takes seconds, so the names of our tasks, models and algorithms and their options
+are repeated here; a test compares them. `RunConfig` checks schedules. A user's own task or class is
+looked up in its source file; the models of such a task are known only once it is loaded.
 """
 
 from collections.abc import Iterable
@@ -35,7 +34,7 @@ ALGORITHM_OPTIONS = {"sgd": _SGD, "sgdw": _SGD, "adam": _ADAM, "adamw": _ADAM}
 
 
 def check_names(configs: Iterable[RunConfig]) -> None:
-    """Raise if a name in a configuration is one that no worker could use."""
+    """Raise if a configuration has a name that no worker could use."""
     used = {(config.task, config.model, config.algorithm): None for config in configs}
     for task, model in {(task, model): None for task, model, _ in used}:
         _check_model(task, model)
@@ -55,7 +54,7 @@ def _check_model(task: str, model: str) -> None:
         near = checks.did_you_mean(task, MODELS)
         raise ValueError(
             f"`task` must be one of {', '.join(MODELS)}, got {task!r}. {near}".rstrip()
-            + " Or write MODULE:FUNCTION, for a task of your own."
+            + " For a task of your own, write MODULE:FUNCTION."
         )
     spec = Spec.parse("model", model)
     if spec.name not in MODELS[task]:

@@ -1,4 +1,4 @@
-"""Cells into packs: what can train side by side does, and every worker has its share."""
+"""Groups cells into packs that train side by side, evenly over all workers."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,9 +8,9 @@ Pack = tuple[RunConfig, ...]
 
 
 def packs(cells: Iterable[RunConfig], *, workers: int, lanes: int) -> list[Pack]:
-    """Return packs of at most so many lanes, those with most epochs first.
+    """Return packs of at most `lanes` cells, the longest ones first.
 
-    Cells that can share lanes are divided evenly, among as many packs as keep all workers busy.
+    Cells that can train together are divided evenly among enough packs to keep all workers busy.
     """
     groups: dict[tuple[object, ...], list[RunConfig]] = {}
     for config in cells:
@@ -26,6 +26,6 @@ def _divided(group: Sequence[RunConfig], workers: int, lanes: int) -> list[Pack]
 
 
 def halves(pack: Pack) -> list[Pack]:
-    """Return a pack as two."""
+    """Split a pack in two."""
     middle = len(pack) // 2
     return [pack[:middle], pack[middle:]]

@@ -1,16 +1,13 @@
-"""Jobs done on a Ray cluster: Ray only places work, and the store alone decides what is left.
+"""Runs jobs on a Ray cluster. Ray only places work; the store decides which cells are left.
 
-A worker is an actor with a CPU, or a GPU, of its own. Ray neither restarts nor retries one: when it
-is gone its job has `Died`, and the planner hands what is left to a new one. An actor and no task,
-because it can be told to stop while it trains; it also keeps torch between jobs. One that gets no
-job goes: its place is for other jobs, of this sweep or of another.
+A worker is an actor with one CPU or one GPU. Ray neither restarts nor retries it: when it is gone,
+its job has `Died`, and the coordinator gives the rest of the job to a new worker. Workers are not
+Ray tasks because an actor can be told to stop while it trains, and keeps torch loaded between jobs.
+An actor without a job is ended, which frees its place for other jobs, of this sweep or of another.
 """
 
-import logging
 import os
 import re
-import signal
-import socket
 import stat
 import sys
 import tempfile
@@ -25,40 +22,32 @@ from typing import Any
 from weightdecay import checks
 from weightdecay.records import Progress, Saving
 from weightdecay.sweeps import local
-from weightdecay.sweeps.engine import Begun, Died, Ended, Failed, Job, Message, done
+from weightdecay.sweeps.engine import Begun, Died, Ended, Failed, Job, Message, train_job
 
 try:
     import ray
     from ray.exceptions import RayError, RayTaskError
-except ImportError:
-    raise ImportError(
-        "Sweeps on Ray need it to place them: pip install 'weightdecay[ray]'"
-    ) from None
 
-# Seconds within which a cluster answers, and letters of what Ray says of a death.
-_REACHED_WITHIN, _LONGEST = 10.0, 1000
-# What to do where no cluster listens, where one does not let us in, and where none can be started.
-# Ray does not answer whoever lacks its token, and does not say why.
-_START = "`ray start --head` starts one; without an address one is started for the sweep."
-_ENTER = (
-    "Something listens there. A cluster that asks for a token answers nobody without it: set "
-    "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN, or copy ~/.ray/auth_token from its head. Its Ray must "
-    "have the version of the one here."
-)
-_ALONE = "Ray keeps a token in ~/.ray, which must be writable; RAY_AUTH_MODE=disabled does without."
+    from weightdecay.sweeps.ray_cluster import connect, one_line
+except ImportError:
+    raise ImportError("Sweeps on Ray need Ray: pip install 'weightdecay[ray]'") from None
+
+# The most characters of Ray's message about a death that are kept, and how such a message begins.
+_LONGEST = 1000
 _PREFIX = "The actor died unexpectedly before finishing this task."
 
 
 class OnRay:
-    """An engine of Ray's workers, as many as the cluster has GPUs, or else CPUs.
+    """An engine with workers on a Ray cluster: by default one per GPU, or one per CPU without GPUs.
 
-    `address` is a running cluster's, and "auto" the one that this machine is part of; it stays when
-    the engine is closed. Without one, a cluster of this machine is started, and goes. Workers that
-    are given and for which there is no room wait in Ray's queue until there is.
+    `address` is that of a running cluster; "auto" is the cluster that this machine belongs to. A
+    running cluster stays up when the engine is closed. Without an address, a cluster is started on
+    this machine, and ended with the engine. If there are more `workers` than places, the others
+    wait in Ray's queue.
 
-    Checkpoints are files. A host that does not share the sweep's folder keeps its own under the
-    same path, or where it may write; a job that goes on elsewhere starts anew there, and ends with
-    the same results.
+    Checkpoints are files. A host that does not share the sweep's folder keeps its own checkpoints,
+    under the same path or in a temporary folder. A job that moves to another host starts from the
+    beginning there, and has the same results.
     """
 
     def __init__(
@@ -68,13 +57,13 @@ class OnRay:
             checks.whole("workers", workers, at_least=1)
         if device is not None:
             checks.one_of("device", device, ("cpu", "cuda"))
-        self._going: dict[int, _Going] = {}
+        self._running: dict[int, _RunningJob] = {}
         self._idle: list[Any] = []
         self._ended: list[int] = []
         self._doubted = False
         self._connected = not ray.is_initialized()
         if self._connected:
-            _connect(address or os.environ.get("RAY_ADDRESS") or "local", workers)
+            connect(address or os.environ.get("RAY_ADDRESS") or "local", workers)
         there = ray.cluster_resources()  # type: ignore[no-untyped-call]
         self._device = device or ("cuda" if there.get("GPU", 0) >= 1 else "cpu")
         kind = "GPU" if self._device == "cuda" else "CPU"
@@ -82,18 +71,18 @@ class OnRay:
         if not self.workers:
             self.close()
             raise ValueError(
-                f"The cluster must have a {kind}, and has none now. Where it will grow, say how "
-                "many workers there are to be."
+                f"The cluster must have a {kind}, but has none now. If it will grow, give the "
+                "number of workers."
             )
         self.lanes, self.repeats = local.LANES[self._device], local.REPEATS[self._device]
 
     def begin(self, job: Job) -> None:
         self._check_ray()
         worker = self._idle.pop() if self._idle else self._new()
-        self._going[job.number] = _Going(worker, worker.do.remote(job, self._device))
+        self._running[job.number] = _RunningJob(worker, worker.do.remote(job, self._device))
 
     def wait(self, seconds: float) -> list[tuple[int, Message]]:
-        """Return what has come. Workers that have nothing to do now go: others wait for a place."""
+        """Return messages, and end workers without a job: other jobs wait for their places."""
         for worker in self._idle:
             self._kill(worker)
         self._idle.clear()
@@ -101,24 +90,24 @@ class OnRay:
         self._ended.clear()
         until = time.monotonic() + (0 if found else seconds)
         while ready := self._ready(max(0.0, until - time.monotonic())):
-            found += [(number, self._heard(number)) for number in ready]
+            found += [(number, self._receive(number)) for number in ready]
             until = 0.0
         return found
 
     def end(self, number: int) -> None:
-        self._kill(self._going.pop(number).worker)
+        self._kill(self._running.pop(number).worker)
 
     def ask_to_stop(self) -> None:
-        for number, going in list(self._going.items()):
-            if going.placed:
-                going.worker.stop.remote()
-            else:  # it may wait for a place forever, and has nothing to save
-                self._kill(self._going.pop(number).worker)
+        for number, job in list(self._running.items()):
+            if job.placed:
+                job.worker.stop.remote()
+            else:  # it may wait for a place for ever, and has nothing to save
+                self._kill(self._running.pop(number).worker)
                 self._ended.append(number)
 
     def close(self) -> None:
-        workers = [going.worker for going in self._going.values()] + self._idle
-        self._going.clear()
+        workers = [job.worker for job in self._running.values()] + self._idle
+        self._running.clear()
         self._idle.clear()
         if ray.is_initialized():
             for worker in workers:
@@ -138,51 +127,51 @@ class OnRay:
             ray.kill(worker)
 
     def _ready(self, seconds: float) -> list[int]:
-        """Return the jobs that have something to say, after so long at most."""
-        numbers = {going.messages: number for number, going in self._going.items()}
+        """Return the jobs that have sent a message, after waiting at most this long for one."""
+        numbers = {job.messages: number for number, job in self._running.items()}
         if not numbers:
             time.sleep(seconds)
             return []
         ready, _ = ray.wait(list(numbers), num_returns=1, timeout=seconds)
-        if ready and len(numbers) > 1:  # who else has
+        if ready and len(numbers) > 1:  # which others have, too
             ready, _ = ray.wait(list(numbers), num_returns=len(numbers), timeout=0)
         return [numbers[messages] for messages in ready]
 
-    def _heard(self, number: int) -> Message:
-        """Return what a job says; its first word is that it has been placed."""
-        going = self._going[number]
+    def _receive(self, number: int) -> Message:
+        """Return the next message of a job; the first one shows that it has a place."""
+        job = self._running[number]
         try:
-            message: Message = ray.get(next(going.messages))
-        except RayTaskError as error:  # it was raised before, or beside, the training
+            message: Message = ray.get(next(job.messages))
+        except RayTaskError as error:  # it was raised outside the training
             message = Failed(_last_line(str(error)), str(error), memory=False)
         except (RayError, StopIteration) as error:
             message = Died(_why(str(error)))
-        going.placed = True
+        job.placed = True
         if isinstance(message, Ended | Failed | Died):
-            del self._going[number]
+            del self._running[number]
             self._doubted |= isinstance(message, Died)
-            if isinstance(message, Died):  # what cannot be reached may yet train, and hold cells
-                self._kill(going.worker)
+            if isinstance(message, Died):  # it may only be unreachable, and still train its cells
+                self._kill(job.worker)
             else:
-                self._idle.append(going.worker)
+                self._idle.append(job.worker)
         return message
 
     def _check_ray(self) -> None:
-        """Raise where workers die because Ray itself is gone here: they would wait for ever."""
+        """Raise if workers died because Ray itself has: new ones would wait for ever."""
         if self._doubted:
             here = ray.get_runtime_context().get_node_id()
             nodes = ray.nodes()  # type: ignore[no-untyped-call]
             if not any(node["Alive"] for node in nodes if node["NodeID"] == here):
                 raise ConnectionError(
-                    "Ray must run on this machine while the sweep does, and has died. What is "
-                    "recorded is safe: the same command goes on from there."
+                    "Ray must run on this machine during the sweep, but has died. All recorded "
+                    "results are safe: run the same command to continue."
                 )
             self._doubted = False
 
 
 @dataclass
-class _Going:
-    """A job that was handed to a worker, and the messages that stream back."""
+class _RunningJob:
+    """A job, its worker, and the stream of its messages."""
 
     worker: Any
     messages: Any
@@ -190,22 +179,22 @@ class _Going:
 
 
 class _Worker:
-    """What runs on the cluster. Commands have a thread of their own beside that of the jobs."""
+    """The actor on the cluster. Commands have a thread of their own, besides that of the jobs."""
 
     def __init__(self) -> None:
         self._stopping = threading.Event()
-        self._held: dict[str, Any] = {}
+        self._loaded: dict[str, Any] = {}
 
     def do(self, job: Job, device: str) -> Iterator[Message]:
-        """Do a job, and stream what comes of it; cells that end together are one message."""
+        """Do a job and stream its messages; cells that end together come in one message."""
         yield Begun()
-        if not self._held and hasattr(os, "register_at_fork"):  # all sockets are Ray's yet
+        if not self._loaded and hasattr(os, "register_at_fork"):  # all sockets are still Ray's
             _keep_sockets_from_children()
-        import torch  # noqa: PLC0415 - the planner imports this room, and does without it
+        import torch  # noqa: PLC0415 - a coordinator imports this module and needs no torch
 
         if device == "cpu":
-            torch.set_num_threads(1)  # of this thread
-        messages = done(replace(job, folder=_writable(job.folder)), device, self._held)
+            torch.set_num_threads(1)  # for this thread
+        messages = train_job(replace(job, folder=_writable(job.folder)), device, self._loaded)
         for message in messages:
             yield message
             if isinstance(message, Progress) and self._stopping.is_set():
@@ -215,71 +204,32 @@ class _Worker:
 
     @ray.method(concurrency_group="commands")
     def stop(self) -> None:
-        """Save what there is at the next sign of life, and end."""
+        """Have the job save its state and end when it next reports progress."""
         self._stopping.set()
 
 
 def _keep_sockets_from_children() -> None:
-    """Close sockets in processes that are forked: while one is open, Ray takes us for alive."""
+    """Close Ray's sockets in forked processes: while one is open, Ray takes us for alive."""
     sockets = {}
     for path in Path("/dev/fd").iterdir():
-        with suppress(OSError):  # it was the folder's own
+        with suppress(OSError):  # this one was for listing the folder
             status = os.fstat(int(path.name))
             if stat.S_ISSOCK(status.st_mode):
                 sockets[int(path.name)] = status.st_ino
 
-    def let_go() -> None:
+    def release() -> None:
         nothing = os.open(os.devnull, os.O_RDWR)
         for number, inode in sockets.items():
-            with suppress(OSError):  # it is closed
+            with suppress(OSError):  # it was closed since
                 if os.fstat(number).st_ino == inode:
                     os.dup2(nothing, number, inheritable=False)
         os.close(nothing)
 
-    os.register_at_fork(after_in_child=let_go)
-
-
-def _connect(address: str, workers: int | None) -> None:
-    """Join a cluster, or start one here; what Ray has to say is said by `Died`, and once."""
-    if address.startswith("ray://"):
-        raise ValueError(
-            f"`address` must be a cluster's own, as auto or host:6379, got {address!r}: nothing "
-            "streams through a Ray client. Start the sweep on a machine of the cluster."
-        )
-    alone: dict[str, Any] = {}
-    if address == "local":
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody asked for it to be reported
-        alone = {"num_cpus": workers or local.cores(), "include_dashboard": False}
-    terminated = signal.getsignal(signal.SIGTERM)
-    cure = _START
-    try:
-        if not alone:
-            _check_reachable(address)
-            cure = _ENTER
-        ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **alone)
-    except (OSError, RuntimeError, ValueError, RayError) as error:
-        said = _one_line(str(error)).rstrip(".")
-        if alone:
-            raise ConnectionError(f"Ray must start on this machine: {said}. {_ALONE}") from error
-        raise ConnectionError(
-            f"`address` must be a running Ray cluster's, got {address!r}: {said}. {cure}"
-        ) from error
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, terminated)  # Ray has put its own in place
-    # Ray prints the deaths of workers to stdout whatever its logging is set to.
-    ray._private.worker._worker_logs_enabled = False
-
-
-def _check_reachable(address: str) -> None:
-    """Raise where nobody listens: Ray would try for minutes."""
-    found = ray._private.services.canonicalize_bootstrap_address(address) or address
-    host, _, port = found.rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=_REACHED_WITHIN):
-        pass
+    os.register_at_fork(after_in_child=release)
 
 
 def _environment() -> dict[str, str]:
-    """Return what a worker needs to find a task that only has a name, and its data."""
+    """Return the variables that a worker needs to find a task by its name, and its data."""
     paths = [str(Path(path).absolute()) for path in sys.path]
     found = {**local.MEMORY, "PYTHONPATH": os.pathsep.join([*paths, "${PYTHONPATH}"])}
     ours = {name: value for name, value in os.environ.items() if name.startswith("WEIGHTDECAY_")}
@@ -287,7 +237,7 @@ def _environment() -> dict[str, str]:
 
 
 def _writable(folder: Path) -> Path:
-    """Return the folder, or where it cannot be on this host, one that can."""
+    """Return the folder, or a temporary one if this host cannot write to it."""
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
@@ -295,18 +245,14 @@ def _writable(folder: Path) -> Path:
     return Path(tempfile.gettempdir()) / "weightdecay"
 
 
-def _why(said: str) -> str:
-    """Say how a worker was lost, in what matters of Ray's own words."""
-    at = re.search(r"\n\tip: (\S+)", said)
-    telling = re.sub(r"\n\t\w+: [^\n]*", "", said).removeprefix(_PREFIX)
-    words = _one_line(re.split(r" If the process was killed", telling)[0])
+def _why(message: str) -> str:
+    """Describe how a worker died, with the informative part of Ray's message."""
+    at = re.search(r"\n\tip: (\S+)", message)
+    relevant = re.sub(r"\n\t\w+: [^\n]*", "", message).removeprefix(_PREFIX)
+    text = one_line(re.split(r" If the process was killed", relevant)[0])
     where = f" at {at[1]}" if at else ""
-    return f"Its worker{where} is gone. Ray says: {words[:_LONGEST] or 'nothing'}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(re.sub(r"\x1b\[\d*m", "", text).split())
+    return f"Its worker{where} has died. Ray says: {text[:_LONGEST] or 'nothing'}"
 
 
 def _last_line(text: str) -> str:
-    return _one_line(text.strip().rpartition("\n")[2])
+    return one_line(text.strip().rpartition("\n")[2])

@@ -1,7 +1,7 @@
-"""One configuration trained into a store of its own, followed epoch by epoch.
+"""Trains one configuration into a store of its own, and yields its events.
 
-The store is what a sweep of one cell would leave, and beside it are the weights at the end of each
-cycle. Over several processes the first one records; the others only train.
+The store is that of a sweep with one cell, plus the weights at the end of each cycle. With several
+processes, only the first one records; the others just train.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weightdecay.records import Event, Notice, Run, RunConfig, Started
-from weightdecay.records.collecting import Gathered
+from weightdecay.records.collecting import RunCollector
 from weightdecay.sweeps.store import Store
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ def run_events(
     task: "Task | None" = None,
     fresh: bool = False,
 ) -> Iterator[Event]:
-    """Train one configuration into `<folder>/<identity>`, or go on with it, and tell of it.
+    """Train or resume one configuration in `<folder>/<identity>`, and yield its events.
 
-    A run that is recorded there is told again, and not trained. `fresh` forgets it first. Closing
-    the iterator stops the training and saves it.
+    A run that is already recorded there is not trained again: its records are yielded. `fresh`
+    deletes it first. Closing the iterator stops the training and saves it.
     """
-    from weightdecay.runs import Keep, train_events  # noqa: PLC0415 - others in this room need no torch
+    from weightdecay.runs import Keep, train_events  # noqa: PLC0415 - the package imports no torch
 
     store, keep = store_of(config, folder), Keep(checkpoints=False)
     events = train_events(
@@ -42,7 +42,7 @@ def run_events(
 
 
 def store_of(config: RunConfig, folder: Path | str) -> Store:
-    """Return the store that a configuration has in a folder of runs."""
+    """Return the store of a configuration in a folder of runs."""
     return Store(Path(folder) / config.identity)
 
 
@@ -60,12 +60,12 @@ def _recorded(
                 _forget(store, config)
             store.ask_for({config.identity: config})
         if dist.is_initialized():
-            dist.barrier()  # before any process looks what is there
+            dist.barrier()  # before any process reads the store
         done = [run for run in store.runs() if run.config == config]
         if leads():
             yield from map(Notice, store.ledger.left_out)
         if done:
-            yield from _told_again(done[0])
+            yield from _replayed(done[0])
         elif leads():
             yield from _record(store, config, events)
         else:
@@ -75,18 +75,18 @@ def _recorded(
 
 
 def _claim(store: Store, config: RunConfig, held: ExitStack) -> None:
-    """Have nobody else train the run."""
+    """Claim the run, so that no other process trains it."""
     from weightdecay.runs.checkpoints import BusyError  # noqa: PLC0415
 
     if not held.enter_context(store.claiming()).take(config.identity):
         raise BusyError(
-            f"Run {config.identity} must be trained by one process at a time, and another one "
-            "holds it. Wait for that, or stop it."
+            f"Run {config.identity} must be trained by one process at a time, but another one is "
+            "training it. Wait for it, or stop it."
         )
 
 
 def _forget(store: Store, config: RunConfig) -> None:
-    """Remove what is kept of the run; results of others may have been merged into its store."""
+    """Delete the run, unless results of other runs were merged into its store."""
     others = [run for run in Store(store.folder).refresh().results if run != config.identity]
     if others:
         raise ValueError(
@@ -96,18 +96,18 @@ def _forget(store: Store, config: RunConfig) -> None:
     store.forget_all()
 
 
-def _told_again(run: Run) -> Iterator[Event]:
+def _replayed(run: Run) -> Iterator[Event]:
     if run.environment is not None:
         yield Started(run.config.identity, run.environment)
     yield from run.records
-    yield Notice("Trained before: these are its records.")
+    yield Notice("This run was already trained: these are its records.")
 
 
 def _record(store: Store, config: RunConfig, events: Iterator[Event]) -> Iterator[Event]:
-    """Pass on what a training yields, and record it at its end."""
-    gathered = Gathered([config])
+    """Pass on the events of a training, and record the run when it ends."""
+    collector = RunCollector([config])
     with store.writing(workers=1) as writer, closing(events):  # type: ignore[type-var]
         for event in events:
-            gathered.take(event)
+            collector.add(event)
             yield event
-        writer.results(gathered.ended())
+        writer.results(collector.pop_finished())

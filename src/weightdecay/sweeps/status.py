@@ -1,6 +1,6 @@
-"""How a sweep stands: what is planned, running, done, diverged and failed, and how long it takes.
+"""The status of a sweep: how many cells are planned, running, done, diverged and failed.
 
-It is told from the store alone, by anyone, without torch.
+It is read from the store alone, by any process, without torch. It includes the estimated time left.
 """
 
 import re
@@ -16,17 +16,17 @@ from weightdecay.records.codec import Failure
 from weightdecay.records.ledger import Ledger
 from weightdecay.sweeps.store import Store
 
-# What a cell's cost depends on, beside its epochs.
-_alike = itemgetter("task", "model", "batch", "data", "precision")
+# What the cost of an epoch depends on.
+_cost_fields = itemgetter("task", "model", "batch", "data", "precision")
 _Kind: TypeAlias = tuple[object, ...]
 Cells: TypeAlias = Mapping[str, RunConfig | Mapping[str, Any]]
-# A path in what an error says: in quotation marks, as the system's errors have it, or absolute.
+# A path in an error message: in quotes, as in errors of the system, or absolute.
 _PATH = re.compile(r"""(['"])[^'"]*[/\\][^'"]*\1|(?<!\S)/\S+""")
 
 
 @dataclass(frozen=True)
 class Status:
-    """The cells of a plan, counted; each is in one of running, done, failed or none of these."""
+    """The counts of a plan's cells; each is running, done, failed or none of these."""
 
     planned: int
     running: int
@@ -34,7 +34,7 @@ class Status:
     diverged: int
     failed: int
     workers: int
-    #: With as many workers as there are, or were; None before any cell is done.
+    #: With the present number of workers, or the last one; None before any cell is done.
     seconds_left: float | None
 
     @property
@@ -44,44 +44,45 @@ class Status:
 
 
 @dataclass(frozen=True)
-class Underway:
-    """A pack that is being trained: epochs of its cells that are behind it, and what one costs."""
+class RunningPack:
+    """A pack in training: one of its cells, the epochs trained over all cells, and their cost."""
 
     config: RunConfig
     epochs: float
-    seconds_an_epoch: float
+    seconds_per_epoch: float
     seconds_left: float
 
 
 class Tally:
-    """A plan's cells, counted as the log grows: what was counted is not looked at again.
+    """Counts a plan's cells as the log grows, without looking twice at what was counted.
 
-    A ledger only ever gains results and timings, in the order they were read. Failures may go, and
-    are few: they are counted anew.
+    A ledger only ever gains results and timings, in the order they were read. Failures may be
+    removed; they are few, and are counted again each time.
     """
 
     def __init__(self, cells: Cells) -> None:
         self._costs = {run: _cost(config) for run, config in cells.items()}
-        # Epochs without a result, and seconds and epochs spent, of cells that cost alike.
+        # By kind of cell: epochs left to train, and the seconds and epochs already spent.
         self._left = _summed(self._costs.values())
         self._spent: dict[_Kind, tuple[float, int]] = {}
         self._results = self._timings = self._done = self._diverged = 0
 
-    def standing(
+    def status(
         self,
         ledger: Ledger,
         *,
         running: int,
         workers: int,
         packs: int | None = None,
-        going: Sequence[Underway] = (),
+        running_packs: Sequence[RunningPack] = (),
         forgiven: Collection[str] = (),
     ) -> Status:
-        """Count what is new in the ledger, which must be the same one every time.
+        """Count what is new in the ledger, which must be the same one in every call.
 
-        Packs that are going on say what of their epochs is behind them, and, before anything is
-        done, what an epoch costs. Failures that are tried again are forgiven. No more workers are
-        busy than there are `packs`, those that wait among them; or cells, where that is not known.
+        `packs` is the number of packs that are running or waiting: no more workers than that are
+        busy. If it is not given, the number of cells left is used. `running_packs` improve the
+        estimate of the time left, and make one possible before any cell is done. Failures in
+        `forgiven` are being tried again and do not count.
         """
         for run in islice(ledger.finished, self._results, None):
             if run in self._costs:
@@ -106,15 +107,15 @@ class Tally:
             diverged=self._diverged,
             failed=len(failed),
             workers=workers,
-            seconds_left=self._seconds_left(failed, max(1, busy), going),
+            seconds_left=self._seconds_left(failed, max(1, busy), running_packs),
         )
 
     def _seconds_left(
-        self, failed: Sequence[str], busy: int, going: Sequence[Underway]
+        self, failed: Sequence[str], busy: int, running: Sequence[RunningPack]
     ) -> float | None:
-        """Estimate what is left, by what alike cells have cost an epoch, or all of them.
+        """Estimate the time left from the cost per epoch of cells of the same kind, or of all.
 
-        It cannot be over before the last of the packs that are going on.
+        It is at least the time that the slowest running pack needs.
         """
         left = self._left.copy()
         left.subtract(_summed(self._costs[run] for run in failed))
@@ -122,28 +123,22 @@ class Tally:
         if not left:
             return 0.0
         spent: list[tuple[float, float]] = [*self._spent.values()]
-        spent = spent or [(p.seconds_an_epoch * p.epochs, p.epochs) for p in going if p.epochs]
+        spent = spent or [(p.seconds_per_epoch * p.epochs, p.epochs) for p in running if p.epochs]
         if not spent:
             return None
         costs = {kind: seconds / epochs for kind, (seconds, epochs) in self._spent.items()}
         all_seconds, all_epochs = map(sum, zip(*spent, strict=True))
         mean = all_seconds / all_epochs
         total = sum(epochs * costs.get(kind, mean) for kind, epochs in left.items())
-        total -= sum(pack.epochs * costs.get(_cost(pack.config)[0], mean) for pack in going)
-        return max(0.0, total / busy, *(pack.seconds_left for pack in going))
-
-
-def standing(cells: Cells, ledger: Ledger, running: Sequence[str], workers: int) -> Status:
-    """Count a plan's cells."""
-    again = set(running)  # what failed and is running is being tried again
-    return Tally(cells).standing(ledger, running=len(running), workers=workers, forgiven=again)
+        total -= sum(pack.epochs * costs.get(_cost(pack.config)[0], mean) for pack in running)
+        return max(0.0, total / busy, *(pack.seconds_left for pack in running))
 
 
 def _cost(config: RunConfig | Mapping[str, Any]) -> tuple[_Kind, int]:
-    """Return what cells that cost alike have in common, and the epochs."""
+    """Return a cell's kind, on which the cost of an epoch depends, and its epochs."""
     values = vars(config) if isinstance(config, RunConfig) else config
-    seldom = values.get("evaluate_every", 1)  # which older plans do not say
-    return (*_alike(values), seldom), values["epochs"]
+    evaluate_every = values.get("evaluate_every", 1)  # older plans do not have it
+    return (*_cost_fields(values), evaluate_every), values["epochs"]
 
 
 def _summed(costs: Iterable[tuple[_Kind, int]]) -> Counter[_Kind]:
@@ -154,12 +149,12 @@ def _summed(costs: Iterable[tuple[_Kind, int]]) -> Counter[_Kind]:
 
 
 def without_paths(reason: str) -> str:
-    """Return why a cell failed, less the paths it names, in which cells of one cause differ."""
+    """Return the reason of a failure without paths, which may differ between cells."""
     return _PATH.sub("…", reason)
 
 
 def of_store(store: Store) -> tuple[Status, list[tuple[dict[str, Any], Failure]], list[str]]:
-    """Return how a sweep stands, its failures, and what is left out."""
+    """Return a sweep's status, its failures, and sentences about what is left out."""
     cells = store.plan()
     alive = store.alive()
     ledger = store.ledger
@@ -167,4 +162,8 @@ def of_store(store: Store) -> tuple[Status, list[tuple[dict[str, Any], Failure]]
     running = store.running(waiting) if alive else []
     workers = alive or max(ledger.workers.values(), default=1)
     failures = [(cells[run], ledger.failures[run]) for run in cells if run in ledger.failures]
-    return standing(cells, ledger, running, workers), failures, ledger.left_out
+    # A cell that has failed and is running is being tried again.
+    status = Tally(cells).status(
+        ledger, running=len(running), workers=workers, forgiven=set(running)
+    )
+    return status, failures, ledger.left_out

@@ -1,18 +1,19 @@
-"""The store of a sweep: a folder of append-only JSON lines, with almost no state to fail.
+"""The store of a sweep: a folder of append-only files with JSON lines.
 
-    plan.jsonl         the cells that were asked for last
-    log/000001.jsonl   what one writer found out, line by line; nobody appends to another's file
-    claims/            empty files: a cell that is being trained is a locked byte of one of them;
+    plan.jsonl         the cells that were requested last
+    log/000001.jsonl   the lines of one writer; no process appends to another's file
+    claims/            empty files: each cell in training locks one byte of one of them;
                        `claims/plan` is locked while the plan is written
-    checkpoints/       of cells that are being trained, a folder each; in `repeats/`, of those that
-                       are trained a second time
-    solutions/         of a run alone: the weights at the end of each cycle
+    checkpoints/       one folder per cell in training; `repeats/` has its own, for cells that are
+                       trained a second time
+    solutions/         only for a single run: the weights at the end of each cycle
 
-A line of the log is a result, a timing, a failure, the repeat of a result as a control, or the
-writer's first: how many workers it has.
-A cell is done when there is a result of it, and failed when there is a failure and no result; of
-several results the first counts. What is left to do is the plan, less what is done. No line has a
-time, a process or a number that could be stale, and all but the log can be deleted.
+A log line is a result, a timing, a failure, the repeat of a result as a control, or the first line
+of a file, with the writer's number of workers.
+A cell is done if it has a result, and failed if it has a failure and no result; if it has several
+results, the first counts. The cells left to train are those of the plan that are not done. Nothing
+in the store can become stale, such as times or process numbers, and everything except the log can
+be deleted.
 """
 
 import os
@@ -32,31 +33,31 @@ from weightdecay.sweeps.claims import Claims, taken
 
 
 class Store(StoreReader):
-    """A sweep's folder, to read and to write. Making one writes nothing."""
+    """A sweep folder, to read and to write. Creating a Store writes nothing."""
 
     @property
     def repeats_folder(self) -> Path:
-        """Return where cells are saved that are trained a second time."""
+        """Return the folder for checkpoints of cells that are trained a second time."""
         return self.folder / "repeats"
 
     def ask_for(self, cells: Mapping[str, RunConfig]) -> None:
-        """Make these cells the plan. What is done of others stays, and is none of its business."""
+        """Make these cells the plan. Results of other cells stay."""
         self.write_plan((run, config.as_dict()) for run, config in cells.items())
 
     def write_plan(self, cells: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """Make these cells the plan, named and as plain values."""
+        """Make these cells, given as names and plain values, the plan."""
         try:
             with self._planning(), files.written(self._plan) as file:
                 file.writelines(as_line({"run": run, "config": config}) for run, config in cells)
-        except PermissionError as error:  # of a temporary file, which nobody has heard of
+        except PermissionError as error:  # it names a temporary file
             raise PermissionError(
-                f"A sweep must be kept in a folder that you may write to, and {self.folder} is "
-                "none. Name another, or have its rights changed."
+                f"You do not have permission to write to {self.folder}. Choose another folder for "
+                "the sweep, or change its permissions."
             ) from error
 
     @contextmanager
     def _planning(self) -> Iterator[None]:
-        """Have the plan written by one process at a time, and what a killed one left removed."""
+        """Let one process at a time write the plan, and remove what a killed one has left."""
         lock = self.folder / "claims" / "plan"
         lock.parent.mkdir(parents=True, exist_ok=True)
         with lock.open("ab") as file:
@@ -66,7 +67,7 @@ class Store(StoreReader):
 
     @contextmanager
     def writing(self, workers: int) -> Iterator["Writer"]:
-        """Give a file of one's own to write to; it is locked for as long as it is written."""
+        """Create a file of the log, which stays locked while it is written."""
         self.log.folder.mkdir(parents=True, exist_ok=True)
         number = 1 + max((int(Path(name).stem) for name in self.log.names()), default=0)
         while True:
@@ -74,7 +75,7 @@ class Store(StoreReader):
             try:
                 file = path.open("xb", buffering=0)
                 break
-            except FileExistsError:  # another writer was quicker
+            except FileExistsError:  # another writer was faster
                 number += 1
         with file:
             files.lock(file, wait=True)
@@ -85,18 +86,18 @@ class Store(StoreReader):
 
     @contextmanager
     def claiming(self) -> Iterator[Claims]:
-        """Give what cells are claimed with; all claims end with it."""
+        """Return the claims of this process, which are released at the end."""
         folder = self.folder / "claims"
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as held:
             yield Claims(folder, held)
 
     def running(self, cells: Iterable[str]) -> list[str]:
-        """Return those cells that somebody is training now."""
+        """Return those of the cells that any process is training now."""
         return sorted(taken(self.folder / "claims", cells))
 
     def saved(self, runs: Container[str]) -> dict[str, int]:
-        """Return the cells that have a checkpoint, and the update of the newest."""
+        """Return the cells that have a checkpoint, and the update of their newest one."""
         found = {}
         saved = self.folder / "checkpoints"
         for folder in saved.iterdir() if saved.is_dir() else ():
@@ -107,35 +108,35 @@ class Store(StoreReader):
         return found
 
     def forget_checkpoints(self, runs: Iterable[str], *, of: Path | None = None) -> None:
-        """Remove the checkpoints of cells that are recorded, here or in another folder."""
+        """Delete the checkpoints of cells, in this folder or in another."""
         for run in runs:
             saved = (of or self.folder) / "checkpoints" / run
             if saved.exists():
                 shutil.rmtree(saved, ignore_errors=True)
 
     def forget_all(self) -> None:
-        """Remove all results, checkpoints and solutions; whoever calls this holds the claims."""
+        """Delete all results, checkpoints and solutions; the caller must hold the claims."""
         for name in ("log", "checkpoints", "solutions", "repeats"):
             if (self.folder / name).exists():
                 shutil.rmtree(self.folder / name)
 
 
 class Writer:
-    """One file of the log. What it has written without an error is on the disk."""
+    """Writes one file of the log. A line written without an error is on the disk."""
 
     def __init__(self, path: Path, file: IO[bytes], store: Store) -> None:
         self._path, self._file, self._store = path, file, store
         self._size = 0
 
     def results(self, runs: Iterable[tuple[Run, Cost]]) -> None:
-        """Record finished cells, together."""
+        """Record finished cells with one write."""
         lines: list[Line] = []
         for run, cost in runs:
             lines += [("result", as_result(run)), ("timing", asdict(cost))]
         self.write(lines)
 
     def repeats(self, runs: Iterable[tuple[Run, Cost]]) -> None:
-        """Record cells that were trained again."""
+        """Record cells that were trained a second time."""
         self.write(("repeat", as_result(run)) for run, _ in runs)
 
     def failure(self, failure: Failure) -> None:
@@ -147,9 +148,9 @@ class Writer:
         self.append([(kind, value, as_line({kind: value})) for kind, value in lines])
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Append lines that are text already; one that could be written in part is taken back.
+        """Append encoded lines. After an error, a line that was written in part is removed.
 
-        Whole lines stay, whatever the error: other processes may have read them by now.
+        Complete lines stay after an error: other processes may already have read them.
         """
         text, written = memoryview(b"".join(line for _, _, line in entries)), 0
         try:
@@ -165,12 +166,12 @@ class Writer:
         self._count(entries, written)
         if not self._path.exists():
             raise FileNotFoundError(
-                f"{self._path} must stay while the sweep runs, and was deleted: what is recorded "
-                "from now on would be lost."
+                f"{self._path} was deleted while the sweep runs: new results would be lost. Run "
+                "the same command to continue in a new file."
             )
 
     def _count(self, entries: Sequence[Entry], written: int) -> None:
-        """Take in the lines that are whole in the bytes that were written."""
+        """Count the lines that are complete in the bytes that were written."""
         end, lines = self._size + written, 0
         for kind, value, line in entries:
             if self._size + len(line) > end:

@@ -1,4 +1,4 @@
-"""Configurations into finished runs in a store: all at once, or event by event."""
+"""Trains configurations and records them in a store: as one call, or event by event."""
 
 import logging
 import warnings
@@ -17,7 +17,7 @@ from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.name_checks import check_names
 from weightdecay.sweeps.progress_lines import SweepLines
 from weightdecay.sweeps.store import Store
-from weightdecay.sweeps.task_transfer import Handed, handed
+from weightdecay.sweeps.task_transfer import TaskProvider, provider_of
 from weightdecay.sweeps.watchdog import Watched
 
 if TYPE_CHECKING:
@@ -36,15 +36,16 @@ def sweep(
     timeout: float | None = None,
     progress: bool = True,
 ) -> list[Run]:
-    """Train those of these configurations that are not done yet in the folder, and return all runs.
+    """Train the configurations that are not done yet in the folder, and return all runs.
 
-    They come in the order of the configurations. One that could not be trained is missing, and a
-    warning says why; it is left alone from then on, unless `retry` is True. `engine` is one worker
-    process per core, or per GPU, where it is not given. A worker that says nothing for `timeout`
-    seconds is ended, and counts as dead. `task` is a task, or a function that makes it, under a
-    name that nothing could be loaded by: the one that the configurations give it. Worker processes
-    get it pickled. Notices go to the log of `weightdecay`, at level INFO. On a terminal and in a
-    notebook bars show the progress, unless `progress` is False; elsewhere nothing is shown.
+    Runs are returned in the order of the configurations. One that could not be trained is missing,
+    and a warning gives the reason; later sweeps skip it unless `retry` is True.
+
+    By default, the engine has one worker process per GPU, or per core. A worker that is silent for
+    `timeout` seconds is killed and counts as crashed. `task` is a Task, or a function that returns
+    one, for configurations whose task has no name to load it by; it is pickled for worker
+    processes. Notices are logged to `weightdecay` at level INFO. A progress bar is shown on a
+    terminal and in a notebook, unless `progress` is False.
     """
     asked = list(dict.fromkeys(configs))
     events = sweep_events(
@@ -63,8 +64,8 @@ def sweep(
     reasons = [failures[one.identity].reason for one in asked if one.identity in failures]
     if reasons:
         warnings.warn(
-            f"{len(reasons)} of {len(asked)} configurations could not be trained, the first "
-            f"because of {reasons[0]} Sweep again with retry=True to try them again.",
+            f"{len(reasons)} of {len(asked)} configurations could not be trained. The first "
+            f"failed with: {reasons[0]} Sweep again with retry=True to try them again.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -80,26 +81,31 @@ def sweep_events(
     retry: bool = False,
     timeout: float | None = None,
 ) -> Iterator[SweepEvent]:
-    """Do what `sweep` does, and yield what happens.
+    """Do what `sweep` does, and yield events.
 
-    Closing the iterator stops gently: what is being trained is saved.
+    Closing the iterator stops the sweep; cells in training are saved.
     """
     cells = {config.identity: config for config in configs}
     if not cells:
         raise ValueError("`configs` must hold at least one configuration, got none.")
-    given = None
+    provider = None
     if task is None:
         check_names(cells.values())
     else:
-        given = handed(task, cells.values(), here=isinstance(engine, Here))
+        provider = provider_of(task, cells.values(), in_process=isinstance(engine, Here))
     watched = Watched(engine or Local(), timeout)
     store = Store(folder)
     store.ask_for(cells)
-    return _sweep(store, cells, watched, given, retry=retry)
+    return _sweep(store, cells, watched, provider, retry=retry)
 
 
 def _sweep(
-    store: Store, cells: dict[str, RunConfig], engine: Engine, task: Handed | None, *, retry: bool
+    store: Store,
+    cells: dict[str, RunConfig],
+    engine: Engine,
+    task: TaskProvider | None,
+    *,
+    retry: bool,
 ) -> Iterator[SweepEvent]:
     with ExitStack() as held:
         held.enter_context(closing(engine))

@@ -1,7 +1,7 @@
-"""A task handed to a sweep beside its configurations, and how workers get it.
+"""How workers get a task that is passed to a sweep.
 
-A worker loads a task by its name. One that has no name to be imported by is pickled, once, and
-goes to the workers with their jobs. An engine in this process is handed the task itself.
+A worker usually loads a task by its name. A task that cannot be imported by name is pickled once,
+and sent to the workers with their jobs. An engine in this process uses the task itself.
 """
 
 import io
@@ -17,31 +17,33 @@ from weightdecay.sweeps.name_checks import MODELS
 if TYPE_CHECKING:
     from weightdecay.tasks import Source
 
-#: What a job asks for its task.
-Handed: TypeAlias = Callable[[], "Source"]
+#: Returns a job's task.
+TaskProvider: TypeAlias = Callable[[], "Source"]
 
 
 @dataclass(frozen=True)
 class Pickled:
-    """A task, or the function that makes it, as bytes."""
+    """A pickled task, or the pickled function that returns one."""
 
     body: bytes
 
     def __call__(self) -> "Source":
-        task: Source = pickle.loads(self.body)  # noqa: S301 - from the process that planned the job
+        task: Source = pickle.loads(self.body)  # noqa: S301 - from the coordinator
         return task
 
 
-def handed(task: "Source", configs: Collection[RunConfig], *, here: bool) -> Handed:
-    """Return what gives workers the task; raise unless it fits its configurations.
+def provider_of(
+    task: "Source", configs: Collection[RunConfig], *, in_process: bool
+) -> TaskProvider:
+    """Return what gives workers the task; raise ValueError if it does not fit the configurations.
 
-    `here` is whether they are in this process.
+    `in_process` is whether the workers are in this process.
     """
     names = sorted({config.task for config in configs})
     if len(names) > 1:
         raise ValueError(
-            f"Configurations must name one task where `task` is given, got {', '.join(names)}. "
-            "Make a sweep for each, in the same folder."
+            f"Configurations must all name the same task if `task` is given, got "
+            f"{', '.join(names)}. Run one sweep per task, in the same folder."
         )
     if callable(task):
         models, own = None, None
@@ -49,8 +51,8 @@ def handed(task: "Source", configs: Collection[RunConfig], *, here: bool) -> Han
         models, own = task.models, task.name
     if names[0] in MODELS and names[0] != own:
         raise ValueError(
-            f"Configurations with a task of your own must not name it {names[0]}, as the built-in "
-            "one. Choose another name for it."
+            f"A task of your own must not have the name of a built-in one, got {names[0]}. Choose "
+            "another name."
         )
     for config in configs:
         name = Spec.parse("model", config.model).name
@@ -58,7 +60,7 @@ def handed(task: "Source", configs: Collection[RunConfig], *, here: bool) -> Han
             raise ValueError(
                 f"`model` must be one of {', '.join(models)}, which {own} has, got {name!r}."
             )
-    if here:
+    if in_process:
         return lambda: task
     return Pickled(_portable(task if callable(task) else replace(task)))
 
@@ -69,16 +71,16 @@ def _portable(task: "Source") -> bytes:
         _Pickler(body).dump(task)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ValueError(
-            f"`task` must be something that worker processes can unpickle, and is not: {error}. "
-            "Define its functions at the top of a module, not in a script, a notebook or another "
-            "function; or train in this process, with engine=weightdecay.sweeps.Here()."
+            f"`task` must be picklable, to be sent to worker processes, but is not: {error}. "
+            "Define its functions at the top level of a module, not in a script, a notebook or "
+            "another function; or train in this process, with engine=weightdecay.sweeps.Here()."
         ) from error
     return body.getvalue()
 
 
 class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
-        """Refuse what pickles here and is not found elsewhere: a worker has another `__main__`."""
+        """Refuse what is defined in `__main__`: it pickles here, but a worker has another one."""
         if isinstance(value, FunctionType | type) and value.__module__ == "__main__":
             raise pickle.PicklingError(f"{value.__qualname__} is defined in the running script")
         return NotImplemented

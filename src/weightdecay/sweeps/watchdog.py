@@ -1,19 +1,19 @@
-"""An engine whose workers are listened for: who is silent for long is told of, or ended."""
+"""An engine that reports workers that are silent for long, and kills them after a timeout."""
 
 import time
 
 from weightdecay import checks
 from weightdecay.sweeps.engine import Died, Ended, Engine, Failed, Job, Message, Unheard
 
-# Seconds of silence that are told of, and between looks; and the longest of those between two
-# looks that count: where this process was held up itself, no worker was silent for longer.
-_SILENT, _LOOK_EVERY, _COUNTS = 30.0, 1.0, 5.0
+# Seconds of silence that are reported, and seconds between checks. Between two waits, at most
+# `_COUNTED` seconds count as silence: if more have passed, this process itself was held up.
+_SILENT, _LOOK_EVERY, _COUNTED = 30.0, 1.0, 5.0
 
 
 class Watched:
-    """Another engine. A worker that says nothing for `timeout` seconds is ended, and has died.
+    """Wraps an engine. A worker that is silent for `timeout` seconds is killed and has died.
 
-    A job is listened for from its first message on: before, it may wait for a place.
+    A job is watched from its first message on: before, it may be waiting for a free worker.
     """
 
     def __init__(self, engine: Engine, timeout: float | None = None) -> None:
@@ -21,7 +21,7 @@ class Watched:
             checks.number("timeout", timeout, above=0)
         self.workers, self.lanes, self.repeats = engine.workers, engine.lanes, engine.repeats
         self._engine, self._timeout = engine, timeout
-        # Seconds that this was listening, and at which of them each job was heard last.
+        # Seconds counted so far, and the count at each job's last message.
         self._listened, self._heard = 0.0, dict[int, float]()
         self._now = self._looked_at = time.monotonic()
 
@@ -29,10 +29,10 @@ class Watched:
         self._engine.begin(job)
 
     def wait(self, seconds: float) -> list[tuple[int, Message]]:
-        """Return what has come, and who is silent."""
+        """Return messages, including those about silent jobs."""
         messages = self._engine.wait(seconds)
         before, self._now = self._now, time.monotonic()
-        self._listened += min(self._now - before, _COUNTS)
+        self._listened += min(self._now - before, _COUNTED)
         for number, message in messages:
             if isinstance(message, Ended | Failed | Died):
                 self._heard.pop(number, None)
@@ -44,14 +44,14 @@ class Watched:
         return messages
 
     def _silent(self) -> list[tuple[int, Message]]:
-        """Tell of jobs that were not heard for long, and end those that are past the limit."""
+        """Report jobs that are silent for long, and end those past the timeout."""
         found: list[tuple[int, Message]] = []
         for number, heard in list(self._heard.items()):
             silent = self._listened - heard
             if self._timeout is not None and silent > self._timeout:
                 del self._heard[number]
                 self._engine.end(number)
-                reason = f"Its worker said nothing for {self._timeout:g} seconds, and was ended."
+                reason = f"Its worker was silent for {self._timeout:g} seconds and was killed."
                 found.append((number, Died(reason)))
             elif silent > _SILENT:
                 found.append((number, Unheard(silent)))

@@ -1,7 +1,7 @@
-"""A worker process: `python -m weightdecay.sweeps.worker`, jobs in and messages out, by pipes.
+"""A worker process, `python -m weightdecay.sweeps.worker`: gets jobs and sends messages by pipes.
 
-It ends when told to, and at once when whoever started it is gone: the pipe it listens to closes.
-Where it is stopped, or stuck in C code, it cannot listen: on Linux the system kills it then.
+It ends when it is told to, and at once when its parent is gone, because its input pipe closes. A
+worker that is stopped or stuck in C code does not notice that: on Linux the system kills it.
 """
 
 import ctypes
@@ -17,36 +17,36 @@ from queue import Queue
 from typing import IO, TYPE_CHECKING
 
 from weightdecay.records import Progress, Saving
-from weightdecay.sweeps.engine import Ended, Failed, Job, Message, done
+from weightdecay.sweeps.engine import Ended, Failed, Job, Message, train_job
 
 if TYPE_CHECKING:
     from weightdecay.tasks import Task
 
 
-_PR_SET_PDEATHSIG = 1  # of linux/prctl.h
+_PR_SET_PDEATHSIG = 1  # from linux/prctl.h
 
 
 def main(device: str, parent: str | None = None) -> None:
-    """Do the jobs that come, until there are no more; die with the parent, where it is named."""
+    """Do jobs until there are no more; die with the parent if its process number is given."""
     if parent is not None and sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != int(parent):  # it has died before
+        if os.getppid() != int(parent):  # it died before the call above
             sys.exit(1)
     commands, answers = _pipes()
     jobs: Queue[Job | None] = Queue()
     stopping = threading.Event()
     threading.Thread(target=_listen, args=(commands, jobs, stopping), daemon=True).start()
-    import torch  # noqa: PLC0415 - the planner imports this room, and does without it
+    import torch  # noqa: PLC0415 - a coordinator imports this package and needs no torch
 
     if device == "cpu":
         torch.set_num_threads(1)
-    held: dict[str, Task] = {}
+    loaded: dict[str, Task] = {}
     while (job := jobs.get()) is not None:
-        _do(job, device, answers, stopping, held)
+        _do(job, device, answers, stopping, loaded)
 
 
 def _pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Keep the two pipes for us: a task may print, read, and fork processes that outlive us."""
+    """Return the two pipes, out of reach of a task that prints, reads stdin or forks processes."""
     commands = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     ours = commands.fileno(), answers.fileno()
@@ -55,12 +55,12 @@ def _pipes() -> tuple[IO[bytes], IO[bytes]]:
     os.close(nothing)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=partial(_let_go, {*ours}))
+        os.register_at_fork(after_in_child=partial(_release, {*ours}))
     return commands, answers
 
 
-def _let_go(ours: set[int]) -> None:
-    """Point the pipes to nothing in a process that a task has forked, once."""
+def _release(ours: set[int]) -> None:
+    """Detach the pipes in a process that a task has forked, once."""
     if ours:
         nothing = os.open(os.devnull, os.O_RDWR)
         for number in ours:
@@ -74,9 +74,9 @@ def _do(
     device: str,
     answers: IO[bytes],
     stopping: threading.Event,
-    held: "dict[str, Task]",
+    loaded: "dict[str, Task]",
 ) -> None:
-    messages = done(job, device, held)
+    messages = train_job(job, device, loaded)
     for message in messages:
         if isinstance(message, Failed) and not _usable(device):
             _send(answers, job, replace(message, leaves=True))
@@ -89,12 +89,12 @@ def _do(
 
 
 def _usable(device: str) -> bool:
-    """Whether this process can go on with its device: some errors leave a GPU unusable to it."""
+    """Whether this process can still use its device: some errors make a GPU unusable for it."""
     if not device.startswith("cuda"):
         return True
     import torch  # noqa: PLC0415
 
-    gc.collect()  # what the error's frames held
+    gc.collect()  # frees what the frames of the error hold
     try:
         torch.cuda.empty_cache()
         torch.zeros(1, device=device).add_(1).item()
@@ -112,7 +112,7 @@ def _listen(commands: IO[bytes], jobs: "Queue[Job | None]", stopping: threading.
     while True:
         try:
             command = pickle.load(commands)  # noqa: S301 - from the process that started this one
-        except Exception:  # noqa: BLE001 - the planner is gone, perhaps in the middle of a word
+        except Exception:  # noqa: BLE001 - the parent is gone, perhaps while it was writing
             os._exit(1)
         if command is None:
             stopping.set()
