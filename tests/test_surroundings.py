@@ -44,6 +44,27 @@ def test_a_checkpoint_folder_that_cannot_be_made_stops_the_sweep_and_fails_no_ce
     assert done(tmp_path) == names(CELLS)
 
 
+@pytest.mark.parametrize(
+    ("number", "cure"),
+    [
+        (errno.ENOTDIR, "remove what is in its place"),
+        (errno.EACCES, "change the folder's permissions"),
+        (errno.EROFS, "use a folder that is not read-only"),
+        (errno.EIO, "solve this problem"),
+        (errno.ENOSPC, "free space or inodes there"),
+    ],
+)
+def test_the_cure_is_that_of_the_error(
+    number: int, cure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(run: Shelf) -> NoReturn:
+        raise OSError(number, os.strerror(number), str(run.lock))
+
+    monkeypatch.setattr(Shelf, "held", refused)
+    with pytest.raises(OSError, match=f"No cell counts as failed: {cure}, then run the same"):
+        swept(CELLS, tmp_path, Here("cpu"))
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_under_a_task_stops_the_sweep_and_fails_no_cell(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -185,7 +185,7 @@ class Coordinator:
                 if message.text not in self._noticed:
                     self._noticed.add(message.text)
                     yield message
-            case Failed(surroundings=True):
+            case Failed(cure=str()):
                 del self._running[number]
                 self._stop()
                 raise message.refusal()

@@ -66,21 +66,20 @@ class Failed:
     """A job raised an error. `memory` says whether it ran out of memory.
 
     A worker that `leaves` takes no more jobs: the error has made the GPU unusable for its process.
-    `surroundings` says whether any cell would have failed in the same way, as on a full disk.
+    If any cell would have failed in the same way, as on a full disk, `cure` says what to do first.
     """
 
     reason: str
     trace: str
     memory: bool
     leaves: bool = False
-    surroundings: bool = False
+    cure: str | None = None
 
     def refusal(self) -> OSError:
         """Return the error of a sweep that must stop because no cell can be trained."""
         return OSError(
-            f"A worker could not write its files: {self.reason}. No cell counts as failed: free "
-            "space or inodes, or change the folder's permissions, then run the same command to "
-            "continue with all of them."
+            f"A worker could not write its files: {self.reason}. No cell counts as failed: "
+            f"{self.cure}, then run the same command to continue with all of them."
         )
 
 
@@ -91,6 +90,12 @@ class Died:
     reason: str
 
 
+# What to do about an error of the system in the folder of checkpoints.
+_CURES = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "change the folder's permissions"),
+    errno.EROFS: "use a folder that is not read-only",
+    **dict.fromkeys((errno.ENOTDIR, errno.EEXIST, errno.EISDIR), "remove what is in its place"),
+}
 Message: TypeAlias = Begun | Unheard | Finished | Progress | Notice | Saving | Ended | Failed | Died
 
 
@@ -149,8 +154,8 @@ def train_job(
             yield from _messages(job, events)
     except Exception as error:  # noqa: BLE001 - whatever it is, the coordinator must know
         trace = "".join(traceback.format_exception(error))
-        outside = _is_of_surroundings(error, job.folder)
-        yield Failed(_reason(error), trace, memory=_is_memory(error), surroundings=outside)
+        cure = _cure(error, job.folder)
+        yield Failed(_reason(error), trace, memory=_is_memory(error), cure=cure)
     else:
         yield Ended()
 
@@ -190,14 +195,16 @@ def _is_memory(error: BaseException) -> bool:
     return named or "can't allocate memory" in str(error)
 
 
-def _is_of_surroundings(error: BaseException, folder: Path) -> bool:
-    """Whether a disk is full, or the system refuses access to the folder of checkpoints.
+def _cure(error: BaseException, folder: Path) -> str | None:
+    """Return what to do before any cell can be trained; None if the error is of these cells alone.
 
-    Too many open files do not count: half as many lanes open half as many files.
+    A full disk stops every cell, and so does any error of the system in the folder of checkpoints.
+    Too many open files do not: half as many lanes open half as many files.
     """
     if not isinstance(error, OSError) or error.errno in (errno.EMFILE, errno.ENFILE):
-        return False
+        return None
+    is_named = isinstance(error.filename, str | bytes | os.PathLike)
+    is_ours = is_named and Path(os.fsdecode(error.filename)).is_relative_to(folder)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return True
-    named = isinstance(error.filename, str | bytes | os.PathLike)
-    return named and Path(os.fsdecode(error.filename)).is_relative_to(folder)
+        return "free space or inodes there"
+    return _CURES.get(error.errno or 0, "solve this problem") if is_ours else None
