@@ -71,7 +71,7 @@ def configurations(model: str, lanes: int, cpu: bool) -> list[RunConfig]:
 
 
 def plain_loop(config: RunConfig, task: Task, device: torch.device) -> Callable[[int], None]:
-    """Return the loop that everyone writes."""
+    """Return an ordinary training loop."""
     name, *width = config.model.split(",width=")
     options = {"width": int(width[0])} if width else {}
     model = task.models[name](**options).to(device)
@@ -101,7 +101,7 @@ def plain_loop(config: RunConfig, task: Task, device: torch.device) -> Callable[
 
 
 def speed(advance: Callable[[int], None], device: str, seconds: float) -> float:
-    """Return updates a second."""
+    """Return updates per second."""
     advance(10)
     sync(device)
     begun = time.perf_counter()
@@ -118,7 +118,7 @@ def speed(advance: Callable[[int], None], device: str, seconds: float) -> float:
 
 
 def within_epochs(lanes: Lanes) -> Callable[[int], None]:
-    """Return a way to advance over the ends of epochs."""
+    """Return a function that advances across the ends of epochs."""
 
     def advance(updates: int) -> None:
         while updates:
@@ -130,7 +130,7 @@ def within_epochs(lanes: Lanes) -> Callable[[int], None]:
 
 
 def measure(cpu: bool, only: list[str] | None, seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield a row for each model and number of lanes."""
+    """Yield one row per model and number of lanes."""
     device = torch.device("cpu" if cpu else "cuda")
     task = split(load("mnist1d") if cpu else images(), validation=None, data=None).to(device)
     yield environment()
@@ -169,11 +169,11 @@ def measure(cpu: bool, only: list[str] | None, seconds: float) -> Iterator[dict[
 
 
 def main() -> None:
-    """Measure, print rows as they come, and write them where asked."""
+    """Measure, print the rows, and append them to a file if asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cpu", action="store_true")
-    parser.add_argument("--only", nargs="*", help="these models alone")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of one measurement")
+    parser.add_argument("--only", nargs="*", help="only these models")
+    parser.add_argument("--seconds", type=float, default=0.5, help="per measurement")
     parser.add_argument("--out", type=Path, help="append the rows to this file, as JSON lines")
     options = parser.parse_args()
     if options.cpu:

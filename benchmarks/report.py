@@ -1,4 +1,4 @@
-"""The benchmarks' tables and plots, from their committed rows.
+"""Writes the tables and plots of the benchmarks from their committed rows.
 
     python -m benchmarks.report            # rewrites the tables of the README, and the plots
 
@@ -72,10 +72,10 @@ def sweeps_table(found: list[dict[str, Any]], unit: str) -> str:
     head += [f"× {name}" for name in rivals]
     lines = [head, ["---"] * len(head)]
     for row in found:
-        speed = a_core[row["way"]]
+        speed = per_core[row["way"]]
         line = [row["way"], str(row["cells"]), f"{row['seconds']:.0f}", str(row["cores"])]
         line += [f"{row['an_hour']:,.0f}", f"{speed:,.0f}"]
-        lines.append([*line, *(f"{speed / a_core[name]:.1f}" for name in rivals)])
+        lines.append([*line, *(f"{speed / per_core[name]:.1f}" for name in rivals)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -88,7 +88,7 @@ def kills(log: str) -> str:
     others = sum(int(count or 0) for _, count, _ in sweeps)
     same = sum(result == "the same results" for _, _, result in sweeps)
     every = "every one" if same == len(sweeps) else f"{same}"
-    told = (
+    text = (
         f"After {total:,} kills{f' and {others:,} other faults' * (others > 0)} {every} of "
         f"{len(sweeps)} sweeps ended with the results of an "
         "undisturbed sweep, byte for byte."
@@ -105,7 +105,7 @@ def _cell(row: dict[str, Any] | None) -> str:
 
 
 def plot(found: list[dict[str, Any]], path: Path) -> None:
-    """Draw the share of copy bandwidth that each contender reaches, against size."""
+    """Plot the fraction of copy bandwidth that each contender reaches against size."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -133,7 +133,7 @@ def plot(found: list[dict[str, Any]], path: Path) -> None:
 
 
 def curve(path: Path) -> None:
-    """Draw the errors of the CIFAR-10 run against its epochs."""
+    """Plot the errors of the CIFAR-10 run against its epochs."""
     from matplotlib import pyplot
 
     lines = (HERE / "results" / "cifar10-shakeshake26.jsonl").read_text(encoding="utf-8")
@@ -149,7 +149,7 @@ def curve(path: Path) -> None:
 
 
 def filled(text: str, name: str, made: str) -> str:
-    """Return a page with something new between the marks of a name."""
+    """Return a page with new text between the marks of a name."""
     begin, end = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
     before, begun, rest = text.partition(begin)
     _, ended, after = rest.partition(end)
@@ -162,7 +162,7 @@ def filled(text: str, name: str, made: str) -> str:
 
 
 def tables() -> dict[Path, dict[str, str]]:
-    """Return what stands between the marks of each page, by their names."""
+    """Return the texts between the marks of each page, by name."""
     own = {"kills": kills((HERE / "results" / "kills.txt").read_text(encoding="utf-8"))}
     for device, unit in (("h200", "GPU"), ("cpu", "core")):
         own[device] = table(rows(f"step-{device}.jsonl"))
@@ -172,7 +172,7 @@ def tables() -> dict[Path, dict[str, str]]:
 
 
 def texts() -> dict[Path, str]:
-    """Return what each page must say."""
+    """Return the new text of each page."""
     pages = {}
     for path, parts in tables().items():
         text = path.read_text(encoding="utf-8")
@@ -183,7 +183,7 @@ def texts() -> dict[Path, str]:
 
 
 def main() -> None:
-    """Write the pages, and draw the plots."""
+    """Write the pages and the plots."""
     for path, text in texts().items():
         path.write_text(text, encoding="utf-8")
     plot(rows("step-h200.jsonl"), HERE / "step.png")

@@ -1,12 +1,12 @@
-"""Where a sweep's coordinator saturates, and what ten thousand tiny cells cost beside training.
+"""Where a sweep's coordinator saturates, and what ten thousand tiny cells cost besides training.
 
-    python -m benchmarks.scale                # workers, cells and lanes, simulated: the table
+    python -m benchmarks.scale                # the table: simulated workers, cells and lanes
     python -m benchmarks.scale --workers 1000 --cells 100000 --lanes 16 --seconds 10
     python -m benchmarks.scale --workers 1000 --cells 10000 --lanes 16 --profile
-    python -m benchmarks.scale --tiny         # cells that are trained, on every core
-    python -m benchmarks.scale --status       # how long the question takes, and the memory
+    python -m benchmarks.scale --tiny         # cells that are really trained, on every core
+    python -m benchmarks.scale --status       # time and memory of a status
 
-The coordinator, the store and the disk are the real ones; see `benchmarks/simulated.py`.
+Coordinator, store and disk are real; see `benchmarks/simulated.py`.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.status import Status
 from weightdecay.sweeps.store import Store
 
-# Workers, cells, lanes and seconds a cell of the table's rows.
+# Workers, cells, lanes and seconds per cell of the table's rows.
 _ROWS = [
     (10, 1_000, 16, 10.0),
     (100, 10_000, 16, 10.0),
@@ -48,7 +48,7 @@ _HEAD = (
 def simulated(
     workers: int, number: int, lanes: int, law: Law, *, epochs: int, folder: Path
 ) -> tuple[Measured, float, Counter[str]]:
-    """Sweep simulated cells; return what was measured, the kilobytes a cell, and the events."""
+    """Sweep simulated cells; return the measurements, the kilobytes per cell, and the events."""
     configs = cells(number, epochs=epochs)
     engine = Simulated(workers, lanes, law)
     before = resident()
@@ -83,7 +83,7 @@ def row(
 
 
 def resident(process: int | str = "self") -> float:
-    """Return the kilobytes of memory that a process has; 0 where that cannot be told."""
+    """Return the kilobytes of memory that a process uses; 0 if that is not known."""
     try:
         pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     except (OSError, IndexError):
@@ -92,7 +92,7 @@ def resident(process: int | str = "self") -> float:
 
 
 def tiny(number: int, lanes: int | None, root: Path | None) -> None:
-    """Train cells of one update each on every core, and say what they cost beside training."""
+    """Train cells of one update each on every core, and print what they cost besides training."""
     configs = [
         RunConfig(
             task="mnist1d",
@@ -126,12 +126,12 @@ def tiny(number: int, lanes: int | None, root: Path | None) -> None:
         trained = sum(seconds for seconds, _ in Store(folder).refresh().costs.values())
         cores = engine.workers
         print(f"{number:,} cells on {cores} processes, {engine.lanes} lanes: {took:.1f} s,")
-        print(f"of these {trained / cores:.1f} s training on each;")
+        print(f"of which {trained / cores:.1f} s are training on each;")
         print(f"the first results came after {first or 0.0:.1f} s")
-        print(f"beside training: {1000 * (took - trained / cores) / number:.2f} ms a cell,")
-        print(f"{1000 * (took * cores - trained) / number:.2f} ms of a core;")
+        print(f"besides training: {1000 * (took - trained / cores) / number:.2f} ms per cell,")
+        print(f"{1000 * (took * cores - trained) / number:.2f} ms of one core;")
         steady = 1000 * (took - (first or 0.0)) / number
-        print(f"after the first results {steady:.2f} ms a cell, training included")
+        print(f"after the first results {steady:.2f} ms per cell, including training")
         tenths = [memory[n * (len(memory) - 1) // 10] for n in range(11)]
         for n, name in enumerate(("coordinator", "largest worker")):
             print(f"MB of the {name}: " + " ".join(f"{at[n]:.0f}" for at in tenths))
@@ -148,16 +148,16 @@ import sys, time, resource
 begun = time.perf_counter()
 from weightdecay.sweeps.status import of_store
 from weightdecay.sweeps.store import Store
-standing, _, _ = of_store(Store(sys.argv[1]))
+status, _, _ = of_store(Store(sys.argv[1]))
 took = time.perf_counter() - begun
 most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(f"{standing.done} done of {standing.planned}: {took:.2f} s, {most:.0f} MB,", end=" ")
+print(f"{status.done} done of {status.planned}: {took:.2f} s, {most:.0f} MB,", end=" ")
 print("torch" if "torch" in sys.modules else "without torch")
 """
 
 
 def status(folder: Path) -> None:
-    """Ask in a new process how a folder's sweep stands, and say how long that took."""
+    """Get a sweep's status in a new process, and print how long that takes."""
     times = []
     for _ in range(3):
         begun = time.perf_counter()
@@ -166,7 +166,7 @@ def status(folder: Path) -> None:
         ).stdout
         times.append(time.perf_counter() - begun)
     size = sum(path.stat().st_size for path in folder.glob("log/*")) / 1e6
-    print(f"status: {said.strip()}; with Python's start {min(times):.2f} s; log {size:.1f} MB")
+    print(f"status: {said.strip()}; with the start of Python {min(times):.2f} s; log {size:.1f} MB")
 
 
 def profiled(
@@ -180,16 +180,14 @@ def profiled(
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return what can be asked for."""
+    """Return the options of the command line."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--workers", type=int, nargs="*", default=[])
     options.add_argument("--cells", type=int, default=10_000)
     options.add_argument("--lanes", type=int)
-    options.add_argument("--seconds", type=float, default=10.0, help="a worker's, a cell")
+    options.add_argument("--seconds", type=float, default=10.0, help="per cell and worker")
     options.add_argument("--epochs", type=int, default=27)
-    options.add_argument(
-        "--folder", type=Path, help="where to write; else where temporary files go"
-    )
+    options.add_argument("--folder", type=Path, help="where to write; default a temporary folder")
     options.add_argument("--profile", action="store_true")
     options.add_argument("--tiny", action="store_true")
     options.add_argument("--status", action="store_true")
@@ -197,7 +195,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Measure what was asked for."""
+    """Measure what the options ask for."""
     given = parser().parse_args()
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}")
     lanes = given.lanes or 16

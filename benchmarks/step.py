@@ -1,4 +1,4 @@
-"""One optimizer step at the speed of memory: ours beside torch's and other libraries'.
+"""The time of one optimizer step: ours compared with torch's and with other libraries'.
 
     python -m benchmarks.step              # the table, on a GPU
     python -m benchmarks.step --cpu        # the CPU's table
@@ -69,7 +69,7 @@ SETS: dict[str, tuple[Shapes, int]] = {
 
 
 def parameters(shapes: Shapes, device: str) -> list[torch.nn.Parameter]:
-    """Return parameters with gradients: random, since zeros can run faster than real data."""
+    """Return parameters with random gradients, since zeros can run faster than real data."""
     params = [torch.nn.Parameter(torch.randn(shape, device=device) * 0.02) for shape in shapes]
     for param in params:
         param.grad = torch.randn_like(param) * 0.01
@@ -77,7 +77,7 @@ def parameters(shapes: Shapes, device: str) -> list[torch.nn.Parameter]:
 
 
 def groups_of(name: str, device: str) -> list[dict[str, Any]]:
-    """Return a set's parameters, a group for each lane."""
+    """Return a set's parameters, one group per lane."""
     shapes, lanes = SETS[name]
     return [
         {"params": parameters(shapes, device), "lr": 1e-3 / (lane + 1)} for lane in range(lanes)
@@ -85,7 +85,7 @@ def groups_of(name: str, device: str) -> list[dict[str, Any]]:
 
 
 def contenders(algorithm: str, device: str) -> dict[str, Callable[[Any], Any]]:
-    """Return what is compared, each from groups to an optimizer."""
+    """Return the contenders, each as a function from groups to an optimizer."""
     ours: Any
     theirs: Any
     ours, theirs = (
@@ -128,7 +128,7 @@ def _peers(algorithm: str, common: dict[str, Any]) -> dict[str, Callable[[Any], 
 
 
 class _Compiled:
-    """torch.compile around the step, lr as a tensor, as torch advises."""
+    """Compile the step with torch.compile, with lr as a tensor, as torch advises."""
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         for group in optimizer.param_groups:
@@ -137,7 +137,7 @@ class _Compiled:
 
 
 def _with_new_gradients(optimizer: Any) -> Callable[[], Any]:
-    """Return a step that finds every gradient elsewhere than the last one did."""
+    """Return a step that finds every gradient at a new address."""
     params = [param for group in optimizer.param_groups for param in group["params"]]
     if sum(param.numel() for param in params) > 1 << 28:  # two sets would not leave room
         step: Callable[[], Any] = optimizer.step
@@ -153,7 +153,7 @@ def _with_new_gradients(optimizer: Any) -> Callable[[], Any]:
 
 
 def wall(step: Callable[[], Any], device: str, seconds: float = 0.3) -> float:
-    """Return milliseconds a step takes in a loop, host included."""
+    """Return the milliseconds per step in a loop, including the host."""
     for _ in range(3):
         step()
     sync(device)
@@ -172,7 +172,7 @@ def wall(step: Callable[[], Any], device: str, seconds: float = 0.3) -> float:
 
 
 def in_graph(step: Callable[[], Any]) -> float:
-    """Return milliseconds a step takes on the device, as one CUDA graph."""
+    """Return the milliseconds per step on the device, as a CUDA graph."""
     side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -186,7 +186,7 @@ def in_graph(step: Callable[[], Any]) -> float:
 
 
 def repeated(work: Callable[[], Any]) -> float:
-    """Return milliseconds that work takes on the device, over and over."""
+    """Return the milliseconds that repeated work takes on the device."""
     for _ in range(5):
         work()
     torch.cuda.synchronize()
@@ -211,7 +211,7 @@ def sync(device: str) -> None:
 
 
 def copy_bandwidth() -> float:
-    """Return the bytes a second that a large copy reads and writes."""
+    """Return the bytes per second that a large copy reads and writes."""
     source = torch.randn(1 << 30, device="cuda")
     target = torch.empty_like(source)
     return 2 * source.numel() * 4 / (repeated(lambda: target.copy_(source)) * 1e-3)
@@ -220,7 +220,7 @@ def copy_bandwidth() -> float:
 def measure(
     device: str, names: list[str], algorithms: list[str], only: list[str] | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each set of parameters, algorithm and contender."""
+    """Yield one row per set of parameters, algorithm and contender."""
     bandwidth = copy_bandwidth() if device == "cuda" else None
     yield {"copy bandwidth": bandwidth, **environment()}
     for name, algorithm in itertools.product(names, algorithms):
@@ -273,7 +273,7 @@ def environment() -> dict[str, Any]:
 
 
 def tune(names: list[str]) -> None:
-    """Print what each shape of the kernel takes."""
+    """Print the time of each configuration of the kernel."""
     for block, warps in itertools.product((512, 1024, 2048, 4096), (4, 8)):
         table.BLOCK, table.WARPS = block, warps
         times = []
@@ -287,7 +287,7 @@ def tune(names: list[str]) -> None:
 
 
 def tell(rows: Iterable[dict[str, Any]], out: Path | None) -> None:
-    """Print rows as they come, and write them where asked."""
+    """Print the rows, and append them to a file if asked."""
     for row in rows:
         line = json.dumps(row)
         print(line, flush=True)
@@ -297,13 +297,13 @@ def tell(rows: Iterable[dict[str, Any]], out: Path | None) -> None:
 
 
 def main() -> None:
-    """Measure, print rows as they come, and write them where asked."""
+    """Measure, print the rows, and append them to a file if asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--tune", action="store_true")
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
     parser.add_argument("--algorithms", nargs="*", default=["adamw", "sgdw"])
-    parser.add_argument("--only", nargs="*", help="these contenders alone")
+    parser.add_argument("--only", nargs="*", help="only these contenders")
     parser.add_argument("--out", type=Path, help="append the rows to this file, as JSON lines")
     options = parser.parse_args()
     if options.tune:

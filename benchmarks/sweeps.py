@@ -42,7 +42,7 @@ CORES = 2
 
 
 def cells(count: int, epochs: int, gpu: bool) -> list[RunConfig]:
-    """Return a grid of learning rates and decays, around where they are good."""
+    """Return a grid of learning rates and decays around good values."""
     found = []
     for number in range(count):
         algorithm = ALGORITHMS[number % 4]
@@ -67,12 +67,12 @@ def cells(count: int, epochs: int, gpu: bool) -> list[RunConfig]:
 
 @functools.cache
 def data(name: str, device: str) -> Task:
-    """Return a task, split as a sweep splits it, once a process."""
+    """Return a task, split as in a sweep, loaded once per process."""
     return split(load(name), validation=None, data=None).to(device)
 
 
 def optimizer_of(config: RunConfig, parameters: Any, updates: int) -> torch.optim.Optimizer:
-    """Return torch's nearest optimizer; its decay is ours over the learning rate."""
+    """Return torch's nearest optimizer; its decay is ours divided by the learning rate."""
     decay = config.l2
     if config.normalized_decay is not None:
         decay = config.normalized_decay / math.sqrt(updates) / config.lr
@@ -86,7 +86,7 @@ def optimizer_of(config: RunConfig, parameters: Any, updates: int) -> torch.opti
 
 
 def plain_loop(config: RunConfig, device: str) -> Iterator[dict[str, float]]:
-    """Train a cell as everyone does, and yield what each epoch came to."""
+    """Train a cell with an ordinary loop, and yield the test error of each epoch."""
     task = data(config.task, device)
     image = task.train.inputs.ndim == 4
     sixteen = config.precision == "bfloat16"
@@ -147,7 +147,7 @@ def trial(parameters: dict[str, Any]) -> None:
     """Train a cell for Ray Tune."""
     from ray import tune
 
-    from benchmarks import sweeps  # this file, whose data then stay while trials come and go
+    from benchmarks import sweeps  # this module, which keeps the data between trials
 
     torch.set_num_threads(1)
     for row in sweeps.plain_loop(RunConfig.from_dict(parameters["cell"]), "cpu"):
@@ -155,7 +155,7 @@ def trial(parameters: dict[str, Any]) -> None:
 
 
 def by_tune(configs: list[RunConfig]) -> list[float]:
-    """Train cells as trials of Ray Tune, one a core at a time."""
+    """Train cells as trials of Ray Tune, one per core at a time."""
     from ray import tune
 
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):
@@ -180,7 +180,7 @@ def by_us(configs: list[RunConfig], engine: Engine) -> list[float]:
 def timed(
     way: str, cores: int, configs: list[RunConfig], train: Callable[[list[RunConfig]], list[float]]
 ) -> dict[str, Any]:
-    """Return a row of what training cells took."""
+    """Return a row with the time that cells took."""
     begun = time.perf_counter()
     errors = train(configs)
     seconds = time.perf_counter() - begun
@@ -196,7 +196,7 @@ def timed(
 
 
 def start_ray() -> None:
-    """Start Ray as our own engine does, for Ray Tune and for us."""
+    """Start Ray as our engine does, for Ray Tune and for us."""
     import ray
 
     os.environ["PYTHONPATH"] = os.pathsep.join(
@@ -207,7 +207,7 @@ def start_ray() -> None:
 
 
 def measure(count: int, epochs: int, by_loop_count: int | None, gpu: bool) -> Iterator[Any]:
-    """Yield a row for each way."""
+    """Yield one row per way of training."""
     configs, device = cells(count, epochs, gpu), "cuda" if gpu else "cpu"
     yield {**environment(), "epochs": epochs, "model": configs[0].model}
     few = configs[:by_loop_count]
@@ -233,12 +233,12 @@ def measure(count: int, epochs: int, by_loop_count: int | None, gpu: bool) -> It
 
 
 def main() -> None:
-    """Measure, print rows as they come, and write them where asked."""
+    """Measure, print the rows, and append them to a file if asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--cells", type=int, help="default 256, on a GPU 32")
     parser.add_argument("--epochs", type=int, help="default 27, on a GPU 16")
-    parser.add_argument("--loop-cells", type=int, help="so many of them by the loop, default all")
+    parser.add_argument("--loop-cells", type=int, help="cells trained by the loop, default all")
     parser.add_argument("--out", type=Path, help="append the rows to this file, as JSON lines")
     options = parser.parse_args()
     count = options.cells or (32 if options.gpu else 256)

@@ -1,4 +1,4 @@
-"""A sweep that somebody disturbs: its coordinators and workers, each of them a process."""
+"""A sweep to disturb: its coordinators and workers, each of them a process."""
 
 import os
 import random
@@ -20,9 +20,9 @@ from weightdecay.sweeps import Store, read_study
 from weightdecay.tasks import Task
 
 STUDY = Path(__file__).with_suffix(".toml")
-#: Seconds after which what has not ended hangs, and for which a forked process stays.
+#: Seconds after which a process counts as hanging, and the lifetime of a forked process.
 LIMIT, STAYS = 300.0, 900.0
-#: What names the folder in the environment of all processes of a sweep, those on Ray included.
+#: The environment variable with the folder, in all processes of a sweep, also on Ray.
 MARK = "WEIGHTDECAY_DISTURBED"
 COMMAND = "from weightdecay.cli import script; script()"
 
@@ -33,12 +33,12 @@ def cells() -> list[RunConfig]:
 
 
 def leaving() -> Task:
-    """Return a task whose worker forks a process that outlives it, when a file asks for it."""
+    """Return a task whose worker forks a process that outlives it, if a certain file exists."""
     whole, folder = hasty(), os.environ.get(MARK)
 
     def prepare(batch: Tensor, words: Tensor | None) -> Tensor:
         if folder is not None and Path(f"{folder}.fork").exists():
-            with suppress(FileNotFoundError):  # another worker was quicker
+            with suppress(FileNotFoundError):  # another worker was faster
                 Path(f"{folder}.fork").unlink()
                 if not (child := os.fork()):
                     time.sleep(STAYS)
@@ -53,29 +53,29 @@ def leaving() -> Task:
 def start(
     folder: Path, study: Path = STUDY, *, workers: int = 2, address: str | None = None
 ) -> "subprocess.Popen[bytes]":
-    """Begin the sweep, or go on with it, as a person does; what it says goes to a file."""
+    """Start or resume the sweep by its command; its output goes to a file."""
     command = [sys.executable, "-X", "faulthandler", "-c", COMMAND, "sweep", str(study)]
     command += ["--out", str(folder), "--workers", str(workers), "--device", "cpu"]
     command += [] if address is None else ["--on", "ray", "--address", address]
     paths = os.pathsep.join(filter(None, sys.path))
     own = {**os.environ, "PYTHONPATH": paths, MARK: str(folder)}
-    with Path(f"{folder}.said").open("ab") as said:
-        return subprocess.Popen(command, env=own, stdout=said, stderr=said)
+    with Path(f"{folder}.said").open("ab") as output:
+        return subprocess.Popen(command, env=own, stdout=output, stderr=output)
 
 
 def results(folder: Path) -> list[str]:
-    """Return what a sweep came to, to be compared."""
+    """Return the results of a sweep as lines that can be compared."""
     return list(Store(folder).results())
 
 
 def undisturbed(folder: Path, study: Path = STUDY) -> list[str]:
-    """Return what the sweep comes to when nobody disturbs it."""
+    """Run the sweep without disturbing it, and return its results."""
     assert start(folder, study).wait(LIMIT) == 0
     return results(folder)
 
 
 def recorded(folder: Path) -> Counter[str]:
-    """Return how often each cell is recorded, by whole lines that nobody has changed."""
+    """Return how often each cell is recorded, counting undamaged lines only."""
     found: Counter[str] = Counter()
     for path in folder.glob("log/*.jsonl"):
         for line in path.read_bytes().split(b"\n")[:-1]:
@@ -96,14 +96,14 @@ def children(parent: int) -> list[int]:
 
 
 def send(sign: signal.Signals, *processes: int) -> None:
-    """Send a signal to those processes that are still there."""
+    """Send a signal to those of the processes that still exist."""
     for process in processes:
         with suppress(ProcessLookupError):
             os.kill(process, sign)
 
 
 class Disturbed:
-    """A sweep of one or two coordinators, which are begun again when they were ended."""
+    """A sweep with one or two coordinators, which can be started again after they have ended."""
 
     def __init__(
         self,
@@ -114,14 +114,14 @@ class Disturbed:
         address: str | None = None,
     ) -> None:
         self.folder, self.chance, self.study = folder, chance, study
-        #: Processes that workers have left behind, and coordinators that place work on Ray.
+        #: Processes that workers have left behind, and coordinators that use Ray.
         self.forked, self.on_ray = list[int](), set[int]()
         self._engines = (None,) if address is None else (None, address)
         self._coordinators: list[subprocess.Popen[bytes]] = []
         self._count = chance.choice((1, 2))
 
     def begin(self) -> None:
-        """Begin the coordinators that are not there."""
+        """Start the coordinators that are not running."""
         self._coordinators = [one for one in self._coordinators if one.poll() is None]
         while len(self._coordinators) < self._count:
             address = self.chance.choice(self._engines)
@@ -130,11 +130,11 @@ class Disturbed:
             self._coordinators.append(process)
 
     def alive(self) -> list[int]:
-        """Return the coordinators that are there."""
+        """Return the coordinators that are running."""
         return [one.pid for one in self._coordinators if one.poll() is None]
 
     def workers(self) -> list[int]:
-        """Return the workers of this sweep, which their environment tells."""
+        """Return the workers of this sweep, recognized by their environment."""
         mark, found = f"{MARK}={self.folder}".encode(), []
         for path in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):  # it is gone
@@ -145,7 +145,7 @@ class Disturbed:
         return [one for one in found if one not in self.forked]
 
     def is_through(self, seconds: float) -> bool:
-        """Wait so long, and return whether all coordinators have ended by themselves."""
+        """Wait this long, and return whether all coordinators have ended by themselves."""
         until = time.monotonic() + seconds
         while time.monotonic() < until and self.alive():
             time.sleep(0.02)
@@ -155,7 +155,7 @@ class Disturbed:
         return len(ended) == len(self._coordinators)
 
     def wait(self, *statuses: int) -> None:
-        """Wait until all coordinators have ended, in one of these ways."""
+        """Wait until all coordinators have ended, with one of these statuses."""
         for process in self._coordinators:
             self._wait(process, *statuses)
 
@@ -164,13 +164,13 @@ class Disturbed:
             status = process.wait(LIMIT)
         except subprocess.TimeoutExpired:
             there = f"coordinators {self.alive()}, workers {self.workers()}"
-            send(signal.SIGABRT, process.pid)  # it says where it is
+            send(signal.SIGABRT, process.pid)  # faulthandler then prints where it is
             with suppress(subprocess.TimeoutExpired):
                 process.wait(10)
             raise AssertionError(
-                f"coordinator {process.pid} hangs; there are {there}\n{self._said()}"
+                f"coordinator {process.pid} hangs; there are {there}\n{self._output()}"
             ) from None
-        assert status in statuses, f"a coordinator ended with {status}\n{self._said()}"
+        assert status in statuses, f"a coordinator ended with {status}\n{self._output()}"
 
     def kill(self, *chosen: int) -> None:
         """Kill these coordinators."""
@@ -180,24 +180,24 @@ class Disturbed:
                 process.wait()
 
     def check(self) -> None:
-        """Check what a sweep that is through has left."""
+        """Check what a complete sweep has left."""
         wanted = {config.identity: 1 for config in read_study(self.study)}
         assert recorded(self.folder) == wanted, "some cells are not recorded once"
         until = time.monotonic() + LIMIT
-        # One that was stopped before it could ask to die with its coordinator ends once it runs.
+        # A worker stopped before it asked to die with its coordinator ends once it runs again.
         send(signal.SIGCONT, *self.workers())
         while workers := self.workers():
             assert time.monotonic() < until, f"the workers {workers} have outlived the sweep"
             time.sleep(0.1)
-        if self.on_ray:  # whose workers live on for seconds: what they leave goes with the next
+        if self.on_ray:  # Ray's workers live on for seconds: the next sweep cleans up after them
             assert start(self.folder, self.study, workers=1, address=None).wait(LIMIT) == 0
         left = [path.name for path in self.folder.glob("checkpoints/*")]
         assert not left, f"there are checkpoints of {left}"
 
     def close(self) -> None:
-        """End all processes that are left."""
+        """Kill all processes that are left."""
         self.kill(*self.alive())
         send(signal.SIGKILL, *self.workers(), *self.forked)
 
-    def _said(self) -> str:
+    def _output(self) -> str:
         return Path(f"{self.folder}.said").read_text(errors="replace")[-4000:]

@@ -1,6 +1,6 @@
-"""What is done to a sweep at random instants: a table of faults, each a small function.
+"""A table of faults that disturb a sweep at random moments; each is a small function.
 
-Each returns whether there was anything to do. Coordinators that it ended are begun again after it.
+A fault returns whether it has done anything. Coordinators that it ended are started again after it.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tests.disturbed import LIMIT, Disturbed, children, send
 
-#: Seconds within which a worker forks that is asked to, where one is training.
+#: Seconds within which a worker must fork when asked to, if one is training.
 FORKED_WITHIN = 10.0
 
 
@@ -38,29 +38,29 @@ def kill_both(sweep: Disturbed) -> bool:
 
 
 def stop_worker(sweep: Disturbed) -> bool:
-    """Stop a worker and kill its coordinator: what cannot run must not keep its locks."""
+    """Stop a worker and kill its coordinator: a stopped worker must not keep its locks."""
     workers, coordinators = sweep.workers(), sweep.alive()
     if workers:
         chosen = sweep.chance.choice(workers)
         owners = [one for one in coordinators if chosen in children(one)]
         send(signal.SIGSTOP, chosen)
-        sweep.kill(*(owners or coordinators))  # Ray does not say whose it is
+        sweep.kill(*(owners or coordinators))  # on Ray the owner is not known
     return bool(workers)
 
 
 def fork(sweep: Disturbed) -> bool:
-    """Kill a worker that has forked: its locks must not live on in the other process."""
+    """Kill a worker that has forked: its locks must not survive in the child."""
     asked, answer = Path(f"{sweep.folder}.fork"), Path(f"{sweep.folder}.forked")
     asked.touch()
     until = time.monotonic() + FORKED_WITHIN
     while asked.exists() and time.monotonic() < until:
         time.sleep(0.02)
-    with suppress(FileNotFoundError):  # somebody has forked
+    with suppress(FileNotFoundError):  # a worker has forked
         asked.unlink()
         return False
     while not (answer.exists() and answer.read_text().endswith("\n")):
         if time.monotonic() > until + LIMIT:
-            raise AssertionError("a worker hangs that was to fork")
+            raise AssertionError("a worker that was asked to fork hangs")
         time.sleep(0.02)
     worker, child = map(int, answer.read_text().split())
     answer.unlink()
@@ -70,7 +70,7 @@ def fork(sweep: Disturbed) -> bool:
 
 
 def suspend(sweep: Disturbed) -> bool:
-    """Suspend the coordinators, as a laptop that is closed does."""
+    """Suspend the coordinators, as closing a laptop does."""
     send(signal.SIGSTOP, *sweep.alive())
     time.sleep(sweep.chance.uniform(0.5, 3))
     send(signal.SIGCONT, *sweep.alive())
@@ -78,7 +78,7 @@ def suspend(sweep: Disturbed) -> bool:
 
 
 def asking(sign: signal.Signals) -> Callable[[Disturbed], bool]:
-    """Return what asks the coordinators to stop; before they listen, it ends them."""
+    """Return a fault that asks the coordinators to stop; before they listen, it ends them."""
 
     def ask(sweep: Disturbed) -> bool:
         send(sign, *sweep.alive())
@@ -89,17 +89,17 @@ def asking(sign: signal.Signals) -> Callable[[Disturbed], bool]:
 
 
 def block_checkpoints(sweep: Disturbed) -> bool:
-    """Have no checkpoint written for a while: a sweep on processes of this machine stops itself."""
+    """Block the writing of checkpoints for a while: a sweep on local processes stops itself."""
     place, aside = sweep.folder / "checkpoints", Path(f"{sweep.folder}.aside")
     if sweep.on_ray.intersection(sweep.alive()):
-        return False  # on Ray, a host that cannot write there has them elsewhere
-    with suppress(FileNotFoundError):  # nobody has begun to train
+        return False  # on Ray, a host that cannot write there uses another folder
+    with suppress(FileNotFoundError):  # no training has begun
         place.rename(aside)
     while not place.is_file():
         with suppress(OSError):
             place.touch(exist_ok=False)
             break
-        shutil.rmtree(place, ignore_errors=True)  # a worker was quicker
+        shutil.rmtree(place, ignore_errors=True)  # a worker was faster
     sweep.wait(0, 2)
     place.unlink()
     if aside.exists():
@@ -108,7 +108,7 @@ def block_checkpoints(sweep: Disturbed) -> bool:
 
 
 def damaging(damage: Callable[[Path, random.Random], None], name: str) -> Callable[..., bool]:
-    """Return what kills the coordinators, and damages a file before they are begun again."""
+    """Return a fault that kills the coordinators and damages a file before they start again."""
 
     def act(sweep: Disturbed) -> bool:
         sweep.kill(*sweep.alive())
@@ -138,7 +138,7 @@ def truncate(path: Path, chance: random.Random) -> None:
 
 
 class Fault(NamedTuple):
-    """What is done, how often, and whether somebody is killed by it. It may find nothing to do."""
+    """A fault, its relative frequency, and whether it kills a process."""
 
     weight: int
     act: Callable[[Disturbed], bool]

@@ -1,14 +1,13 @@
-"""Sweeps that are killed and disturbed at random instants, again and again until they are through.
+"""Kills and disturbs sweeps at random moments, again and again until they are complete.
 
     python -m tests.killing --kills 1000 --at-once 2 --log kills.txt
-    python -m tests.killing --kills 50 --ray            # some coordinators place work on Ray
+    python -m tests.killing --kills 50 --ray            # some coordinators use Ray
     python -m tests.killing --kills 50 --most 50 --within 20 --study study.toml
 
-Sweeps are begun one after the other until so many kills have been made. Each has one or two
-coordinators, which are begun again after each fault of the table in tests/faults.py. One that was
-killed often enough is left alone to finish; its results must be those of a sweep that nobody
-disturbed, byte for byte, each recorded once, with no checkpoint and no worker left. No wait is
-without a limit.
+Sweeps are started one after the other until that many kills have been made. Each has one or two
+coordinators, which are started again after each fault of the table in tests/faults.py. After enough
+kills, a sweep is left to finish. Its results must be those of an undisturbed sweep, byte for byte,
+each recorded once, with no checkpoint and no worker left. Every wait has a time limit.
 """
 
 import argparse
@@ -27,12 +26,12 @@ from pathlib import Path
 from tests.disturbed import STUDY, Disturbed, results, undisturbed
 from tests.faults import FAULTS
 
-#: Kills of one sweep, and the seconds within which the next fault comes.
+#: Kills per sweep, and the most seconds until the next fault.
 MOST, WITHIN = 25, 4.0
 
 
 def disturb(sweep: Disturbed, kills: int, made: Counter[str], *, within: float = WITHIN) -> None:
-    """Sweep with at most so many kills, until it is through, and check what it has left."""
+    """Run a sweep to its end with at most this many kills, and check what it has left."""
     names = [name for name in FAULTS if name != "forked worker" or sweep.study == STUDY]
     weights = [FAULTS[name].weight for name in names]
     try:
@@ -54,9 +53,9 @@ def killed(made: Counter[str]) -> int:
 
 @contextlib.contextmanager
 def cluster(cores: int) -> Iterator[str]:
-    """Give the address of a Ray cluster of this machine, in a folder of its own."""
+    """Start a Ray cluster on this machine, in a folder of its own, and return its address."""
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as place:
-        os.environ["RAY_TMPDIR"] = place  # before Ray comes
+        os.environ["RAY_TMPDIR"] = place  # before Ray is imported
         from ray.cluster_utils import Cluster  # noqa: PLC0415
 
         head = {"num_cpus": cores, "num_gpus": 0, "include_dashboard": False}
@@ -65,8 +64,8 @@ def cluster(cores: int) -> Iterator[str]:
         found.shutdown()  # type: ignore[no-untyped-call]
 
 
-def told(faults: Counter[str]) -> str:
-    """Return what was done, by kind."""
+def summary(faults: Counter[str]) -> str:
+    """Return the number of faults of each kind, as text."""
     parts = []
     for kills, name in ((True, "kills"), (False, "other faults")):
         made = {kind: faults[kind] for kind in FAULTS if FAULTS[kind].kills == kills}
@@ -79,10 +78,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--at-once", type=int, default=1)
-    parser.add_argument("--most", type=int, default=MOST, help="kills of one sweep")
-    parser.add_argument("--within", type=float, default=WITHIN, help="seconds to the next fault")
+    parser.add_argument("--most", type=int, default=MOST, help="kills per sweep")
+    parser.add_argument(
+        "--within", type=float, default=WITHIN, help="most seconds until the next fault"
+    )
     parser.add_argument("--study", type=Path, default=STUDY, help="instead of 36 cells of a toy")
-    parser.add_argument("--ray", action="store_true", help="some coordinators place work on Ray")
+    parser.add_argument("--ray", action="store_true", help="some coordinators use Ray")
     parser.add_argument("--log", type=Path)
     options = parser.parse_args()
     lines, total = list[str](), Counter[str]()
@@ -102,13 +103,13 @@ def main() -> None:
             try:
                 disturb(sweep, min(left, options.most), made, within=options.within)
                 same = "the same results" if results(folder) == wanted else "OTHER RESULTS"
-            except Exception as error:  # noqa: BLE001 - a hang, or anything else that must be told
+            except Exception as error:  # noqa: BLE001 - a hang, or any other error to report
                 traceback.print_exc()
                 same = f"FAILED, {str(error).partition(chr(10))[0]}"
-                left -= 1  # or one that fails at once would be begun again for ever
+                left -= 1  # or a sweep that fails at once would be started for ever
             left -= killed(made)
             total.update(made)
-            say(f"{name:2}  {told(made)} in {time.monotonic() - begun:4.0f} s: {same}")
+            say(f"{name:2}  {summary(made)} in {time.monotonic() - begun:4.0f} s: {same}")
 
     with contextlib.ExitStack() as held:
         place = Path(held.enter_context(tempfile.TemporaryDirectory()))

@@ -1,4 +1,4 @@
-"""Small tasks of our own, and what trains them: seconds become milliseconds."""
+"""Small tasks and models for the tests, which train in milliseconds."""
 
 import multiprocessing
 import time
@@ -42,7 +42,7 @@ class Forking(nn.Module):
 
 
 class Odd(nn.Module):
-    """A network with one thing about it that a way of training might stumble over."""
+    """A network with one peculiarity that a way of training might not handle."""
 
     mean: Tensor
     place: Tensor
@@ -75,7 +75,7 @@ class Odd(nn.Module):
 
 
 def _default(generator: torch.Generator) -> nn.Module:
-    """Return a model that does not care for its generator."""
+    """Return a model that ignores its generator."""
     del generator
     return nn.Linear(12, 8)
 
@@ -100,7 +100,7 @@ def toy() -> Task:
 
 
 def _linear(generator: torch.Generator) -> nn.Module:
-    """Return a model that no batch's statistics enter."""
+    """Return a model without batch statistics."""
     model = nn.Linear(12, 8)
     nn.init.normal_(model.weight, std=0.1, generator=generator)
     nn.init.zeros_(model.bias)
@@ -108,7 +108,7 @@ def _linear(generator: torch.Generator) -> nn.Module:
 
 
 def _shaken(batch: Tensor, words: Tensor | None) -> Tensor:
-    """Add noise that is one of 16 numbers an example."""
+    """Add noise: one of 16 numbers per example."""
     return batch if words is None else batch + 0.1 * (words >> 28).float()[:, None]
 
 
@@ -138,12 +138,12 @@ def records_of(events: Iterable[Event]) -> dict[str, list[Record]]:
 
 
 def notices_of(events: Iterable[Event]) -> list[str]:
-    """Return what was said."""
+    """Return the texts of the notices."""
     return [event.text for event in events if isinstance(event, Notice)]
 
 
 def hasty() -> Task:
-    """Return the toy, slowed down and saved all the time: a kill often meets what it can break."""
+    """Return the toy, slowed down and saved often, so that kills hit critical moments."""
     pack.CHECKPOINT_EVERY, pack.PROGRESS_EVERY = 0.3, 0.05
     whole = toy()
 
@@ -155,7 +155,7 @@ def hasty() -> Task:
 
 
 def forking() -> Task:
-    """Return the toy, made with the help of processes, and with one left that outlives us all."""
+    """Return the toy, made with helper processes, one of which outlives the worker."""
     with multiprocessing.get_context("fork").Pool(2) as pool:
         pool.map(abs, range(4))
     multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,), daemon=True).start()
