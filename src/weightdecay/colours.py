@@ -1,8 +1,8 @@
 """The colours, dashes and marks that figures and pages share.
 
 Families differ in hue (SGD blue, Adam orange) and in dashes. Their members differ in lightness:
-L2 regularization is the lightest, then decoupled decay, then restarts. So figures can be read when
-printed in grey, and by colour-blind readers.
+L2 regularization is the lightest, then decoupled decay, then restarts. So figures are readable in
+grey and for colour-blind readers.
 """
 
 import math
@@ -16,7 +16,7 @@ INK = "#1a1a1a"
 MUTED = "#666666"
 FAINT = "#c8c8c8"
 PAPER = "#ffffff"
-#: The mark of a recommended setting, which no colour of errors comes near.
+#: The mark of a recommended setting, unlike any colour of errors.
 RECOMMENDED = "#d6281f"
 
 
@@ -24,8 +24,8 @@ RECOMMENDED = "#d6281f"
 class Stroke:
     """How an algorithm's line and points are drawn.
 
-    `dashes` are lengths on and off, in widths of the line. `mark` is the shape of a point: "o",
-    "s", "^" or "D", hollow for L2 regularization.
+    `dashes` are the lengths of dashes and gaps, in line widths. `mark` is the shape of a point:
+    "o", "s", "^" or "D", hollow for L2 regularization.
     """
 
     colour: str
@@ -48,7 +48,7 @@ STROKES = {
     "amsgradw": Stroke("#6f2a69", _LONG, "D"),
 }
 _OTHER = Stroke("#555555", (2.0, 1.2), "D")
-#: What became of a claim: a shape for whoever sees no colour, and a colour on white and one on ink.
+#: Outcomes of claims: a shape that needs no colour, a colour on white, and a colour on black.
 OUTCOMES = {
     "held": ("●", "#14704f", "#62c79c"),
     "not held": ("○", "#ad3c08", "#f0965e"),
@@ -57,12 +57,12 @@ OUTCOMES = {
 
 
 def stroke(algorithm: str) -> Stroke:
-    """Return how an algorithm is drawn, in every figure the same."""
+    """Return how an algorithm is drawn in every figure."""
     return STROKES.get(algorithm, _OTHER)
 
 
 def shades(algorithm: str, count: int) -> list[str]:
-    """Return an algorithm's colour in so many lightnesses, from light to dark."""
+    """Return `count` shades of an algorithm's colour, from light to dark."""
     checks.whole("count", count, at_least=1)
     if count == 1:
         return [stroke(algorithm).colour]
@@ -71,7 +71,7 @@ def shades(algorithm: str, count: int) -> list[str]:
 
 
 def luminance(colour: str) -> float:
-    """Return how bright a colour is in grey, between 0 and 1: the Y of WCAG and of sRGB."""
+    """Return the luminance of a colour, between 0 and 1: the Y of WCAG and sRGB."""
     linear = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
         for part in _parts(colour)

@@ -1,4 +1,4 @@
-"""The names that figures, pages and tables use: of methods, schedules and kinds of decay.
+"""The names of methods, schedules and decays in figures, pages and tables.
 
 A method has a short key: `adamw`, or `adamwr` with warm restarts.
 """
@@ -25,7 +25,7 @@ SCHEDULES = {
     "cosine": "cosine annealing",
     "restarts": "warm restarts",
 }
-#: What each way to state a decay is called on an axis: its words, and its symbol.
+#: The name and the symbol of each kind of decay on an axis.
 AXES = {
     "weight_decay": ("weight decay", "λ"),
     "normalized_decay": ("normalized weight decay", "λ_norm"),
@@ -37,7 +37,7 @@ assert set(AXES) == set(DECAYS)
 def method(algorithm: str, schedule: str = "cosine") -> str:
     """Return the key of a configuration's method: `adamw` under restarts is `adamwr`.
 
-    A class of another library was decoupled, so that `torch.optim:Adagrad` is `adagradw`.
+    A class of another library counts as decoupled, so `torch.optim:Adagrad` is `adagradw`.
     """
     spec = Spec.parse("algorithm", algorithm)
     name = spec.name
@@ -51,14 +51,14 @@ def method(algorithm: str, schedule: str = "cosine") -> str:
 
 
 def method_of(config: RunConfig, way: str) -> str:
-    """Return the key of a landscape's method; a class of another library with L2 has no w."""
+    """Return the key of a landscape's method; without the w for another library's class with L2."""
     known = method(config.algorithm, config.schedule)
     foreign = Spec.parse("algorithm", config.algorithm).name not in COUPLED
     return known.removesuffix("w") if way == "l2" and foreign else known
 
 
 def name(algorithm: str) -> str:
-    """Return an algorithm's name as the paper spells it; one unknown to it ends in capitals."""
+    """Return an algorithm's name as the paper spells it; an unknown name ends in capitals."""
     if algorithm in NAMES:
         return NAMES[algorithm]
     body = algorithm.rstrip("wr")
@@ -66,7 +66,7 @@ def name(algorithm: str) -> str:
 
 
 def titled(labels: Mapping[str, object]) -> str:
-    """Return what a landscape's labels say: names as they are, numbers with what they count."""
+    """Return a title from a landscape's labels: texts as they are, numbers after their name."""
     said = [
         value if isinstance(value, str) else f"{name} {value}" for name, value in labels.items()
     ]

@@ -13,7 +13,7 @@ _BASES = (1.0, 0.1, 0.01, 0.001, 0.0001, 0.00001, 0.000001)
 
 
 class Measured(Protocol):
-    """An exponent with its interval, or a bound on it, or why there is neither."""
+    """An exponent with its interval, or a bound on it, or the reason for neither."""
 
     @property
     def value(self) -> float | None: ...
@@ -28,37 +28,37 @@ class Measured(Protocol):
 
 
 class HasMetric(Protocol):
-    """What has errors, or numbers of a metric that it names."""
+    """Something with errors, or with numbers of a named metric."""
 
     @property
     def metric(self) -> str | None: ...
 
 
 def percent(fraction: float, *, digits: int = 2) -> str:
-    """Return a fraction in percent, which no line break parts; a dash where it is not a number."""
+    """Return a fraction in percent, without a line break; a dash if it is not finite."""
     return f"{100 * fraction:.{digits}f}\N{NO-BREAK SPACE}%" if math.isfinite(fraction) else "–"
 
 
 def measured(value: float, metric: str | None, *, digits: int = 2) -> str:
-    """Return an error in percent; of a `metric` that a task has of its own, the number as it is."""
+    """Return an error in percent, or a number of a task's own `metric` as it is."""
     if metric is None:
         return percent(value, digits=digits)
     return f"{value:.4g}".replace("-", "−") if math.isfinite(value) else "–"
 
 
 def in_units(value: float, metric: str | None) -> float:
-    """Return an error as a picture has it: in percent, or as it is for a metric of one's own."""
+    """Return an error in the unit of pictures: percent, or the unit of a task's own metric."""
     return 100 * value if metric is None else value
 
 
 def metric_words(measured: Iterable[HasMetric], *, unit: str = "") -> str:
-    """Return what landscapes are of: "error", with its unit, or the names of tasks' own metrics."""
+    """Return what is measured: "error" with its unit, or the names of the tasks' own metrics."""
     names = (f"error{unit}" if one.metric is None else one.metric for one in measured)
     return " or ".join(dict.fromkeys(names))
 
 
 def number(value: float, *, digits: int = 2) -> str:
-    """Return a number with so many decimals, and with a minus sign that is as wide as a plus."""
+    """Return a number with `digits` decimals and a typographic minus sign."""
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     text = f"{value:.{digits}f}"
@@ -66,7 +66,7 @@ def number(value: float, *, digits: int = 2) -> str:
 
 
 def power(value: float, *, base: float = 1.0) -> str:
-    """Return a value as a power of two, times a base that is not 1; 0, and no power, as they are.
+    """Return a value as a power of two, times a base other than 1; other values in digits.
 
     power(0.125) is 2⁻³, and power(0.000125, base=0.001) is 0.001·2⁻³.
     """
@@ -78,7 +78,7 @@ def power(value: float, *, base: float = 1.0) -> str:
 
 
 def shared_base(values: Iterable[float]) -> float | None:
-    """Return what all values are a power of two times: 1, 0.1, 0.01, 0.001, …; None if nothing."""
+    """Return the base of which all values are powers of two: 1, 0.1, 0.01 and so on, or None."""
     values = [value for value in values if value]
     for candidate in _BASES:
         if all(_exponent(value, candidate) is not None for value in values):
@@ -87,7 +87,7 @@ def shared_base(values: Iterable[float]) -> float | None:
 
 
 def typed(value: float) -> str:
-    """Return a number as a study has it: 2^-6, 0.05, and 0.001*2^-9 where digits would be many."""
+    """Return a number as a TOML grid has it: 2^-6, 0.05, or 0.001*2^-9 instead of many digits."""
     digits, base = shown(value), shared_base([value])
     if base is None or not 0 < value < 1 or (base != 1 and float(digits) == value):
         return digits
@@ -98,8 +98,7 @@ def typed(value: float) -> str:
 def interval(exponent: Measured, *, symbol: str = "s", reason: bool = True) -> str:
     """Return an exponent in words: s = 0.93 [0.81, 1.05], s ≥ 0.4 or s unknown, with the reason.
 
-    An interval that could not be had is left out; one end that is open is said as infinite. Where
-    there is no room for a `reason`, it is left out too.
+    A missing interval is left out, and an open end is infinite. The reason is optional.
     """
     if exponent.value is None or math.isnan(exponent.value):
         said = f"{symbol} unknown"
@@ -115,7 +114,7 @@ def interval(exponent: Measured, *, symbol: str = "s", reason: bool = True) -> s
 
 
 def _exponent(value: float, base: float) -> int | None:
-    """Return the whole power of two that value/base is, to the rounding of a decimal number."""
+    """Return the exponent if value/base is a whole power of two, up to decimal rounding."""
     if not (math.isfinite(value) and value > 0):
         return None
     exponent = math.log2(value / base)

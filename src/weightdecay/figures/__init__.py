@@ -1,4 +1,4 @@
-"""Numbers into pictures: heat maps, curves and schedules, which compute nothing themselves."""
+"""From numbers to pictures: heat maps, curves and schedules. Nothing is computed here."""
 
 try:
     import matplotlib as _  # noqa: F401 - asked for here, once, for every drawing below

@@ -1,7 +1,7 @@
 """Panels with lines and points: curves over time, errors over settings, error against loss.
 
-A panel is plain data and knows how to draw itself on axes. An algorithm has one colour, one dash
-and one mark in all of them; several traces of one algorithm are light to dark in their order.
+A panel is plain data that can draw itself on axes. An algorithm has the same colour, dashes and
+mark in all panels; several traces of one algorithm go from light to dark.
 """
 
 import math
@@ -24,7 +24,7 @@ from weightdecay.results import Cell, Curve, Landscape
 
 @dataclass(frozen=True)
 class Trace:
-    """A curve, whose it is, and the x at which its cycles end, where it has cycles."""
+    """A curve, its algorithm, and the x at which its cycles end, if it has cycles."""
 
     curve: Curve
     algorithm: str
@@ -32,25 +32,25 @@ class Trace:
 
 
 class Chart(ABC):
-    """What `curves` lays out: a title, a drawing, and the legend's lines for it."""
+    """A panel for `curves` to lay out: a title, a drawing, and its entries in the legend."""
 
     title: str
 
     @abstractmethod
     def draw(self, axes: Axes) -> None:
-        """Draw on axes that are empty."""
+        """Draw on empty axes."""
 
     @abstractmethod
     def handles(self) -> list[Line2D]:
-        """Return what the legend should explain."""
+        """Return the entries for the legend."""
 
 
 @dataclass(frozen=True)
 class Curves(Chart):
-    """Medians over seeds as training goes on, in the band that holds the middle 60 % of them.
+    """Medians over seeds during training, in a band that holds the middle 60 % of the seeds.
 
-    Bands are left out where an algorithm has several traces: they would cover each other. A dot
-    marks the end of a cycle: the solutions to keep.
+    There are no bands if an algorithm has several traces, as they would cover each other. A dot
+    marks the end of a cycle.
     """
 
     title: str
@@ -99,7 +99,7 @@ class Curves(Chart):
 class Settings(Chart):
     """The mean final test error at each decay, with its standard error, at one learning rate.
 
-    Each landscape is drawn as the algorithm it is given with. No decay stands apart on the left. A
+    Each landscape is drawn in the style of its algorithm. A decay of 0 stands apart on the left. A
     setting that diverged for every seed is a cross at the top, whatever its error was.
     """
 
@@ -215,7 +215,7 @@ def _known(error: float) -> float:
 def _settle(
     axes: Axes, along: str, upward: str, *, log_x: bool = False, log_y: bool = False
 ) -> None:
-    """Name the axes, and write plain numbers on a log scale, at 1, 2 and 5 of every ten."""
+    """Label the axes, and write plain numbers on log scales, at 1, 2 and 5 of each decade."""
     axes.set_xlabel(along, labelpad=2)
     axes.set_ylabel(upward, labelpad=3)
     axes.grid(visible=True, axis="y")

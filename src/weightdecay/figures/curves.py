@@ -1,4 +1,4 @@
-"""Panels of lines and points in rows: learning curves, anytime curves, and what came of them."""
+"""Panels of lines and points in rows: learning curves, anytime curves, and final errors."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ def curves(
 
 
 def _merged(handles: Iterable[Line2D]) -> list[Line2D]:
-    """Explain once what panels share; a line in one panel and a mark in another are one handle."""
+    """Merge legend entries with the same label, also a line in one panel and a mark in another."""
     merged: dict[object, Line2D] = {}
     for handle in handles:
         known = merged.setdefault(handle.get_label(), handle)

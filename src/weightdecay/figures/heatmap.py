@@ -1,8 +1,8 @@
 """A landscape on a pair of axes: square cells, λ along x and α upward, both in powers of two.
 
-Cells stand at whole numbers, in the order of their settings; no decay at all is a column of its
-own, set apart by a gap, because 0 has no place on a scale of powers. Settings that are scattered,
-as by a random search, are dots where they belong between powers of two.
+Cells are at whole numbers, in the order of their settings. A decay of 0 is a column of its own,
+separated by a gap, because 0 has no place on a scale of powers. Scattered settings, as in a random
+search, are dots between powers of two.
 """
 
 import math
@@ -22,35 +22,35 @@ from weightdecay.results import Cell, Coupling, Landscape, Outlier, Recommendati
 
 GAP = 0.4
 DIVERGED = "#e4e0dc"
-_DOT = 0.22  # the radius of a setting that is scattered
+_DOT = 0.22  # the radius of a scattered setting
 
 
 @dataclass(frozen=True)
 class CellPositions:
-    """Where a landscape's settings stand, in widths of a cell."""
+    """The positions of a landscape's settings, in units of a cell."""
 
     landscape: Landscape
 
     @property
     def scattered(self) -> bool:
-        """Whether its settings are dots."""
+        """Whether its settings are drawn as dots."""
         return self.landscape.scattered
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """Return the learning rates that rows stand for."""
+        """Return the learning rates of the rows."""
         lrs = self.landscape.lrs
         return _powers(lrs) if self.scattered else lrs
 
     @property
     def powers(self) -> tuple[float, ...]:
-        """Return the decays that columns stand for, but for 0."""
+        """Return the decays of the columns, without 0."""
         decays = tuple(decay for decay in self.landscape.decays if decay > 0)
         return _powers(decays) if self.scattered else decays
 
     @property
     def without(self) -> bool:
-        """Whether there is a column of no decay."""
+        """Whether there is a column for a decay of 0."""
         return 0.0 in self.landscape.decays
 
     @property
@@ -70,20 +70,20 @@ class CellPositions:
 
     @property
     def along(self) -> list[str]:
-        """Return what is written under the columns, but for that of no decay."""
+        """Return the labels under the columns, without that of decay 0."""
         return _written(self.powers)
 
     @property
     def upward(self) -> list[str]:
-        """Return what is written beside the rows."""
+        """Return the labels beside the rows."""
         return _written(self.rates)
 
     def x(self, decay: float) -> float:
-        """Return where a decay stands, between the cells if it is between theirs."""
+        """Return the position of a decay, between cells if its value is between theirs."""
         return place(decay, self.powers) if decay > 0 else -1 - GAP
 
     def y(self, lr: float) -> float:
-        """Return where a learning rate stands."""
+        """Return the position of a learning rate."""
         return place(lr, self.rates)
 
     def boxes(self, cells: Iterable[tuple[float, float]], side: float = 1.0) -> Sequence[Patch]:
@@ -108,7 +108,7 @@ def _written(settings: Sequence[float]) -> list[str]:
 
 
 def place(value: float, settings: Sequence[float]) -> float:
-    """Return a value's place among rising settings, which stand at 0, 1, 2, … on a log2 scale."""
+    """Return a value's position among increasing settings, which are at 0, 1, 2 and so on."""
     if len(settings) < 2:
         return math.log2(value / settings[0])
     low = 0
@@ -127,12 +127,12 @@ def draw(
     doubted: Iterable[Outlier] = (),
     recommended: Recommendation | None = None,
 ) -> None:
-    """Draw the cells and the marks on them; every `stride`-th decay is written under them."""
+    """Draw the cells and their marks; every `stride`-th decay is labelled."""
     _axis(axes, grid, stride)
     landscape = grid.landscape
     lost = {key for key, cell in landscape.cells.items() if len(cell.diverged) == len(cell.seeds)}
     shown = [key for key in landscape.cells if key not in lost]
-    # A frame of its own colour closes the hairlines that some viewers leave between squares.
+    # An edge closes the hairlines that some viewers leave between squares.
     coloured = PatchCollection(
         grid.boxes(shown), cmap=COLOURS_OF_ERRORS, norm=norm, linewidths=0.5, edgecolors=PAPER
     )
@@ -179,13 +179,13 @@ def _axis(axes: Axes, grid: CellPositions, stride: int) -> None:
 
 
 def along_words(landscape: Landscape, *, brief: bool = False) -> str:
-    """Return what stands along x: the decay, and what its powers are to be multiplied by."""
+    """Return the label of the x axis: the decay, and the factor of its powers."""
     decays = [decay for decay in landscape.decays if decay]
     return f"{decay_words(landscape.way, brief=brief)}{_times(decays)}"
 
 
 def upward_words(landscape: Landscape) -> str:
-    """Return what stands along y."""
+    """Return the label of the y axis."""
     return f"learning rate α{_times(landscape.lrs)}"
 
 
@@ -195,7 +195,7 @@ def _times(values: Sequence[float]) -> str:
 
 
 def _cross(axes: Axes, grid: CellPositions, lost: set[tuple[float, float]]) -> None:
-    """Cross out a cell that no seed came through; strike one through that some did not."""
+    """Cross out cells in which every seed diverged; draw a single stroke if only some did."""
     strokes = []
     for cell in grid.landscape.diverged:
         x, y, reach = grid.x(cell.decay), grid.y(cell.lr), 0.26
@@ -206,7 +206,7 @@ def _cross(axes: Axes, grid: CellPositions, lost: set[tuple[float, float]]) -> N
 
 
 def _outline(axes: Axes, grid: CellPositions, cells: Sequence[Cell]) -> None:
-    """Draw the border of a set of cells as one: edges between two of them are left out."""
+    """Draw the common border of a set of cells, without the edges between them."""
     edges: dict[tuple[tuple[float, float], ...], int] = {}
     for cell in cells:
         x, y = grid.x(cell.decay), grid.y(cell.lr)
@@ -219,7 +219,7 @@ def _outline(axes: Axes, grid: CellPositions, cells: Sequence[Cell]) -> None:
 
 
 def _circle(axes: Axes, grid: CellPositions, cells: Sequence[Cell]) -> None:
-    """Circle the best cells, and fill the circle of the first."""
+    """Circle the best cells, and put a dot in the very best."""
     centres = [(grid.x(cell.decay), grid.y(cell.lr)) for cell in cells]
     for colour, width, label in ((PAPER, 2.4, "halo of the best"), (INK, 1.1, "best")):
         rings = [Circle(centre, 0.27) for centre in centres]
@@ -231,7 +231,7 @@ def _circle(axes: Axes, grid: CellPositions, cells: Sequence[Cell]) -> None:
 
 
 def _flag(axes: Axes, grid: CellPositions, cells: Iterable[tuple[float, float]]) -> None:
-    """Put a white triangle on cells, aside of where a circle is."""
+    """Put a white triangle on cells, beside the place of a circle."""
     centres = [(grid.x(decay) + 0.12, grid.y(lr) + 0.02) for lr, decay in sorted(cells)]
     for colour, width, label in ((PAPER, 3.0, "halo of doubt"), (INK, 1.2, "doubt")):
         shapes = [RegularPolygon(centre, 3, radius=0.32) for centre in centres]
@@ -288,14 +288,14 @@ def _haloed(
     width: float,
     colour: str = INK,
 ) -> None:
-    """Draw lines that are seen on any colour: in ink, on a little wider lines of paper."""
+    """Draw lines that are visible on any colour: on top of slightly wider white lines."""
     for ink, points, name in ((PAPER, width + 1.4, f"halo of {label}"), (colour, width, label)):
         lines = LineCollection(segments, colors=ink, linewidths=points, capstyle="round")
         _add(axes, lines, name)
 
 
 def _add(axes: Axes, collection: PatchCollection | LineCollection, label: str) -> None:
-    """Put a collection over those before it; its label is how a test, or a person, finds it."""
+    """Add a collection on top of those before it; tests find it by its label."""
     collection.set_label(label)
     collection.set_zorder(1 + len(axes.collections) / 100)
     axes.add_collection(collection, autolim=False)

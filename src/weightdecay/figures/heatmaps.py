@@ -1,13 +1,13 @@
-"""Heat maps of errors over learning rate and decay: one colour scale for all, marks for what holds.
+"""Heat maps of errors over learning rate and decay, with marks, on one common colour scale.
 
     ○  the ten best by the errors that choices are made on, the best one filled
-    ▢  those that cannot be told from the best
+    ▢  tied with the best
     ×  diverged: every seed; a single stroke, some of them
     —  the fitted ridge: the best decay at each learning rate, λ* ∝ α⁻ˢ
     △  stands out from its neighbours by more than noise explains
     ◆  the recommended setting, with lines along the ranges that are as good
 
-Which cells these are, and what s is, `results` has said: nothing is computed here but the scale.
+`results` computes all of these; only the colour scale is computed here.
 """
 
 import math
@@ -49,7 +49,7 @@ from weightdecay.results.fit import AS_GOOD
 Panel: TypeAlias = tuple[str | None, Landscape, Coupling | None]
 
 _LARGEST_CELL = 0.46
-_LABEL = 0.22  # inches that the words beside a panel take
+_LABEL = 0.22  # inches for the label beside a panel
 _BAR, _BAR_GAP, _BAR_WORDS = 0.16, 0.22, 0.52
 _NARROWEST = 4.6
 
@@ -67,10 +67,10 @@ def heatmaps(
     """Draw landscapes side by side, in rows of `columns`, on one scale of colours.
 
     The scale begins at the lowest mean error of all panels. It ends four times as far from it as
-    the first quartile of the cells that did not diverge, or at the worst of them if that is nearer:
-    a round bowl just fits, and a plateau of failures does not eat the range. Worse cells take the
-    last colour, and then the bar ends in an arrow. `quantity` is what the bar shows. `recommended`
-    are settings to mark, one per panel or None.
+    the first quartile of the cells that did not diverge, or at the worst of them if that is nearer.
+    So a round bowl fits, and a plateau of failures does not use up the range. Worse cells get the
+    last colour, and the colour bar then ends in an arrow. `quantity` is what the bar shows.
+    `recommended` are settings to mark, one per panel or None.
     """
     checks.whole("columns", columns, at_least=1)
     if recommended and len(recommended) != len(panels):
@@ -105,7 +105,7 @@ def heatmaps(
 
 
 def scale(landscapes: Sequence[Landscape]) -> tuple[Normalize, bool]:
-    """Return the colours' scale, in percent of errors, and whether some cell is worse than it."""
+    """Return the colour scale, errors in percent, and whether some cell is beyond it."""
     errors = sorted(
         in_units(cell.mean, landscape.metric)
         for landscape in landscapes
@@ -121,7 +121,7 @@ def scale(landscapes: Sequence[Landscape]) -> tuple[Normalize, bool]:
 
 
 class _Layout:
-    """Where panels stand, in inches from the body's upper left; all cells have one size."""
+    """The positions of panels, in inches from the upper left; all cells have the same size."""
 
     def __init__(self, panels: Sequence[Panel], columns: int) -> None:
         self.columns = min(columns, len(panels))
@@ -166,7 +166,7 @@ class _Layout:
             self.height = self.bottom + 0.2 + _LABEL + 0.14 * (row is not rows[-1])
 
     def _worded(self, column: int) -> bool:
-        """Whether a column says what is along y: where that is not as on its left."""
+        """Whether a column labels its y axis: if that differs from the column on its left."""
         return any(
             upward_words(grid.landscape) != upward_words(self.grids[index - 1].landscape)
             for index, grid in enumerate(self.grids)
@@ -178,7 +178,7 @@ class _Layout:
 
 
 def _quantity(landscapes: Sequence[Landscape]) -> str:
-    """Return what the landscapes' numbers are; of points from elsewhere the split is not known."""
+    """Return what the numbers measure; the split of points from elsewhere is unknown."""
     if len({landscape.metric for landscape in landscapes}) > 1:
         raise ValueError(
             "Panels of one figure must all be of errors, or all of one metric, got several. Draw "
@@ -189,12 +189,12 @@ def _quantity(landscapes: Sequence[Landscape]) -> str:
 
 
 def widest(labels: Sequence[str]) -> float:
-    """Return how many inches the widest of some numbers at an axis takes."""
+    """Return the width of the widest label of an axis, in inches."""
     return 1.04 * max((width_of(label, TEXT - 0.5) for label in labels), default=0.0)
 
 
 def _said(panel: Panel, room: float) -> str:
-    """Return what is said under a title, the exponent and the best error: in a line if it fits."""
+    """Return the text under a title, the exponent and the best error, on one line if it fits."""
     _, landscape, coupling = panel
     said = [interval(coupling.exponent, reason=False)] if coupling is not None else []
     if landscape.cells:
@@ -252,7 +252,7 @@ def _bar(sheet: Sheet, layout: _Layout, norm: Normalize, *, beyond: bool, quanti
 
 
 def _handles(panels: Sequence[Panel], *, doubted: bool, recommended: bool) -> list[Artist]:
-    """Return what the legend explains: the marks that are there, and no other."""
+    """Return the legend's entries for the marks that are drawn."""
     landscapes = [landscape for _, landscape, _ in panels]
     cells = [cell for landscape in landscapes for cell in landscape.cells.values()]
     chosen = " and ".join(sorted({landscape.chosen_on for landscape in landscapes}))

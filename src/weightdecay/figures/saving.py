@@ -1,4 +1,4 @@
-"""Pictures on disk: whole or not at all, and the same bytes for the same figure."""
+"""Write pictures to disk: complete or not at all, with the same bytes for the same figure."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from weightdecay import checks
 from weightdecay.figures.sheet import styled
 from weightdecay.files import written
 
-# Neither dates nor versions: what a file says of itself must not change from day to day.
+# No dates and no versions: a file must not change from day to day.
 _METADATA: dict[str, dict[str, str | None]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},

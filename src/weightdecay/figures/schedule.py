@@ -24,10 +24,9 @@ def multipliers(
     title: str | None = None,
     small_print: str = "",
 ) -> Figure:
-    """Draw η of the first so many updates, over epochs where it is told what an epoch has.
+    """Draw η over the first `updates` updates, or over epochs if `updates_per_epoch` is given.
 
-    A dot marks a cycle's end, where the solution is to be kept; these are written along x, as far
-    as there is room.
+    A dot marks the end of a cycle. The ends are labelled on the x axis as far as there is room.
     """
     checks.whole("updates", updates, at_least=1)
     checks.whole("updates_per_epoch", updates_per_epoch, at_least=1)
@@ -80,7 +79,7 @@ def _times(schedule: Schedule, updates: int) -> list[int]:
 
 
 def _apart(places: Sequence[float], distance: float) -> list[float]:
-    """Return the places that can be written side by side; of two that are near, the later."""
+    """Return the places that can be labelled side by side; of two close ones, the later."""
     kept: list[float] = []
     for spot in reversed(places):
         if not kept or kept[-1] - spot >= distance:

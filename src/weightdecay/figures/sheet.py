@@ -1,7 +1,7 @@
-"""The sheet that panels are drawn on: placed in inches, so that nothing moves and nothing is cut.
+"""The sheet that panels are drawn on, with positions in inches, so that nothing is cut off.
 
-No drawing asks pyplot for anything or trusts the settings it finds: all begin from matplotlib's
-own defaults, so that one input gives one picture on every machine.
+Drawing does not use pyplot or the settings of the machine. It starts from matplotlib's defaults, so
+that the same input gives the same picture everywhere.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ from matplotlib.textpath import TextPath
 from weightdecay.colours import FAINT, INK, MUTED, PAPER, Stroke
 from weightdecay.labels import AXES
 
-#: Inches: as wide as a README's column at 100 dots an inch, or a page of paper with its margins.
+#: Inches: the width of a README at 100 dots per inch, or of a page of paper with margins.
 WIDTH = 9.0
 MARGIN = 0.12
 TITLE, HEADING, TEXT, SMALL = 12.0, 10.0, 8.5, 7.0
@@ -38,7 +38,7 @@ _SETTINGS = {
     "axes.spines.top": False,
     "figure.dpi": 200,
     "figure.facecolor": PAPER,
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters everywhere
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
     "font.size": TEXT,
     "grid.color": FAINT,
     "grid.linewidth": 0.5,
@@ -46,7 +46,7 @@ _SETTINGS = {
     "legend.fontsize": TEXT - 0.5,
     "lines.dash_capstyle": "butt",
     "mathtext.fontset": "dejavusans",
-    "pdf.fonttype": 42,  # letters stay letters, for whoever edits or searches the file
+    "pdf.fonttype": 42,  # text stays text, so that the file can be edited and searched
     "savefig.dpi": 200,
     "svg.fonttype": "path",
     "svg.hashsalt": "weightdecay",
@@ -61,19 +61,19 @@ _SETTINGS = {
 
 
 class NothingToDrawError(ValueError):
-    """What a figure would show is not there."""
+    """There is nothing to show in a figure."""
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw by our settings and no one else's, and put back what was there."""
+    """Draw with our settings only, and restore the previous ones."""
     with style.context(["default", _SETTINGS]):
         yield
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A figure whose body, under its title and over its small print, is measured in inches."""
+    """A figure with a title, a body measured in inches, and small print."""
 
     figure: Figure
     width: float
@@ -81,7 +81,7 @@ class Sheet:
     head: float
 
     def axes(self, *, left: float, top: float, width: float, height: float) -> Axes:
-        """Add axes at so many inches from the left, and from the body's top."""
+        """Add axes at a position in inches from the left and from the top of the body."""
         bottom = self.height - self.head - top - height
         box = (
             left / self.width,
@@ -101,7 +101,7 @@ class Sheet:
         colour: str = INK,
         bold: bool = False,
     ) -> None:
-        """Write lines whose upper left corner is at so many inches, as above."""
+        """Write text whose upper left corner is at a position in inches, as for `axes`."""
         self.figure.text(
             left / self.width,
             1 - (self.head + top) / self.height,
@@ -115,7 +115,7 @@ class Sheet:
         )
 
     def legend(self, handles: Sequence[Artist], *, left: float, top: float, columns: int) -> None:
-        """Say what the marks mean, in so many columns, from a place on as above."""
+        """Draw the legend in columns, with its upper left corner at a position as for `axes`."""
         self.figure.legend(
             handles=list(handles),
             loc="upper left",
@@ -134,7 +134,7 @@ SPACING = 1.3
 
 
 def page(*, width: float, body: float, title: str | None, small_print: str) -> Sheet:
-    """Return a white page whose body is so many inches high, and the rest as high as it must be."""
+    """Return a white page with a body of this height, and as much room as the texts need."""
     usable = width - 2 * MARGIN
     heading = wrapped(title or "", size=TITLE, width=usable, bold=True)
     notes = wrapped(small_print, size=SMALL, width=usable)
@@ -152,21 +152,21 @@ def page(*, width: float, body: float, title: str | None, small_print: str) -> S
 
 
 def decay_words(way: str, *, brief: bool = False) -> str:
-    """Return what stands on an axis of decays, with the paper's subscript; in brief, the symbol."""
+    """Return the label of an axis of decays, with the paper's subscript; `brief` is the symbol."""
     words, symbol = AXES[way]
     said = symbol if brief else f"{words} {symbol}"
     return said.replace("λ_norm", r"$\lambda_\mathrm{norm}$")
 
 
 def drawn(look: Stroke) -> dict[str, Any]:
-    """Return what matplotlib must be told to draw such a line."""
+    """Return matplotlib's options for such a line."""
     style = (0, look.dashes) if look.dashes else "solid"
     return {"color": look.colour, "linestyle": style, "linewidth": 1.5}
 
 
 @cache
 def width_of(text: str, size: float, *, bold: bool = False) -> float:
-    """Return how many inches a line of text is wide."""
+    """Return the width of a line of text, in inches."""
     if not text.strip():
         return 0.0
     letters = _LETTERS[bold]
@@ -174,13 +174,13 @@ def width_of(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def height_of(text: str, size: float) -> float:
-    """Return how many inches lines of text are high."""
+    """Return the height of lines of text, in inches."""
     return len(text.splitlines()) * size * SPACING / 72
 
 
 def fitting(handles: Sequence[Artist], *, width: float) -> int:
-    """Return in how many columns a legend fits into so many inches: the most, and at least one."""
-    # The line before the words and the space after them; letters on a screen run a little wider.
+    """Return the largest number of columns in which a legend fits into a width, at least one."""
+    # The line before the text and the space after it; on a screen, letters are a little wider.
     widths = [1.04 * width_of(str(h.get_label()), TEXT - 0.5) + 0.55 for h in handles]
     for columns in range(len(widths), 1, -1):
         if sum(column.max() for column in np.array_split(widths, columns)) <= width:
@@ -189,8 +189,8 @@ def fitting(handles: Sequence[Artist], *, width: float) -> int:
 
 
 def wrapped(text: str, *, size: float, width: float, bold: bool = False) -> str:
-    """Return text broken between words into lines of so many inches; its own breaks are kept."""
-    # Words are measured one by one: a figure's words come again, and its lines do not.
+    """Return text wrapped between words to a width in inches; its own line breaks are kept."""
+    # Words are measured one by one, as they repeat and so are cached; lines do not repeat.
     gap = width_of("n n", size, bold=bold) - 2 * width_of("n", size, bold=bold)
     lines = []
     for paragraph in text.splitlines():

@@ -1,4 +1,4 @@
-"""Records, wherever they come from, into numbers: landscapes, exponents, ties, curves."""
+"""From runs of any origin to numbers: landscapes, recommendations, exponents, ties, curves."""
 
 from weightdecay.results.agreement import Agreement, Doubts, Pair, agreement, doubts
 from weightdecay.results.budget import budget_exponents

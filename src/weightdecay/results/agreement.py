@@ -2,7 +2,7 @@
 
 Without decay, L2 regularization and decoupled decay are the same steps: `sgd` with l2 = 0 is `sgdw`
 with weight_decay = 0, and so on. On a CPU they agree to a few bits. On a GPU, rounding grows during
-training to the noise of their landscape, which is what a difference is held against.
+training up to the noise of their landscape, so differences are compared with that noise.
 """
 
 import math
@@ -26,7 +26,7 @@ from weightdecay.results.landscape import Landscape
 from weightdecay.results.outliers import Outlier, allowances, least_error, outliers
 
 _COUPLED = dict(zip(DECOUPLED, COUPLED, strict=True))
-# By how much errors may differ, relatively, where too few cells are there to know their noise.
+# The relative difference that is allowed if there are too few cells to estimate noise.
 _UNKNOWN = 0.1
 _TOLD = [
     one.name
@@ -38,7 +38,7 @@ _Key: TypeAlias = tuple[RunConfig, str]
 
 @dataclass(frozen=True)
 class Pair:
-    """Two runs that must agree, and by how much noise may have their test errors differ."""
+    """Two runs that must agree, and the difference of test errors that noise may explain."""
 
     one: Run
     other: Run
@@ -46,14 +46,14 @@ class Pair:
 
     @property
     def difference(self) -> float:
-        """Return by how much their test errors differ; not at all where both diverged."""
+        """Return the difference of their test errors; 0 if both diverged."""
         if self.one.diverged and self.other.diverged:
             return 0.0
         return abs(_error(self.one) - _error(self.other))
 
     @property
     def repeated(self) -> bool:
-        """Whether one configuration was trained twice; else the two are twins."""
+        """Whether one configuration was trained twice; otherwise the two are twins."""
         return self.one.config == self.other.config
 
     @property
@@ -70,28 +70,28 @@ class Agreement:
 
     @property
     def largest(self) -> float:
-        """Return the largest difference; 0 where there are no pairs."""
+        """Return the largest difference; 0 if there are no pairs."""
         return max((pair.difference for pair in self.pairs), default=0.0)
 
     @property
     def broken(self) -> tuple[Pair, ...]:
-        """Return the pairs that differ by more than noise explains, the worst first."""
+        """Return the pairs that differ by more than noise explains, worst first."""
         found = (pair for pair in self.pairs if not pair.agrees)
         return tuple(sorted(found, key=lambda pair: -pair.difference))
 
 
 @dataclass(frozen=True)
 class Doubts:
-    """What a sweep's runs give reason to doubt: pairs that disagree, and cells that stand out.
+    """Reasons to doubt a sweep's runs: pairs that disagree, and cells that stand out.
 
-    `varied` are the fields that tell the sweep's landscapes apart, beside their algorithm.
+    `varied` are the fields, besides the algorithm, in which the sweep's landscapes differ.
     """
 
     agreement: Agreement = Agreement()
     outliers: tuple[tuple[Landscape, Outlier], ...] = ()
     varied: tuple[str, ...] = ()
 
-    #: The environments that runs were trained in, where landscapes mix several of them.
+    #: The environments of runs, if landscapes mix several of them.
     environments: Mapping[Environment | None, int] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -99,9 +99,9 @@ class Doubts:
 
 
 def doubts(runs: Iterable[Run], repeats: Iterable[Run] = (), *, of: str = "error") -> Doubts:
-    """Compare what must agree, and every cell with its neighbours.
+    """Compare runs that must agree, and every cell with its neighbours.
 
-    `of` is the error that landscapes are of: "error", or "error_top5".
+    `of` is the error to compare: "error" or "error_top5".
     """
     runs = list(runs)
     found = landscapes(runs, of=of)
@@ -126,15 +126,15 @@ def _mixed(scapes: Iterable[Landscape]) -> Mapping[Environment | None, int]:
 def agreement(runs: Iterable[Run], repeats: Iterable[Run] = ()) -> Agreement:
     """Compare runs that must agree: twins, and one configuration trained more than once.
 
-    `repeats` are second trainings of configurations that are among the runs; a configuration that
-    comes twice in the runs is one too. All are compared with the first of their kind.
+    `repeats` are second trainings of configurations that are among the runs. A configuration that
+    occurs twice among the runs is a repeat as well. All are compared with the first of their kind.
     """
     runs = list(runs)
     return _agreement(runs, repeats, landscapes(runs))
 
 
 def twin(config: RunConfig) -> RunConfig:
-    """Return the configuration that trains alike with L2 regularization; itself where none does."""
+    """Return the equivalent configuration with L2 regularization; itself if there is none."""
     way = way_of(config)
     if getattr(config, way) != 0:
         return config
@@ -153,7 +153,7 @@ def _agreement(
 
 
 def _compared(runs: Iterable[Run]) -> Iterator[tuple[Run, Run]]:
-    """Yield a repeat with the first of its configuration, and that with the first of its twins."""
+    """Yield each repeat with the first run of its configuration, and each twin with the first."""
     first: dict[RunConfig, Run] = {}
     kinds: dict[RunConfig, Run] = {}
     for run in runs:
@@ -169,18 +169,18 @@ def _compared(runs: Iterable[Run]) -> Iterator[tuple[Run, Run]]:
 
 
 class _Noise:
-    """By how much noise may have two runs differ; a landscape is looked at once, when asked for."""
+    """How much noise may make two runs differ; each landscape is analysed once, when needed."""
 
     def __init__(self, scapes: Sequence[Landscape]) -> None:
         self._scapes = {apart(scape.config): scape for scape in scapes}
         self._known: dict[_Key, dict[tuple[float, float], float]] = {}
-        # An error of 0 has no relative noise: it is taken as the smallest other there is.
+        # An error of 0 has no relative noise: it counts as the smallest other error.
         self._least = min((2 * least_error(scape) for scape in scapes), default=0.0)
 
     def of(self, one: Run, other: Run) -> float:
-        """Return the difference between test errors that is allowed: two runs have two noises.
+        """Return the difference between test errors that is allowed for two runs.
 
-        Where one of their landscapes has less noise, it says what a run can be off.
+        If their landscapes differ in noise, the smaller one counts.
         """
         known = [noise for run in (one, other) if (noise := self._at(run.config)) is not None]
         allowed = min(known, default=_UNKNOWN)

@@ -1,6 +1,6 @@
 """A landscape as arrays: learning rates × decays × seeds, with NaN where nothing was measured.
 
-Whoever chooses with some seeds and estimates with others needs this shape.
+Everything that chooses with some seeds and estimates with others uses this shape.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from weightdecay.results.estimate import Array, summed
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import Flags, basin, effects, mean, noise
 
-# A cell's variance, in those of the basin, above which it is of another kind.
+# A cell whose variance is more than this many times the basin's is wild.
 _WILD = 10.0
 
 
@@ -29,13 +29,13 @@ class Arrays:
 
     @property
     def best(self) -> tuple[int, int]:
-        """Return where the lowest score is; among those that diverged only if all did."""
+        """Return where the lowest score is, among cells that diverged only if all did."""
         ranked = np.nan_to_num(lost_last(self.scores(), self.lost()), nan=np.inf)
         rate, decay = np.unravel_index(int(np.argmin(ranked)), ranked.shape)
         return int(rate), int(decay)
 
     def folds(self) -> list[tuple[int, Array, Flags]]:
-        """Return each seed, with the others' scores and lost cells: they choose, it estimates."""
+        """Return each seed with the scores and lost cells of the others, which choose for it."""
         return [(k, self.scores(k), self.lost(k)) for k in range(len(self.seeds))]
 
     def scores(self, without: int | None = None) -> Array:
@@ -43,31 +43,32 @@ class Arrays:
         return mean(self.chosen[:, :, self._but(without)])
 
     def lost(self, without: int | None = None) -> Flags:
-        """Return the cells in which a seed diverged, or one of all but one."""
+        """Return the cells in which some seed diverged, or some seed but one."""
         lost: Flags = np.logical_or.reduce(self.diverged[:, :, self._but(without)], axis=2)
         return lost
 
     def near(self, *others: Flags) -> Flags:
-        """Return the basin's cells that are not lost, together with other ones."""
+        """Return the cells of the basin that are not lost, and others that are given."""
         kept = np.where(self.lost(), np.nan, self.scores())
         near: Flags = np.logical_or.reduce([basin(kept), *others])
         return near
 
     def noise(self) -> tuple[float, float]:
-        """Return the variance of a test error about its cell and seed in the basin, its freedom."""
+        """Return the variance of a test error in the basin, and its degrees of freedom."""
         return noise(self.tested, self.near())
 
     def wild(self) -> Flags:
-        """Return the cells whose seeds spread far more than the basin's do: some of them fail."""
+        """Return the cells whose seeds vary far more than the basin's, as some of them fail."""
         variance, _ = self.noise()
         wild: Flags = self._own()[0] > _WILD * variance
         return wild
 
     def spread(self, squares: Array) -> tuple[float, float]:
-        """Return the variance of a sum of test errors, and its freedom, from its weights squared.
+        """Return the variance of a weighted sum of test errors, and its degrees of freedom.
 
-        The noise is pooled over the basin and the cells that have a weight, which may lie far
-        outside. A wild cell has its own. NaN where there is too little to tell noise by.
+        `squares` are the squared weights. The noise is pooled over the basin and the cells that
+        have a weight, which may lie far outside. A wild cell has its own noise. NaN if there are
+        too few errors to estimate noise.
         """
         own, freedom = self._own()
         wild, weighed = self.wild(), squares > 0
@@ -81,9 +82,9 @@ class Arrays:
         return summed(*parts)
 
     def _own(self) -> tuple[Array, Array]:
-        """Return each cell's variance over seeds, less their effect in the basin, and its freedom.
+        """Return each cell's variance over seeds, after their effects, and its degrees of freedom.
 
-        Of one seed both are 0.
+        Both are 0 for one seed.
         """
         freedom = np.maximum(np.isfinite(self.tested).sum(2) - 1, 0).astype(np.float64)
         near = self.near()
@@ -96,9 +97,9 @@ class Arrays:
 
 
 def lost_last(scores: Array, lost: Flags) -> Array:
-    """Return scores in which cells that diverged come after every other.
+    """Return scores in which cells that diverged come after all others.
 
-    Errors are at most 1. Those of a metric of one's own may span more.
+    Errors are at most 1. A task's own metric may span more.
     """
     known = scores[np.isfinite(scores)]
     span = max(1.0, float(np.ptp(known))) if known.size else 1.0
@@ -106,7 +107,7 @@ def lost_last(scores: Array, lost: Flags) -> Array:
 
 
 def grid(landscape: Landscape, *, zero: bool = True) -> Arrays:
-    """Lay a landscape out; without `zero`, only decays above 0."""
+    """Return a landscape as arrays; without `zero`, only decays above 0."""
     decays = [decay for decay in landscape.decays if zero or decay > 0]
     seeds = sorted({seed for cell in landscape.cells.values() for seed in cell.seeds})
     shape = (len(landscape.lrs), len(decays), len(seeds))

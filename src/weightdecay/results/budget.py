@@ -1,11 +1,11 @@
 """How the best decay moves with the epochs T, the data B and the batch b: λ* ~ T^−e · B^−d · b^c.
 
-λ* is the paper's raw λ of an update, at the lowest point of the quadratic surface over a
-landscape's basin (`surface`): the best decay with the best learning rate. The paper's normalized
-decay says that e = d = c = ½; a timescale that is constant in epochs, e = 0 and d = c = 1.
+λ* is the paper's raw λ per update, at the lowest point of the quadratic surface over a landscape's
+basin (`surface`): the best decay at the best learning rate. The paper's normalized decay predicts
+e = d = c = ½; a timescale that is constant in epochs predicts e = 0 and d = c = 1.
 
-An exponent is a slope through landscapes that differ in that one factor and in nothing else. Sets
-of them that differ otherwise share the slope and have levels of their own.
+An exponent is a slope through landscapes that differ in one factor alone. Groups of landscapes that
+differ in other settings share the slope but have levels of their own.
 """
 
 import math
@@ -22,7 +22,7 @@ from weightdecay.results.estimate import student
 from weightdecay.results.exponent import Exponent, bounded, unknown
 from weightdecay.results.landscape import Landscape
 
-#: The factors of a budget, and whether the best decay is said to fall or rise with them.
+#: The factors of a budget, and whether the best decay should fall or rise with them.
 FACTORS = {"epochs": -1, "data": -1, "batch": 1}
 _DRAWS = 400
 _ONE_SIGMA = 0.6827
@@ -31,7 +31,7 @@ _LEAST = 1e-18
 
 @dataclass(frozen=True)
 class Optimum:
-    """log2 of a landscape's best raw λ; `edge` is −1 or 1 where it may lie below or above."""
+    """log2 of a landscape's best raw λ; `edge` is −1 or 1 if it may lie below or above that."""
 
     log_decay: float
     variance: float
@@ -41,10 +41,10 @@ class Optimum:
 
 
 def budget_exponents(landscapes: Sequence[Landscape]) -> dict[str, Exponent]:
-    """Measure the exponents of "epochs", "data" and "batch", those of them that vary alone.
+    """Measure the exponents of "epochs", "data" and "batch", as far as each varies alone.
 
-    Where a landscape's best decay is at the grid's edge there is a bound instead of a value. A
-    landscape whose best decay cannot be located takes no part, and `why` says so.
+    If a landscape's best decay is at the edge of its grid, there is a bound instead of a value. A
+    landscape whose best decay cannot be located is left out, and `why` says so.
     """
     found = [(landscape, optimum(landscape)) for landscape in landscapes]
     exponents = {}
@@ -62,7 +62,7 @@ def budget_exponents(landscapes: Sequence[Landscape]) -> dict[str, Exponent]:
 
 
 def optimum(landscape: Landscape) -> Optimum:
-    """Locate the best raw λ, the learning rate being the best as well."""
+    """Locate the best raw λ, at the best learning rate."""
     measured = grid(landscape, zero=False)
     if not len(measured.decays):
         return _nowhere("Every decay in a grid is 0.")
@@ -87,7 +87,7 @@ def optimum(landscape: Landscape) -> Optimum:
     if not rates.min() <= rate <= rates.max():
         return _nowhere("A landscape's best learning rate is beyond its grid.")
     _, drawn = surface.optimum(fitted, fitted.draws)
-    # A draw without a lowest point is as far off as can be.
+    # A draw without a lowest point counts as infinitely far off.
     off = np.quantile(np.nan_to_num(np.abs(drawn - decay), nan=np.inf), _ONE_SIGMA)
     if not math.isfinite(off):
         return _nowhere("A landscape's basin is too flat for its noise.")
@@ -99,20 +99,20 @@ def _nowhere(why: str) -> Optimum:
 
 
 def _amount(landscape: Landscape, factor: str) -> int | None:
-    """Return how much of a factor there is; all data are as many as an epoch has shown."""
+    """Return the amount of a factor; if all data are used, the examples of an epoch."""
     amount: int | None = getattr(landscape.config, factor)
     return landscape.examples if factor == "data" and amount is None else amount
 
 
 def _apart(landscape: Landscape, factor: str) -> tuple[RunConfig, str]:
-    """Return what landscapes must have in common to differ in the factor alone."""
+    """Return what landscapes that differ only in the factor have in common."""
     same: dict[str, Any] = {landscape.way: 0, "lr": 1, "seed": 0}
     same[factor] = None if factor == "data" else 1
     return replace(landscape.config, **same), landscape.way
 
 
 def _slope(groups: list[list[tuple[float, Optimum]]], sign: int) -> Exponent:
-    """Return sign · slope through groups that share it, each of its own level."""
+    """Return sign · slope through groups that share the slope and have their own levels."""
     points = [(index, *point) for index, group in enumerate(groups) for point in group]
     missing = [best.why for _, _, best in points if not math.isfinite(best.log_decay)]
     left_out = _left_out(missing, len(points))
@@ -138,7 +138,7 @@ def _slope(groups: list[list[tuple[float, Optimum]]], sign: int) -> Exponent:
             values[inside] -= np.average(values[inside], weights=weight[inside])
     spread = float((weight * x**2).sum())
     value = float((weight * x * y).sum()) / spread
-    # As in `exponent.line`: the points' freedom about their lines, and two more.
+    # The points' freedom about their lines, and two more, as in `exponent.bend`.
     freedom = len(x) - len(set(index)) - 1
     scatter = max(1.0, float((weight * (y - value * x) ** 2).sum()) / (freedom + 2))
     shares = weight * x**2 / spread
@@ -148,7 +148,7 @@ def _slope(groups: list[list[tuple[float, Optimum]]], sign: int) -> Exponent:
 
 
 def _left_out(missing: list[str], among: int) -> str:
-    """Say how many landscapes have no part in an exponent, and why the first has none."""
+    """Return how many landscapes were left out of an exponent, and why the first was."""
     if not missing:
         return ""
     are = "is" if len(missing) == 1 else "are"

@@ -1,10 +1,10 @@
-"""What to do with the decay when the learning rate changes: rules λ ∝ α^(−s), and their costs.
+"""Rules for changing the decay with the learning rate, λ ∝ α^(−s), and their costs.
 
     s = −1   keep λ/α, as `torch.optim.AdamW` does    s = 1   keep λ·α
     s = 0    leave λ alone                            s = 2   keep λ·α²
 
-The exponent is `coupling`'s. Where that has none, because too few learning rates have several
-seeds, it is read off the fitted surface (`fit`), with a wider interval.
+The exponent is that of `coupling`. If too few learning rates have several seeds for that, it comes
+from the fitted surface (`fit`), with a wider interval.
 """
 
 import math
@@ -20,21 +20,21 @@ from weightdecay.results.fit import Surface
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import mean
 
-#: The rules that are told apart, each by its s.
+#: The rules to choose from, each given by its s.
 RULES = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
-#: By how many doublings of α the cost of a rule is counted.
+#: The change of α, in doublings, for which the cost of a rule is measured.
 CARRIED = 2.0
 
 
 @dataclass(frozen=True)
 class Knobs:
-    """Which rule carries a decay to another learning rate here, by the exponent's interval.
+    """Which rule carries a decay to another learning rate, by the interval of the exponent.
 
-    `fitted` says that the exponent was read off the fitted surface. `possible` are the rules that
-    the interval holds; where it holds none, `rule` is the nearest. `rule` is None where several
-    are possible, or nothing is known. `costs` are, per rule, the points of test error that
-    carrying λ to an α four times larger or smaller cost in this grid; a rule that leads out of the
-    grid has none, and with one seed none has.
+    `fitted` says that the exponent comes from the fitted surface. `possible` are the rules inside
+    the interval; if there is none, `rule` is the nearest. `rule` is None if several are possible or
+    nothing is known. `costs` has, per rule, the test error that it cost in this grid to carry λ to
+    an α four times larger or smaller. A rule that leads out of the grid has no cost, and with one
+    seed no rule has.
     """
 
     exponent: Exponent
@@ -50,7 +50,7 @@ class Knobs:
 
 
 def knobs(landscape: Landscape, found: Surface, measured: Exponent) -> Knobs:
-    """Choose the rule, by a measured exponent or, where it has no value, by the surface's."""
+    """Choose the rule by the measured exponent, or by the surface's if that has no value."""
     fitted = measured.value is None
     exponent = found.exponent() if fitted else measured
     costs = _costs(landscape, found)
@@ -65,7 +65,7 @@ def knobs(landscape: Landscape, found: Surface, measured: Exponent) -> Knobs:
 
 
 def _costs(landscape: Landscape, found: Surface) -> dict[float, Estimate]:
-    """Measure each rule's cost where the learning rates of the basin are four apart."""
+    """Measure each rule's cost between learning rates of the basin that are a factor 4 apart."""
     measured = grid(landscape, zero=False)
     x = np.log2(measured.lrs)
     inside = [i for i in range(len(x)) if found.low[0] - 1e-6 <= x[i] <= found.high[0] + 1e-6]

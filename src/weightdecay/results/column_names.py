@@ -1,9 +1,9 @@
-"""Which column of somebody's table is what, told by its name.
+"""What each column of a foreign table is, by its name.
 
 Settings are looked for under the names that people give them, alone or at the end of a longer one
-(`optimizer.lr`, `config/optim/weight_decay`, Optuna's `params_lr`, W&B's `lr.value`). A metric is
-told by the words in its name: what it measures (`acc`, `loss`), and on which split (`val`, `test`).
-Where two columns fit equally and differ, nothing is guessed.
+(`optimizer.lr`, `config/optim/weight_decay`, Optuna's `params_lr`, W&B's `lr.value`). The words in
+a metric's name say what it measures (`acc`, `loss`), and on which split (`val`, `test`).
+If two columns fit equally well and differ, nothing is guessed.
 """
 
 import difflib
@@ -79,7 +79,8 @@ def find(table: Mapping[str, Sequence[Any]], role: str) -> str | None:
 def metrics(table: Mapping[str, Sequence[Any]], kind: str | None) -> dict[str, Metric]:
     """Return the columns of the metrics that are there, by role.
 
-    Of several kinds an error comes before an accuracy, and that before a loss, unless `kind` says.
+    Of several kinds, an error is preferred to an accuracy and that to a loss, unless `kind` is
+    given.
     """
     known = [metric for column in table if (metric := _metric(column)) is not None]
     found: dict[str, Metric] = {}
@@ -113,7 +114,7 @@ def metrics(table: Mapping[str, Sequence[Any]], kind: str | None) -> dict[str, M
 
 
 def named(column: str, role: str, kind: str | None) -> Metric:
-    """Return the metric of a column that somebody named."""
+    """Return the metric of a column that was named by the caller."""
     split = "validation" if role == "validation_error" else "test"
     metric = _metric(column)
     own = None if metric is None else metric.kind
@@ -123,7 +124,7 @@ def named(column: str, role: str, kind: str | None) -> Metric:
 
 
 def checked(table: Mapping[str, object], columns: Mapping[str, str]) -> None:
-    """Refuse a mapping that names what is not there."""
+    """Raise if a mapping has an unknown role or names a missing column."""
     for role, column in columns.items():
         if role not in ROLES:
             raise ValueError(
@@ -134,7 +135,7 @@ def checked(table: Mapping[str, object], columns: Mapping[str, str]) -> None:
 
 
 def present(table: Mapping[str, object], column: str) -> None:
-    """Refuse a column that is not there."""
+    """Raise if a column is missing."""
     if column not in table:
         raise ValueError(
             f"There must be a column {column!r}, got {', '.join(map(repr, table))}."
@@ -156,7 +157,7 @@ def _metric(column: str) -> Metric | None:
 
 
 def _only(table: Mapping[str, Sequence[Any]], columns: Sequence[str], role: str) -> str | None:
-    """Return the one column, or the first of several that are alike in every row."""
+    """Return the one column, or the first of several that are equal in every row."""
     if len(columns) > 1 and any(
         list(table[column]) != list(table[columns[0]]) for column in columns[1:]
     ):

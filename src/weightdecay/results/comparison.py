@@ -1,8 +1,8 @@
-"""What verdicts need: one landscape's best setting against another's, judged by fresh seeds.
+"""One landscape's best setting against another's, judged by fresh seeds.
 
-The best setting is chosen by the validation errors of all seeds but one and judged by that one's
-test error, as it ended where that run diverged; every seed is the fresh one in turn. What
-landscapes have in common by seed (data, initial weights) is taken out where they share seeds.
+The best setting is chosen by the validation errors of all seeds but one and judged by the test
+error of that one; each seed takes a turn. A run that diverged counts with the error it ended with.
+Where landscapes share seeds, the effects of seeds (data, initial weights) cancel.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,15 +16,15 @@ from weightdecay.results.estimate import UNKNOWN, Array, Estimate, summed, withi
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import Flags, basin, effects, mean
 
-_LEAST = 3  # settings of each side that a line through them needs
+_LEAST = 3  # the fewest settings on each side for a line through them
 
 
 @dataclass(frozen=True)
 class _Side:
     """A landscape's part in a combination of best errors.
 
-    `choices` are the setting that the others chose for each seed, `judged` its test error there,
-    and `effects` how much the seeds' errors lie above each other's.
+    For each seed, `choices` has the setting that the other seeds chose, `judged` the seed's test
+    error there, and `effects` the effect of the seed on all errors.
     """
 
     sign: int
@@ -34,10 +34,10 @@ class _Side:
     effects: dict[int, float]
 
     def noise(self, seeds: Sequence[int]) -> tuple[tuple[float, float], list[float]]:
-        """Return the variance that the cells' noise gives the mean over seeds, with its freedom.
+        """Return the variance that noise gives to the mean over seeds, with its freedom.
 
-        Beside it is what each seed adds. A basin of one cell cannot tell a seed's effect from
-        noise: there the seeds' errors hold both, and no noise is left to add.
+        The second part is what each seed adds. In a basin of one cell, effects of seeds and noise
+        cannot be separated: there the seeds' errors contain both, and no noise is added.
         """
         squares = np.zeros(self.grid.tested.shape[:2])
         for seed in seeds:
@@ -49,28 +49,28 @@ class _Side:
 
 
 def difference(one: Landscape, other: Landscape) -> Estimate:
-    """Estimate one's best test error less the other's; negative where `one` is better.
+    """Estimate one's best test error minus the other's; negative if `one` is better.
 
-    Its variance is the cells' pooled noise plus that of the seeds' effects, which as few numbers
-    say as there are seeds: the interval's freedom is Satterthwaite's of the two.
+    Its variance is the pooled noise of cells plus the variance of the seeds' effects. The degrees
+    of freedom are Satterthwaite's for the sum.
     """
     return _combined([(1, one), (-1, other)])
 
 
 def contrast(first: tuple[Landscape, Landscape], second: tuple[Landscape, Landscape]) -> Estimate:
-    """Estimate the first difference less the second: what a change gains here more than there.
+    """Estimate the first difference minus the second: how much more a change gains in one place.
 
-    What a seed does to all four, or to both of a pair, drops out where all four share seeds; where
-    they do not, each counts as measured apart.
+    If all four landscapes share seeds, effects of a seed on all four or on a pair cancel. If not,
+    the four count as independent.
     """
     (one, other), (another, last) = first, second
     return _combined([(1, one), (-1, other), (-1, another), (1, last)])
 
 
 def chosen_by_others(landscape: Landscape) -> dict[int, tuple[float, float]]:
-    """Return the learning rate and decay that all other seeds choose for each seed: a fresh one.
+    """Return, for each seed, the learning rate and decay that all other seeds choose.
 
-    A setting that the seed has not run is not chosen for it; one seed alone has no others.
+    A setting that the seed has not run is never chosen for it. With one seed there is no choice.
     """
     side = grid(landscape)
     return {
@@ -80,17 +80,16 @@ def chosen_by_others(landscape: Landscape) -> dict[int, tuple[float, float]]:
 
 
 def with_and_without(landscape: Landscape) -> tuple[Landscape, Landscape]:
-    """Divide a landscape into that of all decays above 0, and that of 0."""
+    """Split a landscape into the part with decays above 0 and the part with decay 0."""
     return _only(landscape, lambda decay: decay > 0), _only(landscape, lambda decay: decay == 0)
 
 
 def equal_loss(one: Landscape, other: Landscape) -> Estimate:
-    """Estimate one's test error less the other's at equal training loss, near their best cells.
+    """Estimate one's test error minus the other's at equal training loss, near their best cells.
 
-    Test errors of the settings in each basin are put on two parallel lines over the logarithm of
-    the training loss, where the two ranges of losses overlap. A setting is one point, its mean over
-    seeds, each of which counts where the others find the setting near the best. How far settings
-    lie from the lines is the noise.
+    Two parallel lines are fitted to the test errors of each basin over the logarithm of the
+    training loss, where the two ranges of losses overlap. A setting is one point: its mean over the
+    seeds for which the other seeds find it near the best. The scatter about the lines is the noise.
     """
     _check_of([one, other])
     sides = [_points(grid(landscape)) for landscape in (one, other)]
@@ -112,7 +111,7 @@ def equal_loss(one: Landscape, other: Landscape) -> Estimate:
 
 
 def _combined(signed: Sequence[tuple[int, Landscape]]) -> Estimate:
-    """Estimate a sum of best test errors, each with its sign, seed by seed where all share two."""
+    """Estimate a signed sum of best test errors, seed by seed if all share two seeds or more."""
     _check_of([landscape for _, landscape in signed])
     if not all(landscape.cells for _, landscape in signed):
         return UNKNOWN
@@ -147,7 +146,7 @@ def _side(sign: int, grid: Arrays) -> _Side:
 
 
 def _choices(grid: Arrays) -> dict[int, tuple[int, int]]:
-    """Return the place of the setting that all other seeds choose for each seed."""
+    """Return, for each seed, the place of the setting that all other seeds choose."""
     choices = {}
     for index, scores, lost in grid.folds() if len(grid.seeds) > 1 else []:
         # A setting that the fresh seed has not run yet cannot be judged by it.

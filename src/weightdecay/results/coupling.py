@@ -1,14 +1,14 @@
 """How the best decay moves when the learning rate moves: s = −d log λ* / d log α.
 
 0 means two separate knobs. The exponent is minus the slope of a weighted line through the best
-decay of each learning rate in the basin (`ridge`); its check is read off one quadratic surface
-over the basin (`surface`). A decay of 0 has no logarithm and takes no part.
+decay of each learning rate in the basin (`ridge`). Its check comes from one quadratic surface over
+the basin (`surface`). A decay of 0 has no logarithm and is left out.
 
-Where the best decay is the grid's lowest or highest, what is best may lie beyond. A learning rate
-whose optimum is such an edge takes no part; where the landscape's best does, there is no value but
-a bound: the line through the edges, which the truth can only be steeper, or only flatter, than.
+If the best decay is the lowest or highest of the grid, the true optimum may lie beyond. A learning
+rate with such an optimum is left out. If the landscape's best has one, there is a bound instead of
+a value: the line through the edges, which can only be too flat or only too steep.
 
-Settings that are no grid are fitted by one surface (`scatter`).
+Scattered settings are fitted by one surface (`scatter`).
 """
 
 import math
@@ -51,10 +51,10 @@ class RidgePoint:
 
 @dataclass(frozen=True)
 class Coupling:
-    """The coupling exponent of a landscape, its cross-check, and what they were read from.
+    """The coupling exponent of a landscape, a check of it, and the ridge that it comes from.
 
-    `exponent` is the profile fit's and `check` the quadratic fit's. `ridge` has a point for every
-    learning rate that was fitted; `line` is None where no line could be.
+    `exponent` comes from the line through the ridge and `check` from the quadratic surface. `ridge`
+    has one point per fitted learning rate. `line` is None if no line could be fitted.
     """
 
     exponent: Exponent
@@ -65,7 +65,7 @@ class Coupling:
 
 
 def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
-    """Measure s; "torch" states a decoupled landscape's decays as λ/α, which adds exactly 1."""
+    """Measure s; "torch" states decoupled decays as λ/α, which adds exactly 1."""
     checks.one_of("convention", convention, CONVENTIONS)
     if convention == "torch" and landscape.way == "l2":
         raise ValueError(
@@ -101,7 +101,7 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
 
 
 def _scattered(landscape: Landscape, convention: str) -> Coupling:
-    """Return the exponent that a surface has, and no check: there are no columns to fit."""
+    """Return the exponent of the surface, without a check: there are no columns to fit."""
     fitted = fit_surface(landscape)
     check = unknown("Scattered settings have no learning rate with several decays.")
     exponent, drawn = fitted.exponent, fitted.line
@@ -126,18 +126,18 @@ def _profile(
     if not points:
         return unknown("The basin is too flat for its noise to locate its lowest point."), None
     found = ridge.vertices(columns, columns.sums)
-    # Where the ridge bends, no column counts for more because its own optimum is certain.
+    # If the ridge bends, columns with a certain optimum must not dominate the line.
     bent = bend(columns.x, found.best, found.variance)
     variance = found.variance + bent
     fit = line(columns.x, found.best, variance)
     drawn = ridge.vertices(columns, ridge.draws(columns, _DRAWS))
-    # The weights stay: other weights would be another line.
+    # The weights stay fixed: other weights would mean another line.
     slopes = line(columns.x, drawn.best, variance).slope
-    # The outer columns say most of the slope, so there are fewer of them than there are columns.
+    # The outer columns determine most of the slope: the freedom is less than that of all columns.
     freedom = 1 / float((fit.shares**2 / (columns.seeds - 1)).sum())
     value, widened = -float(fit.slope), student(freedom) / student(math.inf)
     low, high = spread_out(value, -slopes, widened)
-    # The draws know of noise alone: what other rates of a bent ridge would have given comes to it.
+    # The draws contain noise alone; the variation along a bent ridge is added.
     other = bent * float((fit.shares / variance).sum() * fit.variance)
     beyond = student(len(columns.x)) * math.sqrt(other)
     low, high = value - math.hypot(value - low, beyond), value + math.hypot(high - value, beyond)
@@ -162,7 +162,7 @@ def _bound(
     points: tuple[RidgePoint, ...],
     why: str,
 ) -> Exponent:
-    """Bound s by the line through what is known and, where that is an edge, the edge."""
+    """Bound s by the line through the known optima and the edges."""
     said = ridge.windows(grid.scores(), grid.lost(), grid.decays)
     if not ridge.rises(grid, said):
         return unknown(why + " Towards its middle, errors do not rise by more than noise.")

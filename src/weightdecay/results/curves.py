@@ -10,7 +10,7 @@ from weightdecay import checks
 from weightdecay.records import Record, Run, Spec
 from weightdecay.results.estimate import Array
 
-# What of a record can be drawn.
+# The fields of a record that can be drawn.
 _SPLITS = ("train", "validation", "test")
 _OF = (
     *(f"{split}_{number}" for split in _SPLITS for number in ("loss", "error")),
@@ -34,9 +34,9 @@ class Curve:
 def curve(
     runs: Iterable[Run], of: str = "test_error", by: str = "epoch", *, label: str = ""
 ) -> Curve:
-    """Return how a record's number goes over epochs or updates; a diverged run holds its last.
+    """Return a field of the records over epochs or updates; a diverged run keeps its last value.
 
-    A number that was not finite is infinite here.
+    A value that was not finite is infinite here.
     """
     return _banded(list(runs), of, by, label, lambda run: run.records)
 
@@ -44,10 +44,10 @@ def curve(
 def anytime(
     runs: Iterable[Run], of: str = "test_error", by: str = "epoch", *, label: str = ""
 ) -> Curve:
-    """Return what one would have if training stopped there: with restarts, the last cycle's end.
+    """Return the result of stopping at each time: with restarts, that of the last finished cycle.
 
-    What a cycle's middle comes to is no recommendation: it does not count, however good it is, and
-    before the first cycle ends there is none (NaN). Without restarts this is `curve`.
+    The middle of a cycle does not count, however good it is, and before the end of the first cycle
+    there is no result (NaN). Without restarts this equals `curve`.
     """
     return _banded(list(runs), of, by, label, _recommended)
 
@@ -55,7 +55,7 @@ def anytime(
 def against_training_loss(
     runs: Iterable[Run], of: str = "test_error"
 ) -> tuple[tuple[float, float], ...]:
-    """Return each run's last training loss and test error, where the loss is finite."""
+    """Return each run's last training loss and test error, if the loss is finite."""
     checks.one_of("of", of, _OF)
     return tuple(
         (run.last.train_loss, float(getattr(run.last, of)))
@@ -65,7 +65,7 @@ def against_training_loss(
 
 
 def _recommended(run: Run) -> list[Record]:
-    """Return the records whose weights one would use, each from its epoch until the next."""
+    """Return the records whose weights one would use, each until the next one."""
     if Spec.parse("schedule", run.config.schedule).name != "restarts":
         return list(run.records)
     return [record for record in run.records if record.cycle_ended]
@@ -89,9 +89,9 @@ def _banded(
 def _held(
     run: Run, records: Sequence[Record], of: str, by: str, places: Sequence[int]
 ) -> list[float]:
-    """Return at each place the number of the last record until there; NaN where there is none.
+    """Return, at each place, the value of the last record so far; NaN if there is none.
 
-    A run that came to its end and was shorter than others says nothing of what lies beyond.
+    A finished run that is shorter than others has no values beyond its end.
     """
     end = max(places) if run.diverged else getattr(run.last, by)
     values = []
@@ -106,7 +106,7 @@ def _quantiles(values: Array) -> Array:
     known = values[~np.isnan(values)]
     if not len(known):
         return np.full(3, np.nan)
-    # Halfway between a number and infinity is infinity, and between two infinities as well.
+    # Interpolating with infinity gives infinity.
     finite = np.where(np.isinf(known), np.finfo(float).max / 4, known)
     quantiles = np.quantile(finite, [0.2, 0.5, 0.8])
     return np.where(quantiles > np.finfo(float).max / 1e9, np.inf, quantiles)

@@ -1,4 +1,4 @@
-"""An exponent is a slope of logarithms: with its interval, or a bound, or a reason for neither."""
+"""Exponents: slopes of logarithms, each with an interval, or a bound, or a reason for neither."""
 
 import math
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from weightdecay.results.estimate import Array, student, summed
 
 @dataclass(frozen=True)
 class Exponent:
-    """An exponent with its 95 % interval; or a bound on it; or why there is neither.
+    """An exponent with its 95 % interval, or a bound on it, or the reason for neither.
 
-    Where `bound` is "at least" or "at most", `value` is that bound, and the interval ends there.
-    Where `value` is None nothing can be said, and `why` says why; it also explains a bound, and
-    says what a value had to do without.
+    If `bound` is "at least" or "at most", `value` is that bound and the interval ends there. If
+    `value` is None, it is unknown. `why` gives the reason for a bound or an unknown value, and says
+    what was left out of a value.
     """
 
     value: float | None
@@ -27,7 +27,7 @@ class Exponent:
 
 @dataclass(frozen=True)
 class Line:
-    """What to draw: log2 λ* = intercept + slope · log2 α, between two learning rates."""
+    """A line to draw: log2 λ* = intercept + slope · log2 α, between two learning rates."""
 
     slope: float
     intercept: float
@@ -36,15 +36,15 @@ class Line:
 
 
 def unknown(why: str) -> Exponent:
-    """Return an exponent of which nothing can be said."""
+    """Return an exponent that is unknown, with the reason."""
     return Exponent(None, -math.inf, math.inf, why=why)
 
 
 @dataclass(frozen=True)
 class WeightedLine:
-    """A weighted line; `shares` are the points' parts of the slope's variance.
+    """A weighted line; `shares` are the points' shares of the slope's variance.
 
-    Fields are arrays where the points were draws.
+    If the points were draws, fields are arrays over the draws.
     """
 
     slope: Array
@@ -54,7 +54,7 @@ class WeightedLine:
 
 
 def line(x: Array, y: Array, variance: Array) -> WeightedLine:
-    """WeightedLine y over x by weighted least squares, along the last axis."""
+    """Fit y over x by weighted least squares, along the last axis."""
     weight = 1 / variance
     total = weight.sum(-1, keepdims=True)
     x_mean = (weight * x).sum(-1, keepdims=True) / total
@@ -70,10 +70,10 @@ def line(x: Array, y: Array, variance: Array) -> WeightedLine:
 
 
 def bend(x: Array, y: Array, variance: Array) -> float:
-    """Estimate the variance of points about their line that their own does not explain.
+    """Estimate the variance of points about their line beyond their own variances.
 
-    As DerSimonian and Laird do from χ², of which as much as there are points is chance: two more
-    than its freedom, since three or four points may lie off a line without bending.
+    The estimate is DerSimonian and Laird's from χ². Chance is taken to explain as much of χ² as
+    there are points, two more than its freedom: three or four points may well lie off a line.
     """
     weight, fit = 1 / variance, line(x, y, variance)
     chance = float((weight * (y - fit.intercept - fit.slope * x) ** 2).sum()) - len(x)
@@ -83,7 +83,7 @@ def bend(x: Array, y: Array, variance: Array) -> float:
 
 
 def spread_out(value: float, draws: Array, widened: float) -> tuple[float, float]:
-    """Return the ends between which 95 % of the draws lie, pushed away from the value."""
+    """Return the ends of the middle 95 % of the draws, widened about the value."""
     low, high = np.quantile(draws[np.isfinite(draws)], [0.025, 0.975])
     return value + float(low - value) * widened, value + float(high - value) * widened
 
@@ -98,10 +98,10 @@ def bounded(
     sign: int,
     why: str,
 ) -> Exponent:
-    """Bound sign · slope, where some y are only known to lie beyond an edge of the grid.
+    """Bound sign · slope if some y are only known to lie beyond an edge of the grid.
 
-    `edge` is −1 where y is at most what is given, 1 where it is at least that, 0 where it is known.
-    An edge is where it is: it has no variance. `freedom` is that of each variance.
+    `edge` is −1 where the true y is at most the given one, 1 where it is at least that, and 0 where
+    it is known. An edge has no variance. `freedom` belongs to each variance.
     """
     lean = x - x.mean()
     moved = {int(way) for way in np.sign(sign * lean * edge) if way}
@@ -109,7 +109,7 @@ def bounded(
         return unknown(why)
     share = lean / (lean**2).sum()
     value = sign * float(share @ y)
-    # Few seeds say each variance: Student's t, of Satterthwaite's freedom for their sum.
+    # Each variance comes from few seeds: Student's t, with Satterthwaite's freedom for the sum.
     noise, least = summed(*zip(share**2 * variance, freedom, strict=True))
     half = student(least) * math.sqrt(noise)
     if moved == {1}:

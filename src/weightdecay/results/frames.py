@@ -1,4 +1,4 @@
-"""Columns into a frame of pandas or Polars, and any frame into columns: neither is needed."""
+"""From columns to a frame of pandas or Polars, and back; neither library is required."""
 
 import importlib
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def frame(columns: Mapping[str, list[Any]], library: str | None = None) -> Any:
 
 
 def columns_of(table: object) -> dict[str, list[Any]] | None:
-    """Return a frame's columns as lists, by name; None if it is no frame.
+    """Return a frame's columns as lists, by name; None if it is not a frame.
 
     Frames of pandas, Polars and pyarrow are, and so are a dictionary of columns and a list of
     dictionaries, one per row. A name of several parts, as pandas has, is joined by "_".

@@ -1,9 +1,9 @@
-"""Runs, wherever they were made, gathered into landscapes.
+"""Runs of any origin, grouped into landscapes.
 
-Choices are made on the validation split, errors reported on the test set, both at the last epoch.
-The paper chose on the test set: `choose_on="test"` does, and the landscape says so. Of ImageNet32
-it reports top-5 errors: `of="error_top5"` chooses on these and reports them. Runs that were made
-elsewhere come as `Point`s, and may have a loss in place of an error.
+Choices are made on the validation split; errors are reported on the test set, at the last epoch.
+The paper chose on the test set; `choose_on="test"` does the same. For ImageNet32 it reports top-5
+errors; `of="error_top5"` chooses on these and reports them. Runs that were made elsewhere are
+`Point`s, and may have a loss instead of an error.
 """
 
 import math
@@ -19,9 +19,9 @@ from weightdecay.records import DECAYS, Run, RunConfig, Spec
 from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.points import Point
 
-#: The errors of a record that a landscape can be of.
+#: The errors of a record that a landscape can show.
 ERRORS = ("error", "error_top5")
-# The fields of a configuration that its landscape's cells differ in.
+# The fields in which the configurations of one landscape differ.
 _VARIED = ("lr", "seed", *DECAYS)
 
 
@@ -31,12 +31,12 @@ def landscapes(
     choose_on: str = "validation",
     of: str = "error",
 ) -> list[Landscape]:
-    """Gather runs that differ in rate, decay and seed alone, in the order in which they come.
+    """Group runs that differ only in rate, decay and seed; landscapes keep the runs' order.
 
-    A path is that of a sweep's folder, or of a Parquet or CSV file with runs of ours.
-    Points that were made elsewhere are gathered by their labels. Of a configuration that comes
-    twice the first counts. A run without a record is left out. `of` is the error of runs to choose
-    on and to report: "error", or "error_top5"; points have one metric of their own.
+    A path is a sweep's folder, or a Parquet or CSV file with runs of this package. Points that were
+    made elsewhere are grouped by their labels. If a configuration occurs twice, the first counts. A
+    run without a record is left out. `of` is the error to choose on and to report: "error" or
+    "error_top5"; points have one metric of their own.
     """
     checks.one_of("choose_on", choose_on, ("validation", "test"))
     checks.one_of("of", of, ERRORS)
@@ -67,7 +67,7 @@ def landscapes(
 
 
 def _read(source: Iterable[Run | Point] | Path | str) -> Iterable[Run | Point]:
-    """Return what is given, or the runs of a path; warn of what there was left out."""
+    """Return the runs, read if a path is given; warn about anything left out."""
     if not isinstance(source, Path | str):
         return source
     found = records.read(source)

@@ -1,4 +1,4 @@
-"""A landscape in a notebook: a table whose cells are shaded by their error, with no library."""
+"""A landscape in a notebook: an HTML table whose cells are shaded by their error."""
 
 import html
 import math
@@ -52,7 +52,7 @@ def _text(text: str) -> str:
 
 
 def _colours(value: float, low: float, high: float) -> str:
-    """Return the background of a value on the scale, and ink that is read on it."""
+    """Return the background colour of a value, and a text colour that is readable on it."""
     place = (value - low) / (high - low) if high > low else 0.0
     place = min(1.0, max(0.0, place)) if math.isfinite(place) else 1.0
     first = int(place * 2) if place < 1 else 1

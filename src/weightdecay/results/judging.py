@@ -1,8 +1,8 @@
-"""Which of two methods is better at settings chosen beforehand: seeds that chose nothing judge.
+"""Which of two methods is better at chosen settings, judged by seeds that did not choose them.
 
-Errors are compared seed by seed, as ratios and in points. Seeds say how much training varies. They
-share one test set, which is a sample too: by how much its examples alone could have moved the
-difference is read off the examples that each run missed.
+Errors are compared seed by seed, as ratios and in points. Seeds show how much training varies. They
+share one test set, which is a sample too. How much its choice of examples could have moved the
+difference is estimated from the examples that each run missed.
 """
 
 import math
@@ -15,9 +15,9 @@ import numpy.typing as npt
 from weightdecay.records import Run, unpacked
 from weightdecay.results.estimate import Array, Estimate, within
 
-#: What a run that diverged counts: the error of guessing among ten classes.
+#: The error of a run that diverged: that of guessing among ten classes.
 CHANCE = 0.9
-#: One method is as good as another if its error is at most so much of the other's.
+#: One method is as good as another if its error is at most this many times the other's.
 MARGIN = 1.03
 
 
@@ -25,8 +25,8 @@ MARGIN = 1.03
 class Judgement:
     """One method against another, over fresh seeds at their chosen settings.
 
-    `ratio` estimates the mean of ln(error / other error), `points` that of error − other error;
-    `of_test_set` are the parts of their variances that all seeds share, the test set's.
+    `ratio` estimates the mean of ln(error / other error), `points` that of error − other error.
+    `of_test_set` has the parts of their two variances that come from the shared test set.
     """
 
     seeds: int
@@ -36,20 +36,20 @@ class Judgement:
 
     @property
     def better(self) -> bool:
-        """Whether the whole interval says that the first has the lower error."""
+        """Whether the first has the lower error over the whole interval."""
         return self.ratio.high < 0
 
     @property
     def as_good(self) -> bool:
-        """Whether the whole interval says that the first is at most 3 % worse."""
+        """Whether the first is at most 3 % worse over the whole interval."""
         return self.ratio.high < math.log(MARGIN)
 
 
 def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) -> Judgement:
     """Compare the runs of one setting with those of another, seed by seed.
 
-    The interval is Student's over seeds, its variance that of the seeds' mean plus the test set's.
-    Where runs did not keep which examples they missed, the latter is left out, as 0.
+    The interval is Student's over seeds; its variance is that of the seeds' mean plus that of the
+    test set. The latter is 0 if runs did not keep which examples they missed.
     """
     sides = [_by_seed(runs) for runs in (one, other)]
     seeds = sorted(sides[0].keys() & sides[1].keys())
@@ -81,10 +81,10 @@ def _by_seed(runs: Sequence[Run]) -> dict[int, Run]:
 
 
 def shared_variance(per_example: Array) -> float:
-    """Return the variance that a sample of examples gives to the mean over seeds × examples.
+    """Return the variance that the sample of examples gives to the mean over seeds × examples.
 
-    Examples differ by what all seeds say of them, and by noise of each seed and example; the
-    noise, known from what is left beside rows and columns, is taken out.
+    The examples' means vary by their own difficulty and by the noise of each seed and example. The
+    noise is estimated from the residuals after effects of seeds and examples, and subtracted.
     """
     seeds, examples = map(int, per_example.shape)
     of_examples = per_example.mean(0)
@@ -100,13 +100,13 @@ def _mean(values: Array, shared: float) -> Estimate:
 
 
 def error_of(run: Run, chance: float = CHANCE) -> float:
-    """Return the test error of a run's last epoch; one that diverged counts as chance."""
+    """Return the test error of a run's last epoch; a run that diverged counts as chance."""
     last = run.records[-1]
     return chance if last.diverged or last.test_error is None else last.test_error
 
 
 def _missed(runs: Sequence[Sequence[Run]]) -> npt.NDArray[np.float64] | None:
-    """Return 1 for each example that was missed, sides × seeds × examples, if all runs kept it."""
+    """Return 1 for each missed example, by sides × seeds × examples; None unless all kept them."""
     kept = [[run.records[-1].missed for run in side] for side in runs]
     if any(bits is None for side in kept for bits in side):
         return None
@@ -128,10 +128,10 @@ def transfer_regret(
     best: Mapping[float, float],
     carried: Sequence[Carried],
 ) -> Array:
-    """Return, per seed, what carried decays cost: their errors less those of the best decays.
+    """Return, per seed, the cost of carried decays: their errors minus those of the best decays.
 
-    `errors` are each setting's, by seed: learning rate and decay; `best` is each learning rate's
-    own decay. The mean over the carried ones is taken within a seed.
+    `errors` has the errors by seed for each learning rate and decay, and `best` the best decay of
+    each learning rate. The mean over the carried decays is taken within a seed.
     """
     pairs = [
         (errors[one.used_at, one.decay], errors[one.used_at, best[one.used_at]]) for one in carried

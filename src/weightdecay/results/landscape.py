@@ -1,4 +1,4 @@
-"""Learning rates and decays with the errors that they led to, and what is certain in them."""
+"""A landscape: errors over learning rates and decays, its best settings and their ties."""
 
 import math
 from collections.abc import Mapping
@@ -15,17 +15,17 @@ from weightdecay.results.html import ranking, shaded
 from weightdecay.results.noise import tied
 from weightdecay.results.points import CONVENTIONS, Label
 
-# A grid has most cells' neighbours: with fewer pairs per cell than this, points are scattered.
+# In a grid, most cells have neighbours. With fewer pairs per cell than this, points are scattered.
 _PAIRED = 1 / 3
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What the runs of one learning rate and decay came to, a number a seed, in the seeds' order.
+    """The results of one learning rate and decay: one number per seed, in the order of `seeds`.
 
-    `chosen` are the errors that choices are made on, `tested` those that are reported; both are of
-    the last epoch. A seed that diverged has the errors it ended with, and is named. `losses` are
-    the last epoch's training losses. What is not finite is NaN.
+    `chosen` are the errors that choices are made on and `tested` those that are reported, both of
+    the last epoch. `diverged` lists seeds that diverged; they have the errors they ended with.
+    `losses` are the last epoch's training losses. Numbers that are not finite are NaN.
     """
 
     lr: float
@@ -43,7 +43,7 @@ class Cell:
 
     @property
     def standard_error(self) -> float:
-        """Return the standard error of the mean test error; NaN of one seed, or if that is."""
+        """Return the standard error of the mean test error; NaN for one seed or a NaN mean."""
         return _standard_error(self.tested)
 
     @property
@@ -56,15 +56,15 @@ class Cell:
 class Landscape:
     """Cells over learning rates × decays: one algorithm, schedule, task, model and budget.
 
-    `run_config` is one of its configurations; all differ from it in rate, decay and seed alone. It
-    is None for points that were made elsewhere. `labels` are what all points have in common.
-    `way` is how the decay is stated: l2, weight_decay or normalized_decay. A decay of 0 comes
-    first, where there is one. `chosen_on` is "validation", or "test": the paper's way. `updates`
-    are those of the last cycle, N, and `examples` those that an epoch trains on; None where no run
-    has come to its end. `of` is what is chosen on and reported: "error", "error_top5" or "loss".
-    `metric` names what errors are where they are no fractions: a loss, or a metric of the task's
-    own. `environments` are those that its runs were trained in, with the number of runs of each;
-    None is that of runs from before environments were recorded.
+    `run_config` is one of its configurations; the others differ only in rate, decay and seed. It is
+    None for points that were made elsewhere. `labels` are what all points have in common. `way` is
+    how the decay is stated: l2, weight_decay or normalized_decay. A decay of 0 comes first. Choices
+    are made on `chosen_on`: "validation" or, as in the paper, "test". `updates` is the number of
+    updates in the last cycle, N, and `examples` the number that an epoch trains on; both are None
+    if no run has finished. `of` is what is chosen on and reported: "error", "error_top5" or "loss".
+    `metric` is the name of a loss or of the task's own metric; None if errors are fractions.
+    `environments` counts the runs per environment; None stands for runs from before environments
+    were recorded.
     """
 
     run_config: RunConfig | None
@@ -100,7 +100,7 @@ class Landscape:
 
     @property
     def config(self) -> RunConfig:
-        """Return one of its configurations; an error where its points were made elsewhere."""
+        """Return one of its configurations; an error if its points were made elsewhere."""
         if self.run_config is None:
             raise ValueError(
                 "A landscape must be of runs of this package to have a `config`, got one of points "
@@ -115,7 +115,7 @@ class Landscape:
 
     @property
     def scattered(self) -> bool:
-        """Whether its settings are scattered, as a random search leaves them, and not a grid."""
+        """Whether its settings are scattered, as in a random search, instead of a grid."""
         decays = [decay for decay in self.decays if decay > 0]
         settings = [place for place in self.cells if place[1] > 0]
         if len(decays) < 2 or len(self.lrs) < 2:
@@ -126,7 +126,7 @@ class Landscape:
 
     @property
     def ranked(self) -> tuple[Cell, ...]:
-        """Return the cells by score, best first; one in which a seed diverged after all others."""
+        """Return the cells by score, best first; cells in which a seed diverged come last."""
         return tuple(
             sorted(
                 self.cells.values(),
@@ -141,12 +141,12 @@ class Landscape:
 
     @property
     def ten_best(self) -> tuple[Cell, ...]:
-        """Return the ten cells with the lowest scores, best first; fewer where there are fewer."""
+        """Return the ten cells with the lowest scores, best first, or all if there are fewer."""
         return self.ranked[:10]
 
     @property
     def tied(self) -> tuple[Cell, ...]:
-        """Return the cells that cannot be told from the best, the best among them, best first.
+        """Return the cells that are tied with the best, including it, best first.
 
         The truly best cell is one of them in 95 of 100 experiments: see `noise.tied`.
         """
@@ -176,9 +176,9 @@ class Landscape:
         )
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Return a row per run, as columns: `alpha`, the decay by its way, seed and results.
+        """Return one row per run, as columns: `alpha`, the decay, the seed, results and labels.
 
-        Choices are made on `chosen_…`; `tested_…` is reported. Labels are columns too.
+        Choices are made on `chosen_…`; `tested_…` is reported.
         """
         rows = [
             {

@@ -1,7 +1,7 @@
-"""What a column of numbers measures, and on which scale: an error, an accuracy or a loss.
+"""What a column of numbers measures, and its unit: an error, an accuracy or a loss.
 
-Errors are fractions here. A column of fractions has no number above 1, one of percent none in
-(0, 1]; where a column has both, only its owner knows.
+Errors are fractions here. A column of fractions has no number above 1, a column of percent none in
+(0, 1]. If a column has both, the unit must be given.
 """
 
 import math
@@ -18,18 +18,18 @@ UNITS = ("fraction", "percent")
 
 @dataclass(frozen=True)
 class MetricScale:
-    """How a number becomes an error or a loss: of which kind it is, and in which unit."""
+    """How a number becomes an error or a loss: its kind and its unit."""
 
     kind: str
     unit: str | None
 
     @property
     def said(self) -> str:
-        """Return the unit in words, to follow the kind."""
+        """Return the unit in words, to be written after the kind."""
         return {"fraction": ", in fractions", "percent": ", in percent", None: ""}[self.unit]
 
     def read(self, cell: object, row: int) -> float | None:
-        """Return a cell as an error or a loss; None where it is empty."""
+        """Return a cell as an error or a loss; None if it is empty."""
         value = _number(cell, row)
         if value is None or not math.isfinite(value) or self.kind == "loss":
             return value
@@ -40,7 +40,7 @@ class MetricScale:
 def scale_of(
     columns: Mapping[str, Sequence[Any]], kind: str | None, unit: str | None
 ) -> MetricScale:
-    """Return the scale of the metric's columns, which all have the same."""
+    """Return the common scale of the metric's columns."""
     assert kind is not None
     if kind == "loss":
         if unit is not None:

@@ -1,7 +1,8 @@
-"""A cell of three seeds says next to nothing of its own noise: cells of a basin say it together.
+"""The noise of errors, estimated from all cells of a basin together.
 
-An error is taken to be the cell's own, plus an effect of the seed that all cells share, plus noise
-of one variance. Errors here are arrays whose last axis is seeds, NaN where nothing was measured.
+Three seeds of one cell are too few for that. The model: an error is its cell's level, plus an
+effect of the seed that all cells share, plus noise of one variance. Errors here are arrays whose
+last axis is the seeds, with NaN where nothing was measured.
 """
 
 from functools import cache
@@ -18,7 +19,7 @@ _DRAWS = 20_000
 
 
 def mean(errors: Array) -> Array:
-    """Return the mean over seeds that have an error; NaN where none has."""
+    """Return the mean over the seeds that have an error; NaN if none has."""
     known = np.isfinite(errors)
     count = known.sum(-1)
     total = np.where(known, errors, 0).sum(-1)
@@ -26,7 +27,7 @@ def mean(errors: Array) -> Array:
 
 
 def basin(scores: Array) -> Flags:
-    """Return which settings are near enough to the best one."""
+    """Return which settings belong to the basin of the best one."""
     if not np.isfinite(scores).any():
         return np.zeros(scores.shape, dtype=np.bool_)
     near: Flags = np.nan_to_num(scores, nan=np.inf) <= np.nanmin(scores) * (1 + DEPTH)
@@ -34,12 +35,12 @@ def basin(scores: Array) -> Flags:
 
 
 def effects(errors: Array) -> tuple[Array, Array]:
-    """Split errors of cells × seeds into an effect of the cell and one of the seed, mean 0."""
+    """Split errors of cells × seeds into effects of cells and effects of seeds, whose mean is 0."""
     known = np.isfinite(errors)
     filled = np.where(known, errors, 0)
     of_seed = np.zeros(errors.shape[-1])
     of_cell = np.zeros(errors.shape[0])
-    for _ in range(1 if known.all() else 50):  # exact at once where nothing is missing
+    for _ in range(1 if known.all() else 50):  # one pass is exact if nothing is missing
         of_cell = np.where(known, filled - of_seed, 0).sum(1) / np.maximum(known.sum(1), 1)
         left = np.where(known, filled - of_cell[:, None], 0)
         of_seed = left.sum(0) / np.maximum(known.sum(0), 1)
@@ -48,7 +49,10 @@ def effects(errors: Array) -> tuple[Array, Array]:
 
 
 def noise(errors: Array, where: Flags) -> tuple[float, float]:
-    """Return the pooled variance about cells and seeds, and its freedom; NaN and 0 if none."""
+    """Return the pooled variance after effects of cells and seeds, and its degrees of freedom.
+
+    NaN and 0 if there are too few errors.
+    """
     kept = errors[where]
     known = np.isfinite(kept)
     kept, known = kept[known.any(1)], known[known.any(1)]
@@ -61,12 +65,11 @@ def noise(errors: Array, where: Flags) -> tuple[float, float]:
 
 
 def tied(errors: Array) -> Flags:
-    """Return which rows of cells × seeds cannot be told from the lowest.
+    """Return which rows of cells × seeds are tied with the lowest.
 
-    Gupta's subset selection: rows whose mean is at most d·σ·√(1/n + 1/n_best) above the lowest,
-    with d such that, whichever row is truly the best, it is among them in 95 of 100 experiments.
-    σ is the basin's pooled noise; pairing by seeds takes their common effect out. Without a second
-    seed there is no σ, and the lowest stands alone.
+    Gupta's subset selection: rows whose mean is at most d·σ·√(1/n + 1/n_best) above the lowest. d
+    is such that the truly best row is among them in 95 of 100 experiments. σ is the basin's pooled
+    noise, after the effects of seeds. With one seed there is no σ, and only the lowest is returned.
     """
     scores = mean(errors)
     near = basin(scores)

@@ -1,18 +1,18 @@
 """Cells that stand out from their neighbours by more than noise explains.
 
-Errors are compared as logarithms. A cell is as expected if it lies within the predictions that
-`stencils` make of it, from whichever side: along a ridge or a cliff one line at least is smooth.
-What it lies outside of them is held against the most of
+Errors are compared as logarithms. A cell is as expected if it lies within the range of predictions
+that `stencils` make of it: along a ridge or a cliff, at least one line is smooth. The distance
+outside that range is compared with the largest of
 
-    4 times the noise of the landscape: what blocks of cells are usually off their predictions
-    3 times what four in five of the blocks nearby are off theirs, the cell in none of them
+    4 times the noise of the landscape: how far blocks of cells usually are from their predictions
+    3 times the 80 % quantile of the same for blocks nearby that do not contain the cell
     half a step of the landscape's slope there: a setting's effect is no more certain than that
-    3 times the standard error over seeds, where a cell has several
+    3 times the standard error over seeds, if a cell has several
 
-Outliers spoil the noise, and each other's predictions. So the most extreme cells are set aside one
-by one, up to a tenth of all; those up to the last that stands out from what is then left do so
-(Rosner's generalized test for many outliers, 1983). What is beside a cell that diverged, and a
-corner, which is on no line between neighbours, is not judged.
+Outliers distort the noise and each other's predictions. So the most extreme cells are set aside one
+by one, up to a tenth of all. Those up to the last that stands out from the rest are outliers
+(Rosner's generalized test for many outliers, 1983). Cells beside one that diverged are not judged,
+nor are corners, which lie on no line between neighbours.
 """
 
 from collections.abc import Sequence
@@ -26,10 +26,10 @@ from weightdecay.results.noise import Flags, effects, mean
 from weightdecay.results.stencils import Indices, Kind, Stencils, in_steps, stencils
 
 _NOISE, _NEARBY, _SLOPE, _SEEDS = 4.0, 3.0, 0.5, 3.0
-_LEAST = 0.005  # noise below half a percent of the error is not told from rounding
-_FEWEST = 20  # cells that the noise must be known from
+_LEAST = 0.005  # noise below half a percent of the error is treated as rounding
+_FEWEST = 20  # the fewest cells to estimate noise from
 _SHARE = 0.1
-_HOPELESS = 1 / 3  # what stands out less than so much of what is allowed hides nothing
+_HOPELESS = 1 / 3  # the search ends below this share of what is allowed
 _MAD = 0.6745
 
 
@@ -37,8 +37,8 @@ _MAD = 0.6745
 class Outlier:
     """A cell that stands out, or the run of one of its seeds.
 
-    `error` is what it came to, a mean where `seed` is None; `expected` what its neighbours say, and
-    `allowed` how far from that noise may take it.
+    `error` is its error, a mean over seeds if `seed` is None. `expected` is what its neighbours
+    predict, and `allowed` how far noise may take it from that.
     """
 
     lr: float
@@ -50,11 +50,11 @@ class Outlier:
 
 
 def outliers(landscape: Landscape) -> tuple[Outlier, ...]:
-    """Return what stands out of a landscape, by learning rate, decay and seed.
+    """Return the outliers of a landscape, sorted by learning rate, decay and seed.
 
     A cell of several seeds is judged by their mean, and each seed by its own landscape and by the
-    others in the cell. Where a seed stands out, its cell is not named beside it. Scattered settings
-    have no neighbours to stand out from.
+    others in the cell. If a seed is named, its cell is not named as well. Scattered settings have
+    no neighbours, so none of them is an outlier.
     """
     if not landscape.cells or landscape.scattered:
         return ()
@@ -72,15 +72,15 @@ def outliers(landscape: Landscape) -> tuple[Outlier, ...]:
 
 
 def least_error(landscape: Landscape) -> float:
-    """Return what stands for an error of 0: half of the smallest other, as of half an example."""
+    """Return the stand-in for an error of 0: half of the smallest other error."""
     errors = [error for cell in landscape.cells.values() for error in cell.tested if error > 0]
     return min(errors, default=1e-6) / 2
 
 
 def allowances(landscape: Landscape) -> dict[tuple[float, float], float]:
-    """Return by how much noise alone may change the logarithm of a run's error, in each cell.
+    """Return, per cell, how much noise alone may change the logarithm of a run's error.
 
-    It is infinite beside a cell that diverged. A landscape too small to tell has none.
+    It is infinite beside a cell that diverged. A landscape that is too small has none.
     """
     if not landscape.cells:
         return {}
@@ -99,10 +99,10 @@ def allowances(landscape: Landscape) -> dict[tuple[float, float], float]:
 
 @dataclass(frozen=True)
 class _Values:
-    """What is judged: a value per cell, NaN where there is none, and what else explains it.
+    """The values to judge: one per cell, NaN if there is none, with other explanations.
 
-    `weights` are the numbers of seeds; `explained` other values a cell may have without standing
-    out, and `least` what is allowed at least.
+    `weights` are the numbers of seeds. `explained` are other values that a cell may have without
+    standing out, and `least` is the least deviation that is allowed.
     """
 
     stencils: Stencils
@@ -134,9 +134,9 @@ class _Errors:
         )
 
     def alone(self, seed: int) -> _Values:
-        """Return one seed's errors; the others in a cell may explain its own.
+        """Return one seed's errors; the other seeds in a cell may explain its own.
 
-        Where the seed was not run, the others stand for it, to be compared with and not judged.
+        Where the seed was not run, the mean of the others takes its place for comparison only.
         """
         others = mean(np.delete(self._level, seed, axis=1)) + self._of_seed[seed]
         own = self._logs[:, seed]
@@ -151,7 +151,7 @@ class _Errors:
         )
 
     def together(self) -> _Values:
-        """Return the cells' means, less what their seeds have in common."""
+        """Return the means of cells, after the effects of seeds."""
         means = mean(self._level)
         count = np.isfinite(self._level).sum(1)
         squares = np.where(np.isfinite(self._level), self._level - means[:, None], 0) ** 2
@@ -161,7 +161,7 @@ class _Errors:
         return _Values(self._stencils, means, weights, nothing, _SEEDS * spread, self._beside_lost)
 
     def outlier(self, cell: int, seed: int | None, expected: float, allowed: float) -> Outlier:
-        """Return what stands out, in errors instead of their logarithms."""
+        """Return an outlier in terms of errors instead of their logarithms."""
         one = self.cells[cell]
         said = float(np.exp(expected))
         error = one.mean if seed is None else float(self.tested[cell, seed])
@@ -178,9 +178,10 @@ class _Errors:
 
 @dataclass(frozen=True)
 class _Seen:
-    """Cells against their neighbours, some cells set aside: how far beyond what is `said` of them.
+    """Cells compared with their neighbours, after some cells were set aside.
 
-    What is not judged is allowed everything.
+    `beyond` is how far a cell lies outside the predictions in `said`. A cell that is not judged is
+    allowed any deviation.
     """
 
     noise: float
@@ -190,7 +191,7 @@ class _Seen:
 
 
 def _judged(given: _Values) -> list[tuple[int, float, float]]:
-    """Return the cells that stand out, what is expected of them, and what is allowed."""
+    """Return the cells that stand out, each with its expected value and its allowance."""
     aside: list[int] = []
     worst = 0
     for _ in range(1 + int(_SHARE * np.isfinite(given.values).sum())):
@@ -221,7 +222,7 @@ def _seen(given: _Values, aside: Sequence[int]) -> _Seen:
     lines, values = given.stencils, given.values
     kept = values.copy()
     kept[list(aside)] = np.nan
-    # A neighbour that stands out itself explains a cliff that both are on.
+    # A neighbour that stands out itself may explain a cell on the same cliff.
     near = lines.kinds == Kind.NEXT
     said = np.where(near, lines.predicted(values), lines.predicted(kept))
     known = np.isfinite(said)
@@ -247,13 +248,13 @@ def _seen(given: _Values, aside: Sequence[int]) -> _Seen:
 
 
 def _slope(lines: Stencils, values: Array) -> Array:
-    """Return the change by a step along the steeper axis, among the cells around each."""
+    """Return, for each cell, the change per step along the steeper axis around it."""
     rise = np.abs(values[lines.pairs[:, 1]] - values[lines.pairs[:, 0]]) / lines.slopes
     return np.nan_to_num(np.fmax(*(_quantile(rise, pairs, 0.5) for pairs in lines.paired)))
 
 
 def _quantile(values: Array, rows: Indices, share: float) -> Array:
-    """Return a quantile of the values in each row of places, −1 and NaN left out; NaN of none."""
+    """Return a quantile of the values in each row of places, without −1 and NaN; NaN if empty."""
     if not rows.shape[1]:
         return np.full(len(rows), np.nan)
     ordered = np.sort(np.append(values, np.nan)[rows], axis=1)  # NaN come last

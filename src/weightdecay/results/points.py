@@ -1,7 +1,7 @@
-"""A point is one run in a landscape: its learning rate, decay and seed, and what came of it.
+"""Points: one run each, with its learning rate, decay, seed and results.
 
-It is all that a landscape needs to know of a run, so that runs of any origin can be one. `Points`
-is a table of them as it was read, with remarks about what was left out and why.
+A landscape needs no more than that, so runs of any origin can form one. `Points` is a table of them
+as it was read, with remarks about rows that were left out and why.
 """
 
 import math
@@ -14,7 +14,7 @@ from weightdecay.records import DECAYS
 
 Label: TypeAlias = str | int | float | bool
 
-#: How a table can state its decay: which of our decays that is, and what it means.
+#: The conventions of stating a decay: the name of ours that each is, and what it means.
 CONVENTIONS = {
     "paper": (
         "weight_decay",
@@ -30,19 +30,19 @@ CONVENTIONS = {
     ),
     "normalized": ("normalized_decay", "λ_norm, which is λ times the root of the updates"),
 }
-#: What a point's numbers can be.
+#: What the numbers of a point can measure.
 METRICS = ("error", "loss")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """What one run came to.
+    """The result of one run.
 
     `way` is how the decay is stated: weight_decay (the paper's λ), normalized_decay or l2. `tested`
-    is what is reported: an error as a fraction, or a loss, as `of` says. `chosen` is what choices
-    are made on, or None where that is `tested`; `chosen_on` is its split, "test" or "validation".
-    A run that diverged may have no error: NaN. Points whose `labels` are equal are of one
-    landscape; a label "updates" is the number of updates, N.
+    is the number to report: an error as a fraction, or a loss, as `of` says. `chosen` is the number
+    that choices are made on, None if that is `tested`; `chosen_on` is its split, "test" or
+    "validation". A run that diverged may have the error NaN. Points with equal `labels` belong to
+    one landscape; the label "updates" is the number of updates, N.
     """
 
     lr: float
@@ -77,7 +77,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Remark:
-    """Something to know about a table as it was read: what kind, of how many rows, in words.
+    """Something to know about how a table was read: its kind, the number of rows, and a text.
 
     Kinds are "metric", "diverged", "repeated", "left out", "numbered" and "unused".
     """
@@ -89,7 +89,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class Points(Sequence[Point]):
-    """Points as they were read from a table, and what to know about the reading."""
+    """Points read from a table, with remarks about how it was read."""
 
     points: tuple[Point, ...]
     remarks: tuple[Remark, ...] = ()
@@ -113,7 +113,7 @@ class Points(Sequence[Point]):
 
 
 def checked_convention(value: object) -> str:
-    """Return the convention, or say what the choices mean: a wrong one would mislead silently."""
+    """Return the convention; an unknown or missing one is an error that explains the choices."""
     if isinstance(value, str) and value in CONVENTIONS:
         return value
     meant = "".join(f"\n  {name!r}: {meaning}" for name, (_, meaning) in CONVENTIONS.items())

@@ -84,7 +84,7 @@ def _parquet(path: Path) -> dict[str, list[Any]]:
 
 
 def _value(text: str) -> object:
-    """Return a cell as a number, a truth, None where it is empty, or the text that it is."""
+    """Return a cell as a number, a boolean, None if it is empty, or its text."""
     text = text.strip()
     if text.lower() in _EMPTY:
         return None

@@ -1,7 +1,7 @@
-"""Which learning rate and decay to use, and what the runs do not know yet.
+"""Which learning rate and decay to use, and what to train next.
 
 The setting is the lowest point of the surface through the cells near the best (`fit`), not the
-cell with the lowest error: on a noisy task that one is mostly luck.
+cell with the lowest error, which on a noisy task is mostly luck.
 """
 
 import math
@@ -14,18 +14,18 @@ from weightdecay.results.fit import Surface, fit
 from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.stencils import usual_steps
 
-#: How many steps a grid is to be extended across an edge.
+#: By how many steps to extend a grid at an edge.
 STEPS = 2
-#: How many seeds to add where noise leaves a rule open.
+#: How many seeds to add if noise leaves the rule open.
 MORE = 2
-_NEAR = 0.25  # a best value less than so many steps from the last of the grid is at its edge
+_NEAR = 0.25  # a best value within this many steps of the last one is at the grid's edge
 
 
 @dataclass(frozen=True)
 class Range:
-    """A value to use, and the values about it at which the fitted error is as good.
+    """A value to use, and the range about it in which the fitted error is as good.
 
-    It is as good up to 2 % above its lowest, the other knob being at its own value.
+    That is at most 2 % above the lowest, with the other knob at its recommended value.
     """
 
     value: float
@@ -73,13 +73,12 @@ class Repeat:
 class Recommendation:
     """The setting to use, what is known about it, and what to train next.
 
-    `decay` is stated as the landscape states it. `error` is the fitted test error at the setting;
-    its interval is NaN where there is one seed. `without_decay` is the cell at λ = 0 whose learning
-    rate is nearest; None where there is none. `tied` is the number of cells that cannot be told
-    from the best one; None where there is one seed. `add` are the values to add where the setting
-    is at an edge of the grid, or where a knob has fewer than three. `repeat` are settings that need
-    more seeds before a rule for the knobs can be told; None where more seeds are not what is
-    missing.
+    `decay` is in the landscape's convention. `error` is the fitted test error at the setting; its
+    interval is NaN if there is one seed. `without_decay` is the cell at λ = 0 with the nearest
+    learning rate, if there is one. `tied` is the number of cells tied with the best; None if there
+    is one seed. `add` lists values to add if the setting is at an edge of the grid, or if a knob
+    has fewer than three values. `repeat` are settings that need more seeds to decide on a rule for
+    the knobs; None if more seeds would not help.
     """
 
     landscape: Landscape
@@ -96,7 +95,7 @@ class Recommendation:
 
 
 def recommend(landscape: Landscape) -> Recommendation:
-    """Recommend a setting of a landscape's learning rate and decay."""
+    """Recommend a learning rate and a decay for a landscape."""
     found = fit(landscape)
     measured = coupling(landscape)
     if found is None:
@@ -143,7 +142,7 @@ def _without_decay(landscape: Landscape, found: Surface) -> Cell | None:
 
 
 def _repeat(landscape: Landscape, found: Surface) -> Repeat:
-    """Return two more seeds of what was fitted."""
+    """Return two more seeds for the fitted cells."""
     last = max(seed for cell in landscape.cells.values() for seed in cell.seeds)
     lrs = sorted({cell.lr for cell in found.cells})
     decays = sorted({cell.decay for cell in found.cells})
@@ -151,9 +150,9 @@ def _repeat(landscape: Landscape, found: Surface) -> Repeat:
 
 
 def _extensions(landscape: Landscape, found: Surface) -> tuple[Extension, ...]:
-    """Return the values to add where the best is at an end of what was trained near it.
+    """Return the values to add if the best is at an edge of the settings trained near it.
 
-    A knob with fewer than three values there has two ends.
+    A knob with fewer than three values there is extended at both ends.
     """
     cells = [(cell.lr, cell.decay) for cell in landscape.cells.values() if cell.decay > 0]
     x, z = found.best

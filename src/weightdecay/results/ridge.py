@@ -1,12 +1,12 @@
 """The best decay at each learning rate, in a window that other seeds chose.
 
-Every seed is fresh once: the others' validation errors say which learning rates are in the basin
-and where the window of decays lies in each; its own test errors in those windows are what is
-fitted. So no number is both a reason to be looked at and what is seen.
+Every seed is the fresh one once: the validation errors of the others choose the learning rates in
+the basin and the window of decays at each; its own test errors in those windows are fitted. So no
+number both chooses a window and is fitted in it.
 
 In a column (a learning rate) an error is fitted by a_k + b·z + c·z² over z = log2 λ, with an
-intercept for each seed k; the column's best decay is at the vertex, −b/(2c). Curvatures are drawn
-towards their common mean by as much as noise explains how they differ.
+intercept for each seed k; the column's best decay is at the vertex, −b/(2c). Curvatures are shrunk
+towards their common mean, as far as noise explains their differences.
 """
 
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ from weightdecay.results.noise import DEPTH, Flags, mean
 
 #: How far a window reaches to either side of an optimum, in powers of two; one step at least.
 REACH = 2.0
-#: Standard errors by which errors must rise about an optimum for it to be one.
+#: By how many standard errors the errors must rise around an optimum.
 CERTAIN = 3.0
-_LEAST = 1e-18  # a variance below which rounding speaks: errors are fractions
-_STEEPER = 0.25  # no column's curvature counts as less than this share of the mean
+_LEAST = 1e-18  # variances below this are rounding: errors are fractions
+_STEEPER = 0.25  # a column's curvature is at least this share of the mean
 
 
 @dataclass(frozen=True)
 class Windows:
-    """What the choosing seeds say: columns in the basin, their optimum, and cells around it.
+    """What the choosing seeds chose: columns in the basin, their optima, and cells around them.
 
-    `edge` is −1 or 1 where a column's optimum is the lowest or highest decay, and 0 elsewhere.
+    `edge` is −1 or 1 if a column's optimum is the lowest or highest decay, and otherwise 0.
     """
 
     basin: Flags
@@ -43,8 +43,8 @@ class Windows:
 class Columns:
     """Columns with a window: normal equations in (z, z²), and each seed's part of their noise.
 
-    `moments` · (b, c) = `sums`; `parts` are columns × seeds × 2, and `seeds` how many of them had a
-    window in the column. `variance` is the noise's, pooled over columns, of `freedom`.
+    `moments` · (b, c) = `sums`. `parts` are columns × seeds × 2, and `seeds` counts those that had
+    a window in the column. `variance` is the noise pooled over columns, with `freedom` degrees.
     """
 
     lrs: Array
@@ -64,7 +64,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Vertices:
-    """The best log2 decay of each column, its variance, and how certain there is a lowest point.
+    """The best log2 decay of each column, its variance, and how certain the lowest point is.
 
     `certainty` is the mean curvature in standard errors.
     """
@@ -75,10 +75,10 @@ class Vertices:
 
 
 def windows(scores: Array, diverged: Flags, decays: Array) -> Windows:
-    """Choose columns and cells by the scores of learning rates × decays, all of these above 0.
+    """Choose columns and cells by the scores of learning rates × decays, all decays above 0.
 
-    A column's neighbours are the nearest decays that were measured in it: a grid may have half
-    steps along its ridge alone. A window reaches `REACH` to either side, or the usual step.
+    Neighbours in a column are the nearest decays measured there, as a grid may have half steps
+    along its ridge alone. A window reaches `REACH` to either side, or at least the usual step.
     """
     measured = np.isfinite(scores)
     # Each column's measured cells, moved to its front in the order of their decays.
@@ -123,7 +123,7 @@ def _usual_step(scores: Array, decays: Array) -> float:
 
 
 def best_at_edge(grid: Arrays) -> tuple[int, str]:
-    """Return −1 or 1 and words where the best decay is the lowest or highest; else 0 and none."""
+    """Return −1 or 1 and the reason if the best decay is the lowest or highest; else 0."""
     scores = grid.scores()
     rate, decay = grid.best
     measured = np.flatnonzero(np.isfinite(scores[rate]))
@@ -137,7 +137,7 @@ def best_at_edge(grid: Arrays) -> tuple[int, str]:
 
 
 def rises(grid: Arrays, said: Windows) -> bool:
-    """Whether errors rise inwards from where columns' optima are edges, by more than noise does."""
+    """Whether errors rise from the optima at edges towards the inside by more than noise."""
     rows = np.flatnonzero(said.basin & (said.edge != 0))
     inside = said.at[rows] - said.edge[rows] * steps(grid.decays)
     inside = np.clip(inside, 0, len(grid.decays) - 1)
@@ -153,8 +153,8 @@ def rises(grid: Arrays, said: Windows) -> bool:
 def fresh(grid: Arrays) -> Flags:
     """Return which rates × decays × seeds to fit: each seed in the windows that others chose.
 
-    A run that diverged lies on no quadratic: where a window has one of the seed's own, the seed
-    takes no part in that column.
+    A run that diverged lies on no quadratic: a seed with such a run in a window is left out of that
+    column.
     """
     cells = np.zeros(grid.tested.shape, dtype=np.bool_)
     for seed, scores, lost in grid.folds():
@@ -166,9 +166,9 @@ def fresh(grid: Arrays) -> Flags:
 
 
 def columns(grid: Arrays, log_decays: Array) -> Columns | None:
-    """Fit each seed in the windows that the others chose; None where no column has two seeds.
+    """Fit each seed in the windows that the others chose; None if no column has two seeds.
 
-    `log_decays` are learning rates × decays: how a decay is stated may depend on the rate.
+    `log_decays` are learning rates × decays, as some conventions depend on the rate.
     """
     cells = fresh(grid)
     seeds = cells.any(1).sum(1)
@@ -199,13 +199,13 @@ def columns(grid: Arrays, log_decays: Array) -> Columns | None:
 
 
 def vertices(columns: Columns, sums: Array) -> Vertices:
-    """Return the columns' best decays, for such sums: those of the columns, or draws of them."""
+    """Return the columns' best decays, given their sums or draws of them."""
     covariance = np.linalg.inv(columns.moments) * columns.variance
     curvature = np.linalg.solve(columns.moments, sums[..., None])[..., 1, 0]
     noise = covariance[:, 1, 1]
     weight = 1 / noise
     common = (weight * curvature).sum(-1, keepdims=True) / weight.sum()
-    # How much curvatures differ beyond noise: DerSimonian and Laird's estimate.
+    # The variance of curvatures beyond noise: DerSimonian and Laird's estimate.
     excess = (weight * (curvature - common) ** 2).sum(-1, keepdims=True) - (len(weight) - 1)
     spread = weight.sum() - (weight**2).sum() / weight.sum()
     between = np.maximum(excess, 0) / (spread or 1.0)
@@ -220,9 +220,9 @@ def vertices(columns: Columns, sums: Array) -> Vertices:
 
 
 def draws(columns: Columns, count: int) -> Array:
-    """Return sums as other seeds might have given: the seeds' parts, each with a random sign.
+    """Return sums as other seeds might have given them: each seed's part gets a random sign.
 
-    A column's parts add up to nothing, and their spread is short of the truth by one seed in all.
+    A column's parts add up to 0, so their spread is too small by one seed; that is corrected.
     """
     random = np.random.default_rng(0)
     signs = random.choice([-1.0, 1.0], (count, *columns.parts.shape[:2]))
@@ -232,7 +232,7 @@ def draws(columns: Columns, count: int) -> Array:
 
 
 def _smooth(scores: Array) -> Array:
-    """Return means with weights 1, 2, 1 of what is known; infinite where nothing is."""
+    """Return means with weights 1, 2, 1 of known scores; infinite where the score is unknown."""
     padded = np.pad(scores, ((0, 0), (1, 1)), constant_values=np.nan)
     parts = np.stack([padded[:, :-2], scores, padded[:, 2:]])
     weights = np.isfinite(parts) * np.array([1.0, 2.0, 1.0])[:, None, None]
@@ -241,7 +241,7 @@ def _smooth(scores: Array) -> Array:
 
 
 def _centred(values: Array, cells: Flags) -> Array:
-    """Return values less their mean over a seed's window, and 0 outside it."""
+    """Return values minus their mean over a seed's window, and 0 outside it."""
     inside = cells[..., None]
     count = np.maximum(inside.sum(1, keepdims=True), 1)
     total = np.where(inside, values, 0).sum(1, keepdims=True)

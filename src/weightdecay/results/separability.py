@@ -1,8 +1,8 @@
-"""What it costs to treat the learning rate and the decay as two separate knobs.
+"""The cost of treating the learning rate and the decay as two separate knobs.
 
-Settings are chosen by the validation errors of all seeds but one, and judged by that one's test
-errors; every seed is the fresh one in turn. What is reported is so the cost of tuning with one
-seed fewer than there are. Intervals come from the noise that cells have in common.
+Settings are chosen by the validation errors of all seeds but one and judged by the test errors of
+that one; each seed takes a turn. So the reported cost is that of tuning with one seed fewer.
+Intervals come from the pooled noise of cells.
 """
 
 import math
@@ -20,10 +20,10 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Regret:
-    """Excess test error of tuning one knob at a time: mean over starting points, and the worst.
+    """Excess test error of tuning one knob at a time: the mean over starting points, and the worst.
 
-    `first` is the knob tuned first, "lr" or "decay", at the starting point that all seeds together
-    find the worst; `start` is the value that the other knob had there.
+    `first` is the knob tuned first, "lr" or "decay", from the starting point that is worst by all
+    seeds together; `start` is the value that the other knob had there.
     """
 
     mean: Estimate
@@ -34,7 +34,7 @@ class Regret:
 
 @dataclass(frozen=True)
 class _End:
-    """Where one-knob tuning ended, and whence it came."""
+    """Where tuning one knob at a time ended, and where it started."""
 
     place: Place
     first: str
@@ -44,8 +44,8 @@ class _End:
 def regret(landscape: Landscape) -> Regret:
     """Measure what tuning one knob, then the other, loses against tuning both.
 
-    A starting point is a value of one knob. The other is tuned there, then the first with the
-    other where it came to lie; each knob goes first, from each value of the other in the grid.
+    A starting point is a value of one knob. The other knob is tuned there, then the first knob at
+    the value found. Each knob goes first, from each value of the other in the grid.
     """
     measured = grid(landscape)
     means, worsts = [], []
@@ -62,8 +62,9 @@ def regret(landscape: Landscape) -> Regret:
 def sensitivity(landscape: Landscape) -> Estimate:
     """Measure the mean excess error over the grid's learning rates, each with its best decay.
 
-    The learning-rate sensitivity of Wortsman et al., 2023, of errors: a rate at which training
-    fails counts with the error it ended with, which chance bounds as their initial loss does.
+    This is the learning-rate sensitivity of Wortsman et al., 2023, with errors. A rate at which
+    training fails counts with the error it ended with, which chance bounds as their initial loss
+    does.
     """
     measured = grid(landscape)
     folds = []
@@ -75,11 +76,11 @@ def sensitivity(landscape: Landscape) -> Estimate:
 
 
 def interaction_share(landscape: Landscape) -> Estimate:
-    """Measure the share of the basin's variance that rates' plus decays' effects leave.
+    """Measure the share of the basin's variance that separate effects of the knobs do not explain.
 
-    The basin is here the rectangle of rates and of decays that have a setting near the best.
-    Variances are products of a fresh seed's errors with the other seeds', in which noise has no
-    part; a share below 0 is noise and counts as 0.
+    The basin here is the rectangle of rates and decays that have a setting near the best. Variances
+    are products of a fresh seed's errors with those of the other seeds, which removes the noise. A
+    share below 0 is noise and counts as 0.
     """
     measured = grid(landscape)
     left, total = [], []
@@ -97,7 +98,7 @@ def interaction_share(landscape: Landscape) -> Estimate:
     share = min(1.0, max(0.0, sum(left) / sum(total)))
     mean_total, seeds = sum(total) / len(total), len(total)
     cells, lines = int(where.sum()), _lines(where)
-    # The product's variance: noise against the true surface, then noise against noise.
+    # The variance of the product: noise with the true surface, then noise with noise.
     first = 4 * variance * share * (1 - share) / (seeds * mean_total)
     pairs = (cells - lines) * (1 - share) ** 2 + (lines - 1) * share**2
     second = 2 * variance**2 * pairs / (seeds * max(1, seeds - 1) * mean_total**2)
@@ -140,7 +141,7 @@ def _worst(scores: Array, ends: list[_End]) -> _End:
 
 
 def _weighed(scores: Array, places: list[Place], less: dict[Place, float]) -> Array:
-    """Return the weights by which cells' errors are averaged over places, less some."""
+    """Return the weights of cells in the mean over places, plus given weights."""
     weights = np.zeros(scores.shape)
     for place in places:
         weights[place] += 1 / len(places)
@@ -150,7 +151,7 @@ def _weighed(scores: Array, places: list[Place], less: dict[Place, float]) -> Ar
 
 
 def _judged(grid: Arrays, folds: list[tuple[int, Array]]) -> Estimate:
-    """Return the mean over fresh seeds of so weighted test errors; one that lacks some is out."""
+    """Return the mean weighted test error over fresh seeds that have all cells."""
     values, squares = [], np.zeros(grid.tested.shape[:2])
     for seed, weights in folds:
         errors = grid.tested[:, :, seed][weights != 0]
@@ -169,12 +170,12 @@ def _rectangle(scores: Array) -> Flags:
 
 
 def _lines(where: Flags) -> int:
-    """Return how many numbers effects of rows and columns are."""
+    """Return the number of independent effects of rows and columns."""
     return int(np.count_nonzero(where.any(0)) + np.count_nonzero(where.any(1))) - 1
 
 
 def _additive(known: Flags, values: Array) -> Array:
-    """Return what effects of rows and columns leave of values in known places."""
+    """Return the residuals of values after effects of rows and columns."""
     rate, decay = np.nonzero(known)
     effects = np.concatenate([np.eye(known.shape[0])[rate], np.eye(known.shape[1])[decay]], 1)
     fitted: Array = effects @ np.linalg.lstsq(effects, values, rcond=None)[0]

@@ -1,13 +1,13 @@
-"""What the cells around a cell say of it: predictions, each a weighted sum of other cells' values.
+"""Predictions of a cell's value by the cells around it, each a weighted sum of their values.
 
     line     between the nearest two on opposite sides: along a row, a column or a diagonal
     beyond   on from the nearest two on one side
     block    along a row or column, bent as the next row or column is; or as those on both sides are
     next     a neighbour's own value, at an edge of the grid alone: a cliff may begin there
 
-A block's prediction is exact where the learning rate and the decay each add their own part,
-whatever that is: what is left of the measured values is noise, and interaction. Grids may have
-holes and half steps: neighbours are the nearest that are there, at most two steps away.
+A block's prediction is exact if the learning rate and the decay contribute separate terms, whatever
+these are: the residuals are noise and interaction. Grids may have holes and half steps: neighbours
+are the nearest cells that exist, at most two steps away.
 """
 
 import math
@@ -31,8 +31,8 @@ Place: TypeAlias = tuple[float, float]
 _Weights: TypeAlias = dict[int, float]
 #: How far neighbours may be, in steps of the grid along each axis.
 REACH = 2.0
-_MOST = 8  # cells that a prediction is made of
-_STEEPEST = 3.0  # a weight above which two cells are too close together to look beyond them
+_MOST = 8  # the most cells in one prediction
+_STEEPEST = 3.0  # above this weight, two cells are too close together to extrapolate from
 
 
 class Kind(IntEnum):
@@ -46,10 +46,10 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class Stencils:
-    """Predictions of `cells` from `others` with `weights`, whose rows are filled up with zeros.
+    """Predictions of `cells` from `others` with `weights`, whose rows are padded with zeros.
 
-    `places` are the cells', in steps of the grid; `pairs` are neighbours in a row or a column,
-    `slopes` what divides their difference, and `upward` tells those in a column.
+    `places` are the places of the cells, in steps of the grid. `pairs` are neighbours in a row or a
+    column, `slopes` their distances, and `upward` says which pairs lie in a column.
     """
 
     places: Array
@@ -62,20 +62,20 @@ class Stencils:
     upward: Flags
 
     def predicted(self, values: Array) -> Array:
-        """Return all predictions; NaN where a value that one needs is."""
+        """Return all predictions; NaN if one of the values needed is NaN."""
         needed = np.where(self.weights != 0, values[self.others], 0)
         sums: Array = (self.weights * needed).sum(1)
         return sums
 
     @cached_property
     def own(self) -> Indices:
-        """Return, for each cell, the predictions of itself, but for its neighbours' own values."""
+        """Return, for each cell, its predictions, without those of kind NEXT."""
         kept = self.kinds != Kind.NEXT
         return _filled((self.cells == cell) & kept for cell in range(len(self.places)))
 
     @cached_property
     def nearby(self) -> Indices:
-        """Return, for each cell, the blocks around it that it has no part in."""
+        """Return, for each cell, the blocks around it that do not contain it."""
         members = np.column_stack([self.others, self.cells])
         blocks = self.kinds == Kind.BLOCK
         return _filled(
@@ -95,13 +95,13 @@ class Stencils:
         )
 
     def around(self, cell: int, reach: float) -> Flags:
-        """Return which cells are within so many steps of one along both axes."""
+        """Return which cells are within `reach` steps of one along both axes."""
         near: Flags = np.abs(self.places - self.places[cell]).max(1) <= reach + 1e-6
         return near
 
 
 def _filled(chosen: Iterable[Flags]) -> Indices:
-    """Return the places of what is chosen, in rows of one length: −1 where there is no more."""
+    """Return the indices of chosen items, in rows of equal length padded with −1."""
     rows = [np.flatnonzero(one) for one in chosen]
     filled = np.full((len(rows), max(map(len, rows), default=0)), -1, dtype=np.intp)
     for row, places in zip(filled, rows, strict=True):
@@ -111,9 +111,9 @@ def _filled(chosen: Iterable[Flags]) -> Indices:
 
 @lru_cache(maxsize=32)
 def stencils(places: tuple[Place, ...], bounded: tuple[bool, ...]) -> Stencils:
-    """Return all predictions of cells at such places, in steps of the grid.
+    """Return all predictions for cells at these places, in steps of the grid.
 
-    Cells at λ = 0 are `bounded`: no cliff begins below them.
+    Cells at λ = 0 are `bounded`: no cliff can begin below them.
     """
     lines = _Lines(places)
     made = [
@@ -148,7 +148,7 @@ def stencils(places: tuple[Place, ...], bounded: tuple[bool, ...]) -> Stencils:
 def in_steps(cells: Sequence[Place]) -> tuple[Place, ...]:
     """Return the places of learning rates and decays, in steps of their grid.
 
-    λ = 0 is a step below the lowest decay that is not.
+    λ = 0 is one step below the lowest other decay.
     """
     lowest = min((decay for _, decay in cells if decay > 0), default=1.0)
     across, along = usual_steps(cells)
@@ -159,9 +159,9 @@ def in_steps(cells: Sequence[Place]) -> tuple[Place, ...]:
 
 
 def usual_steps(cells: Iterable[Place]) -> tuple[float, float]:
-    """Return how many doublings apart neighbours in a column, and in a row, usually are.
+    """Return the usual distance, in doublings, of neighbouring learning rates and decays.
 
-    1 where no two cells share a rate, or a decay.
+    It is 1 if no two cells share a decay, or a rate.
     """
     columns: dict[float, list[float]] = {}
     rows: dict[float, list[float]] = {}
@@ -240,7 +240,7 @@ def _between(below: tuple[float, int], above: tuple[float, int]) -> _Weights:
 def _blocks(
     lines: _Lines, axis: int, near: Sequence[tuple[list[tuple[float, int]], ...]]
 ) -> Iterator[_Weights]:
-    """Yield the line along an axis, plus what a neighbour is off its own, on each side and both."""
+    """Yield the line along an axis, corrected by the residual of a parallel line on each side."""
     if not all(near[axis]):
         return
     below, above = near[axis]
@@ -258,7 +258,7 @@ def _blocks(
 
 
 def _moved(lines: _Lines, line: _Weights, to: Place, axis: int) -> _Weights | None:
-    """Return a line in another row or column, its weights negative; None where that has holes."""
+    """Return a line moved to another row or column, with negative weights; None if it has holes."""
     moved: _Weights = {}
     for cell, weight in line.items():
         x, z = lines.places[cell]

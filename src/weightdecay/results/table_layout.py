@@ -67,12 +67,12 @@ class TableLayout:
         return range(len(next(iter(self.table.values()))))
 
     def cell(self, row: int, role: str) -> Any:
-        """Return a setting as the table has it; None where it has none."""
+        """Return a setting as it is in the table; None if the table has none."""
         column = self.settings[role]
         return None if column is None else self.table[column][row]
 
     def number(self, row: int, role: str) -> float | None:
-        """Return a setting that must be a number; None where it is empty."""
+        """Return a setting that must be a number; None if it is empty."""
         value = self.cell(row, role)
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return None
@@ -84,12 +84,12 @@ class TableLayout:
         )
 
     def labels_of(self, row: int) -> dict[str, Label]:
-        """Return a row's labels, but for empty ones."""
+        """Return a row's labels, without empty ones."""
         cells = ((name, self.table[column][row]) for name, column in self.labels.items())
         return {name: _label(value) for name, value in cells if value is not None}
 
     def decays(self) -> list[float | None]:
-        """Return each row's decay, torch's as λ = lr · decay; None where it is not known."""
+        """Return each row's decay, torch's as λ = lr · decay; None if it is unknown."""
         stated = [self.number(row, "decay") for row in self.rows]
         if self.convention != "torch":
             return stated
@@ -107,9 +107,9 @@ class TableLayout:
         return [None if one is None else as_one[one] for one in products]
 
     def errors(self, row: int) -> tuple[float | None, float | None]:
-        """Return what is reported and what choices are made on; None where it is missing.
+        """Return the number to report and the number to choose on; None if missing.
 
-        Where there is one metric it is reported, and choices are made on it.
+        If there is one metric, it serves for both.
         """
         read = {
             role: self.scale.read(self.table[self.metrics[role].column][row], row)
@@ -124,7 +124,7 @@ class TableLayout:
         return read["error"], chosen
 
     def remarks(self) -> list[Remark]:
-        """Return what was taken for the metric, and which other knobs varied."""
+        """Return remarks on which column is the metric and which other knobs varied."""
         main = self.metrics.get("error") or self.metrics["validation_error"]
         chosen = self.metrics.get("validation_error", main)
         text = f"Column {main.column!r} is the {main.kind}{self.scale.said}"

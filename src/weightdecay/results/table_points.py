@@ -1,7 +1,7 @@
-"""Somebody's own runs into points: any table that has a learning rate, a decay and a metric.
+"""Points from any table that has a learning rate, a decay and a metric.
 
-What a column is, is told by its name or by `columns`. Nothing is dropped silently: what was left
-out, repeated or diverged is counted in the remarks of `Points`.
+Columns are recognized by name, or named in `columns`. Nothing is dropped silently: rows that were
+left out, repeated or diverged are counted in the remarks of `Points`.
 """
 
 import math
@@ -28,13 +28,13 @@ def read_points(
     unit: str | None = None,
     labels: Sequence[str] = (),
 ) -> Points:
-    """Read runs that were made elsewhere from a CSV or Parquet file or a frame, a row per run.
+    """Read runs made elsewhere from a CSV or Parquet file or a frame with one row per run.
 
     `convention` says how the decay is stated and has no default: "paper", "torch", "l2" or
     "normalized". `columns` names columns that go by other names than those known, as in
     {"lr": "optimizer.base", "error": "final_score"}. `metric` is "error", "accuracy" or "loss"
-    where the column's name does not say, and `unit` "fraction" or "percent" where its numbers do
-    not. `labels` are further columns by which runs are set apart into landscapes.
+    if the column's name does not say, and `unit` "fraction" or "percent" if its numbers do not.
+    `labels` are further columns that separate runs into landscapes.
     """
     convention = checked_convention(convention)
     if metric is not None:
@@ -51,7 +51,7 @@ def read_points(
 
 
 class _Reading:
-    """A table on its way to points, and what was noticed on it."""
+    """The reading of a table: its points so far, and counts for the remarks."""
 
     def __init__(self, layout: TableLayout) -> None:
         self.layout = layout
@@ -66,7 +66,7 @@ class _Reading:
         for row, decay in zip(self.layout.rows, self.layout.decays(), strict=True):
             reason = self._left_out(row, decay)
             if not reason and not self.seeded:
-                # Without seeds, only a row that is another's copy in full is a repeat.
+                # Without seeds, only an exact copy of another row is a repeat.
                 content = repr([values[row] for values in self.layout.table.values()])
                 reason = _COPY if content in rows else ""
                 rows.add(content)
@@ -94,7 +94,7 @@ class _Reading:
         return Points(found, remarks)
 
     def _left_out(self, row: int, decay: float | None) -> str:
-        """Return why a row is no point; nothing if it is one."""
+        """Return why a row is left out; nothing if it is a point."""
         state = self.layout.cell(row, "state")
         if isinstance(state, str) and state.lower() not in _FINISHED | {_DIVERGED}:
             return f"has the state {state!r}"

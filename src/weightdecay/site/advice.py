@@ -1,4 +1,4 @@
-"""What is said of a recommendation: the setting, how sure it is, and what to do with two knobs."""
+"""A recommendation in words: the setting, how certain it is, and a rule for the two knobs."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from weightdecay.results import Exponent, Extension, Knobs, Landscape, Range, Re
 from weightdecay.results.carrying import RULES
 from weightdecay.table import shown
 
-#: What each rule λ ∝ α^(−s) is called, and what it does to λ when α changes by 4.
+#: The name of each rule λ ∝ α^(−s), and what it does to λ if α changes by a factor of 4.
 _NAMED = {
     -1.0: ("keeping λ/α", "change λ by 4 the same way, which keeps λ/α"),
     -0.5: ("changing λ by 2 the same way", "change λ by 2 the same way"),
@@ -20,7 +20,7 @@ _NAMED = {
     2.0: ("keeping λ·α²", "change λ by 16 the other way, which keeps λ·α²"),
 }
 assert tuple(_NAMED) == RULES
-# The rules that people use, of which it is said that they are excluded and what they cost.
+# The common rules: the text says if they are excluded, and what they cost.
 _USUAL = (-1.0, 0.0, 1.0)
 _TORCH = {
     -1.0: "torch's weight_decay stays as it is.",
@@ -28,7 +28,7 @@ _TORCH = {
 }
 
 
-#: What the numbers in parentheses and in brackets are.
+#: The meaning of the numbers in parentheses and in brackets.
 LEGEND = (
     "In parentheses: values at which the fitted error is at most 2 % above its lowest. In "
     "brackets: 95 % intervals. α is the learning rate, λ the decay, and λ ∝ α^(−s) at the best."
@@ -36,7 +36,7 @@ LEGEND = (
 
 
 def title(landscape: Landscape, varied: Sequence[str] = ()) -> str:
-    """Return what a landscape is of; `varied` are the settings that tell it from others."""
+    """Return a landscape's title; `varied` are the settings in which it differs from others."""
     if landscape.run_config is None:
         return titled(landscape.labels)
     config = landscape.run_config
@@ -52,7 +52,7 @@ def title(landscape: Landscape, varied: Sequence[str] = ()) -> str:
 
 
 def block(advice: Recommendation) -> list[tuple[str, str]]:
-    """Return all there is to say of a landscape: what each line is about, and the line."""
+    """Return the lines about a landscape, each with its label."""
     told = [("use", _setting(advice)), *_conventions(advice), ("error", _error(advice))]
     if advice.tied is not None:
         count = len(advice.landscape.cells)
@@ -104,14 +104,14 @@ def _error(advice: Recommendation) -> str:
 
 
 def exponent(knobs: Knobs) -> str:
-    """Return s with its interval, and where it was read off."""
+    """Return s with its interval, and a note if it comes from the fitted surface."""
     said = interval(knobs.exponent, reason=knobs.exponent.value is not None)
     read_off = knobs.fitted and knobs.exponent.value is not None
     return f"{said}, read off the fitted surface" if read_off else said
 
 
 def sentence(advice: Recommendation) -> str:
-    """Say what to do with the decay when the learning rate changes."""
+    """Return what to do with the decay when the learning rate changes."""
     knobs = advice.knobs
     if knobs.rule is None:
         return _undecided(advice)
@@ -134,12 +134,12 @@ def sentence(advice: Recommendation) -> str:
 
 
 def _cost(value: float, metric: str | None) -> str:
-    """Return a difference of errors in points; that of another metric as the number it is."""
+    """Return a difference of errors in points, or of a task's own metric as it is."""
     return f"{number(100 * value, digits=1)} points" if metric is None else measured(value, metric)
 
 
 def _nearest(found: Exponent) -> str:
-    """Say what the interval has to say where it holds none of the rules."""
+    """Return what the interval says if it contains none of the rules."""
     ends = sorted((4.0**found.low, 4.0**found.high))
     way = ""
     if ends[1] < 1:
@@ -168,7 +168,7 @@ def _undecided(advice: Recommendation) -> str:
 
 
 def additions(advice: Recommendation) -> list[str]:
-    """Return which cells to train next, a line each."""
+    """Return which cells to train next, one line each."""
     way = advice.landscape.way
     told = [_extension(one, way) for one in advice.add]
     return [*told, _repeat(advice.repeat, way)] if advice.repeat is not None else told

@@ -1,4 +1,4 @@
-"""What is said of runs that must agree and do not, and of cells that stand out."""
+"""Doubts in words: runs that must agree but do not, and cells that stand out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -7,12 +7,12 @@ from weightdecay.number_format import measured, metric_words, power, shared_base
 from weightdecay.records import DECAYS, Environment, Run, RunConfig, or_infinite
 from weightdecay.results import Agreement, Doubts, Landscape, Outlier, Pair
 
-# So many are named one by one.
+# The most that are listed one by one.
 _NAMED = 10
 
 
 def lines(doubts: Doubts) -> list[str]:
-    """Return all there is to say, a line each: nothing where nothing could be compared."""
+    """Return the doubts, one line each; none if nothing could be compared."""
     told = []
     pairs, broken = doubts.agreement.pairs, doubts.agreement.broken
     repeats, twins = (Agreement(tuple(p for p in pairs if p.repeated is k)) for k in (True, False))
@@ -38,7 +38,7 @@ def lines(doubts: Doubts) -> list[str]:
 
 
 def _environments(found: Mapping[Environment | None, int]) -> list[str]:
-    """Name environments by the fields that tell them apart."""
+    """Name environments by the fields in which they differ."""
     known = [place for place in found if place is not None]
     varied = [
         field.name
@@ -57,7 +57,7 @@ def _environments(found: Mapping[Environment | None, int]) -> list[str]:
 
 
 def rows(doubts: Doubts) -> list[tuple[str, ...]]:
-    """Return the cells that stand out as a table; of none, nothing."""
+    """Return the cells that stand out as a table; an empty list if there are none."""
     if not doubts.outliers:
         return []
     found = [
@@ -74,7 +74,7 @@ def rows(doubts: Doubts) -> list[tuple[str, ...]]:
 
 
 def setting(scape: Landscape, one: Outlier, varied: Sequence[str]) -> str:
-    """Name a cell of a landscape, and its seed where there are several."""
+    """Name a cell of a landscape, and its seed if there are several."""
     several = any(len(cell.seeds) > 1 for cell in scape.cells.values())
     seed = one.seed if several else None
     return _named(
@@ -134,7 +134,7 @@ def _decay(config: RunConfig) -> tuple[str, float]:
 
 
 def _number(value: float) -> str:
-    """Return a power of two as one, and any other number in digits."""
+    """Return a power of two as such, and any other number in digits."""
     return power(value) if value < 1 and shared_base([value]) == 1 else f"{value:.6g}"
 
 

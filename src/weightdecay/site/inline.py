@@ -1,7 +1,7 @@
-"""A picture inside a page that has others keeps its names, its rules and its links to itself.
+"""Embed SVG pictures in a page without clashes between their names and styles.
 
-matplotlib numbers the parts of every figure from 1 and styles them by a rule for all elements:
-two figures in one page would take each other's letters, and the page their lines.
+matplotlib numbers the parts of every figure from 1 and styles them with a rule for all elements.
+Two figures in one page would share letters, and their style would apply to the whole page.
 """
 
 import re
@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 
 
 def inline(svg: str, *, key: str, label: str) -> str:
-    """Return an SVG document as an element of a page, all of its names beginning with `key`.
+    """Return an SVG document as an element of a page, with `key` before all of its names.
 
-    `label` says what it shows to whoever cannot see it; `key`-caption names what describes it.
+    `label` is the text for screen readers; the element `key`-caption describes the picture.
     """
     try:
         root = ElementTree.fromstring(svg)  # noqa: S314 - a figure of ours
@@ -23,14 +23,14 @@ def inline(svg: str, *, key: str, label: str) -> str:
     for metadata in root.findall("{*}metadata"):
         root.remove(metadata)
     for element in root.iter():
-        # In a page, SVG needs no namespaces: these are addresses that a reader might take for use.
+        # In a page, SVG needs no namespaces, and their addresses look like links.
         element.tag = _local(element.tag)
         owned = {_local(name): _owned(_local(name), value, key) for name, value in element.items()}
         element.attrib.clear()
         element.attrib.update(owned)
         if element.tag == "style" and element.text:
             element.text = element.text.replace("*{", f"#{key} *{{")
-    root.attrib.pop("height", None)  # it follows from the width that there is
+    root.attrib.pop("height", None)  # it follows from the width
     root.attrib.update(
         {
             "id": key,
@@ -44,7 +44,7 @@ def inline(svg: str, *, key: str, label: str) -> str:
 
 
 def _owned(name: str, value: str, key: str) -> str:
-    """Return an attribute's value in which every name of the picture begins with the key."""
+    """Return an attribute's value with the key before every name of the picture."""
     if name == "id":
         return f"{key}-{value}"
     if name != "href":

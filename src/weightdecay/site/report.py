@@ -1,7 +1,7 @@
-"""The report is one file: it needs no network and no script, and reads as well on paper.
+"""The report page: one HTML file without network access or scripts, which also prints well.
 
-Pictures come first, then what became of each claim, then the numbers, then the small print. All
-text is plain: only `backticks` mean something, code. The same data give the same bytes.
+Pictures come first, then the verdict on each claim, then the numbers, then the small print. Text is
+plain, except that `backticks` mark code. The same data give the same bytes.
 """
 
 import re
@@ -20,14 +20,14 @@ _FOOTER = f"""<footer>
 Regularization</cite>, ICLR 2019, <a href="{_PAPER}">arXiv:1711.05101</a>.</p>
 </footer>
 """
-# A browser is told to fetch nothing and run nothing, whatever a picture may hold.
+# The browser must fetch nothing and run nothing, whatever a picture contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _NUMBER = re.compile(r"[+−-]?\d[\d,]*(\.\d+)?(e[+−-]?\d+)?\s?%?|[+−-]?∞|–")
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as SVG, what it is called, and what is to be seen in it."""
+    """A figure as SVG, with its title and caption."""
 
     title: str
     svg: str
@@ -49,7 +49,7 @@ class PageVerdict:
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table, the first row of which says what the columns are."""
+    """A table; its first row is the header."""
 
     title: str
     rows: Sequence[Sequence[str]]
@@ -72,7 +72,7 @@ def report(
     tables: Sequence[PageTable],
     small_print: Sequence[str],
 ) -> str:
-    """Return the page; a part that has nothing to show is left out."""
+    """Return the page; empty parts are left out."""
     parts = {
         "Pictures": [_figure(one, f"picture-{at}") for at, one in enumerate(pictures, 1)],
         "Claims": _listed(_verdict(one, f"claim-{at}") for at, one in enumerate(verdicts, 1)),
@@ -106,7 +106,7 @@ def report(
 
 
 def _tally(verdicts: Sequence[PageVerdict]) -> str:
-    """Say how many claims came to what; none is said too."""
+    """Return how many claims had each outcome, zeros included."""
     if not verdicts:
         return ""
     outcomes = [verdict.outcome for verdict in verdicts]
@@ -174,7 +174,7 @@ def _cells(row: Sequence[str], aligned: Sequence[str]) -> str:
 
 
 def _scrolling(content: str, label: str) -> str:
-    """Let what is wider than a phone scroll by itself, from the keyboard too."""
+    """Make wide content scroll on its own, also by keyboard."""
     name = escape(_plain(label))
     return f'<div class="wide" role="group" tabindex="0" aria-label="{name}">{content}</div>'
 

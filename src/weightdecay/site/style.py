@@ -1,6 +1,6 @@
-"""The page is black on white, or white on black where a reader asks for it, and quiet.
+"""The style of the report page: black on white, or white on black in dark mode.
 
-Letters are those that the reader's machine has; colour belongs to pictures and outcomes alone.
+It uses fonts of the reader's machine. Only pictures and outcomes are coloured.
 """
 
 from weightdecay.colours import FAINT, INK, MUTED, OUTCOMES, PAPER

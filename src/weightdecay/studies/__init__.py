@@ -1,4 +1,4 @@
-"""The paper's figures, each a short declaration: its panels, its picture and its claims."""
+"""The paper's figures, each declared by its panels, its picture and its claims."""
 
 from weightdecay.studies.budget_figures import EXPONENTS, SUPPLEMENT_3
 from weightdecay.studies.curve_figures import FIGURE_3, FIGURE_4
@@ -27,7 +27,7 @@ STUDIES = {
 
 
 def studies_at(at: Scale) -> list[Study]:
-    """Return those studies that a scale has enough for."""
+    """Return the studies that are possible at a scale."""
     return [study for study in STUDIES.values() if _possible(study, at)]
 
 

@@ -27,7 +27,7 @@ from weightdecay.studies.verdicts import Verdict
 
 @dataclass(frozen=True)
 class Grids:
-    """Learning rates by method, and normalized decays, of landscapes that vary the budget."""
+    """Learning rates per method, and normalized decays, of landscapes that vary the budget."""
 
     sgdw: Axis
     adamw: Axis
@@ -41,7 +41,7 @@ GRIDS = {
     "cifar10": _OF_IMAGES,
     "imagenet32": _OF_IMAGES,
 }
-#: Epochs, where they are not a quarter of a landscape's, as many, and four times as many.
+#: Epochs, if they are not a quarter, the same and four times those of a landscape.
 _EPOCHS = {"text": (24, 48, 96), "imagenet32": (1, 4, 16)}
 
 
@@ -62,7 +62,7 @@ def _axes(at: Scale, algorithm: str, way: str) -> dict[str, Any]:
 
 
 def _row(at: Scale, algorithm: str, way: str, *, task: bool) -> list[Panel]:
-    """Return one landscape per budget; the title names the task where there are several."""
+    """Return one landscape per budget; with `task`, titles name the task."""
     axes = _axes(at, algorithm, way)
     told = f", {at.task}" if task else ""
     return [
@@ -77,7 +77,7 @@ def _row(at: Scale, algorithm: str, way: str, *, task: bool) -> list[Panel]:
 
 
 def _rows(at: Scale) -> list[list[Panel]]:
-    """Return rows of landscapes: raw and normalized decay, and normalized on the second task."""
+    """Return rows of landscapes: raw and normalized decay, and the latter on the second task."""
     several = at.second is not None
     rows = [
         _row(at, "adamw", "weight_decay", task=several),
@@ -90,7 +90,7 @@ def _rows(at: Scale) -> list[list[Panel]]:
 
 
 def _measured(panels: Sequence[Panel], seen: Evidence) -> list[Landscape]:
-    """Return the landscapes that there are, two at least."""
+    """Return the measured landscapes; raise if there are fewer than two."""
     found = [seen.landscape(panel.name) for panel in panels if panel.name in seen.panels]
     if len(found) < 2:
         raise NotMeasuredError("Not all landscapes are there.")

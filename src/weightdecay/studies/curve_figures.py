@@ -1,4 +1,4 @@
-"""Figures 3 and 4: curves of single settings, and what one has at any time."""
+"""Figures 3 and 4: curves of single settings, and the best result so far at any time."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ def _settings(at: Scale) -> list[Panel]:
 
 
 def _draw_settings(seen: Evidence, small_print: str) -> "Figure":
-    """Draw curves of all settings, what they came to, and error against training loss."""
+    """Draw curves of all settings, their final errors, and error against training loss."""
     from weightdecay.figures import Curves, Scatter, Settings, Trace, curves
 
     scapes = {name: one.landscape for name, one in seen.panels.items()}
@@ -114,8 +114,8 @@ FIGURE_3 = Study(
     curves=True,
 )
 
-# By task, the learning rates and decays that each curve of Figure 4 is chosen from: factors of L2
-# for Adam, and normalized decays for the others. A name that ends in r restarts.
+# By task, the learning rates and decays from which each curve of Figure 4 is chosen: factors of L2
+# for Adam, normalized decays for the others. Methods with an r at the end use restarts.
 _Choices = Mapping[str, tuple[Axis, Axis]]
 _OF_IMAGES: _Choices = {
     "adam": ([0.001], [0.000125]),
@@ -149,7 +149,7 @@ _USUAL_CHOICES: _Choices = {
     "adamwr": ("2^-11..2^-8", "2^-6..2^-1"),
     "sgdwr": ("2^-6..2^-3", "2^-6..2^-1"),
 }
-# Seeds of these curves, where they are more than those of landscapes.
+# Seeds of these curves, if they are more than those of landscapes.
 _SEEDS: Mapping[str, Axis] = {
     "mnist1d": "0..7",
     "text-small": "0..3",
@@ -173,9 +173,9 @@ def _contest(at: Scale) -> list[Panel]:
 
 
 def draw_contest(seen: Evidence, small_print: str, *, loss: bool = False) -> "Figure":
-    """Draw what one would have had at any time; with restarts that is the last cycle's end.
+    """Draw the result of stopping at each time; with restarts, that of the last finished cycle.
 
-    Each seed's run is of the setting that the others choose; one seed alone chooses its own.
+    Each seed is shown at the setting that the others choose; a single seed chooses its own.
     """
     from weightdecay.figures import Curves, Trace, curves
 
@@ -203,7 +203,7 @@ def _marks(name: str, runs: Sequence[Run]) -> tuple[float, ...]:
 
 
 def _contest_claims(at: Scale) -> list[Claim]:
-    """Return the claims on how early restarts are as good as none, and what they end at."""
+    """Return the claims on how early restarts are as good, and how good they are at the end."""
     long = long_of(at)
 
     def kept(verdict: Verdict, name: str, seen: Evidence) -> Verdict:

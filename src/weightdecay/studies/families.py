@@ -1,4 +1,4 @@
-"""The methods that landscapes are drawn of, with L2 regularization and with decoupled decay."""
+"""The methods of the landscapes, with L2 regularization and with decoupled decay."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from weightdecay.studies.scales import Scale
 
 @dataclass(frozen=True)
 class Method:
-    """An algorithm with its way of stating the decay; methods of a family share their rates."""
+    """An algorithm and how it states its decay; methods of a family share learning rates."""
 
     algorithm: str
     family: str
@@ -31,7 +31,7 @@ METHODS = {
 def landscape_of(
     at: Scale, name: str, *, schedule: str = "cosine", told: tuple[str, str] | None = None
 ) -> Panel:
-    """Return a method's landscape under a schedule; `told` is added to its name and its title."""
+    """Return a method's landscape under a schedule; `told` is added to its name and title."""
     method = METHODS[name]
     decays = at.l2 if method.way == "l2" else at.decays
     axes = {

@@ -24,7 +24,7 @@ _FIXED, _DROPS, _COSINE = "a fixed rate", "step-drop", "cosine"
 
 
 def _schedules(at: Scale) -> dict[str, str]:
-    """Return Figure 1's schedules; the drops are to a tenth, at 30 %, 60 % and 80 % of training."""
+    """Return Figure 1's schedules; drops are by a factor 10, at 30 %, 60 % and 80 % of training."""
     places = "/".join(repr(round(part * at.epochs, 6)) for part in (0.3, 0.6, 0.8))
     return {_FIXED: "constant", _DROPS: f"drops,at={places}", _COSINE: "cosine"}
 
@@ -96,7 +96,7 @@ FIGURE_1 = Study(
 
 
 def _twins(at: Scale) -> dict[str, list[Twins]]:
-    """Return runs of one epoch in pairs, λ′ = λ/α: the same for SGD, which has no momentum here."""
+    """Return pairs of one-epoch runs with λ′ = λ/α; for SGD without momentum they are equal."""
     axes = {**at.common, "task": at.task, "epochs": 1, "seed": 0, "schedule": "cosine"}
 
     def pair(coupled: str, decoupled: str, lr: float, decay: float) -> Twins:

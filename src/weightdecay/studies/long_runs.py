@@ -1,4 +1,4 @@
-"""Long runs, which learning curves are drawn of: how many epochs they have at each scale."""
+"""The length of the long runs behind learning curves, at each scale."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,10 +8,10 @@ from weightdecay.studies.scales import Scale
 
 @dataclass(frozen=True)
 class Long:
-    """How long runs are trained: their epochs, and those of the first cycle of restarts.
+    """The epochs of long runs, and of the first cycle of restarts.
 
-    `every` is the number of epochs from one point of a curve to the next; `model` the network,
-    where it is not that of landscapes.
+    `every` is the number of epochs from one point of a curve to the next. `model` is the network,
+    if it is not that of landscapes.
     """
 
     epochs: int
@@ -21,7 +21,7 @@ class Long:
 
     @property
     def restarted(self) -> int:
-        """Return when the last cycle ends that there is time for; each is twice as long."""
+        """Return the epoch at which the last complete cycle ends; each doubles in length."""
         end, cycle = 0, self.first_cycle
         while end + cycle <= self.epochs:
             end, cycle = end + cycle, 2 * cycle
@@ -38,9 +38,9 @@ LONG = {
 
 
 def long_of(at: Scale) -> Long:
-    """Return the length of long runs: where the table has none, time for four cycles.
+    """Return the length of long runs; if the table has none, four cycles.
 
-    The first cycle is then a quarter as long as a landscape's runs.
+    The first of these cycles is a quarter as long as a landscape's runs.
     """
     first = -(-at.epochs // 4)
     return at.among(LONG) or Long(15 * first, first, every=max(1, at.epochs // 16))

@@ -1,8 +1,8 @@
-"""A scale for a task that has none: the usual grids in powers of two, around the task's own sizes.
+"""A scale for a task that has none: the usual grids in powers of two, fitted to the task's size.
 
     learning rates   SGD 2^-7..2^-1, Adam and AMSGrad 2^-12..2^-4, AdaGrad 2^-8..2^-1
-    decays           0, and λ_norm = λ·√N about 2^-6..2^1 for the N updates that a run has
-    factors of L2    0, and for SGD as decays, one more; for the others 2^-14..2^-4
+    decays           0, and λ_norm = λ·√N about 2^-6..2^1 for the N updates of a run
+    factors of L2    0, and for SGD the decays and one more; for the others 2^-14..2^-4
 
 A tenth of the training data is held out to choose on, and each run is evaluated at its end.
 """
@@ -15,7 +15,7 @@ from weightdecay import checks
 from weightdecay.records import RunConfig
 from weightdecay.studies.scales import FAMILIES, Scale, values
 
-#: What the scale of a task that has none of ours is called.
+#: The name of the scale for a task without scales of ours.
 OWN = "own"
 EPOCHS, BATCH, SEEDS = 16, 64, 3
 _ADAPTIVE = "2^-14..2^-4"
@@ -31,8 +31,8 @@ def own_scale(
 ) -> Scale:
     """Return a scale for any task that `weightdecay.tasks.load` knows or can import.
 
-    The model is the task's first where none is named. The batch is 64 where none is given, or
-    smaller where an epoch would have fewer than eight updates.
+    The default model is the task's first. The default batch is 64, or smaller if an epoch would
+    have fewer than eight updates.
     """
     from weightdecay.runs.build import check
     from weightdecay.tasks import load, split
@@ -59,7 +59,7 @@ def own_scale(
     example = RunConfig(
         task=task, algorithm="adamw", lr=0.001, weight_decay=0, epochs=epochs, **common
     )
-    # A model that does not fit the data is told here, before anything is planned.
+    # A model that does not fit the data is an error here, before anything is planned.
     check([example], split(loaded, validation=held, data=data))
     highest = min(-1, 1 - round(math.log2(epochs * (data // batch)) / 2))
     lowest = highest - 7
@@ -84,7 +84,7 @@ def own_scale(
 
 
 def options_of(at: Scale) -> str:
-    """Return the options of `weightdecay reproduce` that stand for a scale."""
+    """Return the options of `weightdecay reproduce` that select a scale."""
     if at.name != OWN:
         return f"--task {at.task} --scale {at.name}"
     chosen = {

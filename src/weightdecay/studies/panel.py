@@ -1,7 +1,7 @@
 """A panel: one landscape, declared once.
 
-What is declared gives the cells to train. Given runs, a panel picks those of its own cells, and
-they give its landscape, its numbers and its picture.
+The declaration gives the cells to train. Given runs, a panel picks those of its own cells, which
+give its landscape, its numbers and its picture.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ _VARIED = ("lr", "seed", *DECAYS)
 class Panel:
     """The cells of one landscape, by the axes that `sweeps.grid` takes.
 
-    Only the learning rate, the decay and the seed may have several values. `name` tells a study's
-    panels apart and `title` stands over the picture. `error` is the error of a record to show.
+    Only the learning rate, the decay and the seed may have several values. `name` identifies the
+    panel within its study, and `title` is the title of its picture. `error` is the field to show.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Panel:
         return tuple(grid(**self.axes))
 
     def measured(self, runs: Mapping[str, Run]) -> "Measurement | None":
-        """Pick the runs of its own cells out of runs by identity; None where there are none."""
+        """Pick the runs of its own cells out of runs by identity; None if there are none."""
         own = tuple(runs[cell.identity] for cell in self.cells if cell.identity in runs)
         own = tuple(run for run in own if run.records)
         return Measurement(self, own) if own else None
@@ -58,7 +58,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A panel and those runs of its cells that there are; at least one."""
+    """A panel and the finished runs of its cells, at least one."""
 
     panel: Panel
     runs: tuple[Run, ...]
@@ -76,7 +76,7 @@ class Measurement:
 
     @property
     def picture(self) -> tuple[str, Landscape, Coupling]:
-        """Return what `figures.heatmaps` draws."""
+        """Return the panel as `figures.heatmaps` takes it."""
         return self.panel.title, self.landscape, self.coupling
 
     def runs_at(self, lr: float, decay: float) -> list[Run]:
@@ -104,7 +104,7 @@ def titled(landscape: Landscape) -> str:
 
 
 def restated(landscape: Landscape, task: str) -> str:
-    """Return a landscape's name for a table, with its task where that is another than `task`."""
+    """Return a landscape's name for a table, with its task if that is not `task`."""
     config = landscape.config
     parts = [
         titled(landscape),

@@ -1,8 +1,8 @@
-"""What all studies share at a scale: which data, which network, how long, which grids.
+"""What all studies share at a scale: data, network, epochs and grids.
 
 The same study runs at several scales. `paper` has the paper's own sizes; `small` is for two cores.
-Where the paper's source does not print an axis, the grid holds every setting that its text names.
-What one study alone needs at a scale stands beside that study.
+If the paper's source does not print an axis, the grid contains every setting that its text names.
+What only one study needs is declared beside that study.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,10 @@ FAMILIES = ("sgd", "adam", "amsgrad", "adagrad")
 class Scale:
     """Sizes for one task, shared by all studies.
 
-    common    what every run has in common      epochs   of a landscape
+    common    settings of every run             epochs   of a landscape's runs
     lrs       learning rates, by family         l2       factors of L2, by family
-    decays    raw decays, by family             error    which error of a record is shown
-    second    the task that the supplement repeats figures on
+    decays    raw decays, by family             error    the error of a record to show
+    second    the task on which the supplement repeats figures
     """
 
     task: str
@@ -44,13 +44,13 @@ class Scale:
         return f"{self.task.replace(':', '.')}-{self.name}"
 
     def among(self, table: Mapping[str, _Own]) -> _Own | None:
-        """Return a table's entry for this task at this scale, or else for the task, if any."""
+        """Return a table's entry for this task and scale, or else for the task, if any."""
         return table.get(self.folder, table.get(self.task))
 
 
-# Of landscapes the last epoch counts alone. On a GPU the others cost a tenth, and curves need them.
+# Landscapes need the last epoch only. On a GPU the others cost a tenth, and curves need them.
 _AT_THE_END = {"evaluate_every": 0}
-# Where a GPU trains, at twice the speed of float32.
+# On a GPU, bfloat16 is twice as fast as float32.
 _ON_A_GPU = {"batch": 128, "precision": "bfloat16"}
 _MNIST1D = Scale(
     task="mnist1d",
@@ -146,7 +146,7 @@ _CIFAR10_SMALL = replace(
     seeds="0..2",
     epochs=8,
     lrs={**_CIFAR10.lrs, "sgd": "2^-8..2^-1", "adam": "0.01*2^-6..2^1"},
-    # Grids of one size, so wide that no best lies at an edge.
+    # Grids of equal size, so wide that no best setting lies at an edge.
     l2={
         **{family: [0, "0.001*2^-5..2^4"] for family in FAMILIES},
         "sgd": [0, "0.001*2^-3..2^6"],

@@ -1,4 +1,4 @@
-"""A study: panels to train, a picture to draw of them, and the paper's claims that they decide."""
+"""A study: panels to train, a picture of them, and claims of the paper to judge by them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,29 +14,29 @@ from weightdecay.studies.verdicts import Verdict
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Two configurations that a claim compares directly, and the runs of such.
+#: Two configurations that a claim compares directly, and their runs.
 Twins: TypeAlias = tuple[RunConfig, RunConfig]
 TwinRuns: TypeAlias = tuple[Run, Run]
 
 
 class NotAtThisScaleError(ValueError):
-    """A scale lacks something that a study needs."""
+    """A study needs something that the scale does not have."""
 
 
 class NotMeasuredError(LookupError):
-    """A claim needs runs that are not there."""
+    """A claim needs runs that are missing."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What there is of a study at a scale: measured panels by name, and twins by their name."""
+    """The runs of a study at a scale: measured panels by name, and twins by name."""
 
     scale: Scale
     panels: Mapping[str, Measurement]
     twins: Mapping[str, Sequence[TwinRuns]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Measurement:
-        """Return a measured panel; a claim that needs one without runs cannot be judged."""
+        """Return a measured panel; raise NotMeasuredError if it has no runs."""
         if name not in self.panels:
             raise NotMeasuredError(f"There are no runs of {name}.")
         return self.panels[name]
@@ -60,7 +60,7 @@ class Evidence:
         return f"test {self.metric or 'error'}"
 
 
-#: From a claim's words and what was measured to what becomes of the claim.
+#: A function from a claim's words and the evidence to a verdict.
 Judge: TypeAlias = Callable[[str, Evidence], Verdict]
 
 
@@ -72,7 +72,7 @@ class Claim:
     judge: Judge
 
     def verdict(self, seen: Evidence) -> Verdict:
-        """Judge the claim; where a panel that it needs is missing, nothing is decided."""
+        """Judge the claim; if a panel that it needs is missing, it is not decided."""
         try:
             return self.judge(self.words, seen)
         except NotMeasuredError as error:
@@ -83,9 +83,9 @@ class Claim:
 class Study:
     """A figure of the paper, or a question of our own.
 
-    `panels`, `twins` and `claims` are those at a scale; a scale that lacks something that they
-    need raises NotAtThisScaleError. `place` gives the scale to use, where it is not the one asked
-    for. `curves` says that epochs before the last count as well.
+    `panels`, `twins` and `claims` take a scale; they raise NotAtThisScaleError if it lacks
+    something they need. `place` returns the scale to use instead of the requested one. `curves`
+    says that the study also needs the epochs before the last.
     """
 
     name: str
@@ -107,7 +107,7 @@ class Study:
         return list(dict.fromkeys(cells))
 
     def evidence(self, at: Scale, runs: Iterable[Run]) -> Evidence:
-        """Pick this study's own runs out of any; of two of one configuration the last counts."""
+        """Pick this study's runs out of any; if a configuration occurs twice, the last counts."""
         here = self.place(at)
         there = {run.config.identity: run for run in runs}
         found = {panel.name: panel.measured(there) for panel in self.panels(here)}
@@ -129,7 +129,7 @@ class Study:
 def heatmaps_of(
     *, columns: int, names: Sequence[str] | None = None
 ) -> Callable[[Evidence, str], "Figure"]:
-    """Return how to draw a study's panels, or those of these names, as heat maps side by side."""
+    """Return a function that draws a study's panels, or those named, as heat maps."""
 
     def draw(seen: Evidence, small_print: str) -> "Figure":
         from weightdecay.figures import heatmaps
@@ -141,7 +141,7 @@ def heatmaps_of(
 
 
 def second_scale(at: Scale) -> Scale:
-    """Return the sizes of the task that the supplement repeats figures on."""
+    """Return the scale of the task on which the supplement repeats figures."""
     if at.second is None:
         raise NotAtThisScaleError(
             f"`scale` must name a second task, and that of {at.folder} has none. Choose a task "

@@ -1,4 +1,4 @@
-"""The figures of the paper's supplement, but for that of budgets."""
+"""The figures of the paper's supplement, except the one on budgets."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,11 +23,11 @@ def _draw_schedule(seen: Evidence, small_print: str) -> "Figure":
     from weightdecay.figures import multipliers
 
     del seen
-    an_epoch = 10  # updates, enough for a smooth line
+    per_epoch = 10  # updates, enough for a smooth line
     return multipliers(
-        [("cosine annealing with warm restarts", WarmRestarts(100 * an_epoch, factor=2))],
-        updates=1500 * an_epoch,
-        updates_per_epoch=an_epoch,
+        [("cosine annealing with warm restarts", WarmRestarts(100 * per_epoch, factor=2))],
+        updates=1500 * per_epoch,
+        updates_per_epoch=per_epoch,
         small_print=small_print,
     )
 
@@ -39,7 +39,7 @@ SUPPLEMENT_1 = Study(
     draw=_draw_schedule,
 )
 
-# Learning rates and factors of L2 of Adam at a fixed rate, by task; epochs, where they are not 18
+# By task: learning rates and factors of L2 of Adam at a fixed rate, and epochs if they are not 18
 # times a landscape's.
 _OF_IMAGES: tuple[Axis, Axis] = (
     ["0.01*2^-6", "0.01*2^-4", "0.01*2^-2", "0.01"],
@@ -57,7 +57,7 @@ _LONG_ADAM = "adam, at a fixed rate"
 
 
 def standard_epochs(at: Scale) -> int:
-    """Return how many epochs standard Adam is trained for."""
+    """Return the number of epochs of standard Adam."""
     return at.among(EPOCHS) or 18 * at.epochs
 
 
