@@ -66,8 +66,8 @@ def lanes_table(found: list[dict[str, Any]]) -> str:
 
 def sweeps_table(found: list[dict[str, Any]], unit: str) -> str:
     """Return configurations per hour as a Markdown table, one row per way to train them."""
-    a_core = {row["way"]: row["an_hour"] / row["cores"] for row in found}
-    rivals = [name for name in ("plain loop", "Ray Tune") if name in a_core]
+    per_core = {row["way"]: row["an_hour"] / row["cores"] for row in found}
+    rivals = [name for name in ("plain loop", "Ray Tune") if name in per_core]
     head = ["", "cells", "seconds", f"{unit}s", "per hour", f"per hour and {unit}"]
     head += [f"× {name}" for name in rivals]
     lines = [head, ["---"] * len(head)]
@@ -94,7 +94,7 @@ def kills(log: str) -> str:
         "undisturbed sweep, byte for byte."
     )
     spent = " The aim was a thousand; the time on the machine ran out before."
-    return told + spent * (total < 1000)
+    return text + spent * (total < 1000)
 
 
 def _cell(row: dict[str, Any] | None) -> str:
