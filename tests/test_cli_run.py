@@ -273,6 +273,7 @@ def test_a_stopped_run_says_how_to_go_on(
     assert capsys.readouterr() == ("", f"{said}\n")
 
 
+@pytest.mark.slow
 def test_an_interrupt_from_the_keyboard_loses_nothing(clouds: Any, capsys: Output) -> None:
     command = [*SHORT, *RESTARTS]
     slow = {**os.environ, "CLOUDS_SLEEP": "0.05"}

@@ -536,6 +536,7 @@ def test_a_long_sweep_is_estimated_before_it_starts_and_a_short_one_is_not(
     assert time == "Estimated time: 1:01"
 
 
+@pytest.mark.slow
 def test_a_misspelt_model_of_ones_own_is_refused_before_a_long_sweep_starts(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:

@@ -168,7 +168,9 @@ def test_any_groups_shapes_and_numbers(  # noqa: PLR0917
 
 @pytest.mark.parametrize("rounding", ["stochastic", "compensated"])
 @pytest.mark.parametrize("state_dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.bfloat16, pytest.param(torch.float16, marks=pytest.mark.slow)], ids=str
+)
 @every_interpreted_case
 def test_16_bit_weights_are_rounded_to_the_same_bits(
     case: Case, dtype: torch.dtype, state_dtype: str, rounding: str

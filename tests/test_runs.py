@@ -97,7 +97,7 @@ def test_lanes_that_cannot_be_stacked_train_apart(model: str) -> None:
 
 
 ODD = [
-    *(f"odd,thing={name}" for name in ("frozen", "unused", "functional", "reassigned", "tied")),
+    *(f"odd,thing={name}" for name in ("frozen", "unused", "functional", "tied")),
     *(f"odd,thing=none,width={width}" for width in (5, 8, 33)),
     "odd,thing=transient",
     "default",
@@ -105,7 +105,10 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("model", ODD)
+@pytest.mark.parametrize(
+    "model",
+    ["odd,thing=reassigned", *(pytest.param(model, marks=pytest.mark.slow) for model in ODD)],
+)
 def test_whatever_a_model_is_a_lane_is_what_it_is_alone(model: str, tmp_path: Path) -> None:
     """And beside whom, in which order, and killed between, makes no difference to the bit."""
     lanes = [config(model=model, seed=seed, schedule="restarts,first=1") for seed in (1, 2, 3)]

@@ -232,6 +232,7 @@ def test_the_supplement_repeats_figures_on_the_second_task() -> None:
     assert STUDIES["supplement-6"].cells(here) == STUDIES["figure-4"].cells(there)
 
 
+@pytest.mark.slow
 def test_landscapes_of_a_cpu_are_evaluated_at_their_end_and_curves_all_along() -> None:
     for at in SCALES:
         for study in studies_at(at):

@@ -951,6 +951,7 @@ def test_a_stop_does_not_wait_for_what_has_ended(tmp_path: Path) -> None:
     assert time.monotonic() - begun < 5  # of the ten that a stop may take
 
 
+@pytest.mark.slow
 def test_a_task_may_fork_and_its_children_may_stay(tmp_path: Path) -> None:
     swept([cell(task="tests.toys:forking")], tmp_path, Local(1, "cpu"))
     assert len(done(tmp_path)) == 1

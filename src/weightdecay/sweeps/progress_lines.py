@@ -1,4 +1,4 @@
-"""A running sweep in a few lines: one for the whole sweep, and one per worker."""
+"""The progress of a sweep: one line for the whole sweep, and one per worker."""
 
 from weightdecay.progress import Line, duration, pack_line
 from weightdecay.sweeps.events import Idle, SweepEvent, Working
@@ -6,14 +6,14 @@ from weightdecay.sweeps.status import Status
 
 
 class SweepLines:
-    """What to show of a sweep, kept up to date by its events."""
+    """The lines to show, updated by the sweep's events."""
 
     def __init__(self) -> None:
         self.status: Status | None = None
         self.workers: dict[int, Line] = {}
 
     def take(self, event: SweepEvent) -> None:
-        """Take note of what happened."""
+        """Update the lines."""
         match event:
             case Status():
                 self.status = event
@@ -23,13 +23,14 @@ class SweepLines:
                 self.workers.pop(event.worker, None)
 
     def lines(self) -> list[Line]:
-        """Return what to show now."""
-        whole = [] if self.status is None else [sweep_line(self.status)]
-        return whole + [self.workers[one] for one in sorted(self.workers)]
+        """Return the current lines; none before the first status."""
+        if self.status is None:
+            return []
+        return [sweep_line(self.status), *(self.workers[one] for one in sorted(self.workers))]
 
 
 def sweep_line(status: Status) -> Line:
-    """Return the share of cells that are done or have failed, and the counts beside it."""
+    """Return the share of cells that are done or failed, and the counts as text."""
     parts = [f"{status.done} of {status.planned} done", f"{status.running} running"]
     parts += [f"{status.diverged} diverged"] * bool(status.diverged)
     parts += [f"{status.failed} failed"] * bool(status.failed)

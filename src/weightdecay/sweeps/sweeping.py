@@ -57,7 +57,8 @@ def sweep(
             if isinstance(event, Notice):
                 _LOG.info(event.text)
             shown.take(event)
-            bars.draw(shown.lines())
+            if lines := shown.lines():
+                bars.draw(lines)
     store = Store(folder)
     runs = {run.config: run for run in store.runs()}
     failures = store.ledger.failures
