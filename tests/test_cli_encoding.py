@@ -83,7 +83,9 @@ def said(locale: str, *words: str) -> str:
     return text
 
 
-@pytest.mark.parametrize("locale", ENVIRONMENTS)
+@pytest.mark.parametrize(
+    "locale", ["C", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cp1252", "ascii"))]
+)
 def test_no_locale_ends_a_command(locale: str) -> None:
     for words in (["run", "--help"], ["reproduce", "--help"]):
         assert "alpha" in said(locale, *PLAIN, *words)

@@ -113,7 +113,7 @@ def found_in(folder: Path) -> dict[tuple[float, int], list[Record]]:
     [
         (0, numbers),
         (0, numbers()),
-        (2, numbers),
+        pytest.param(2, numbers, marks=pytest.mark.slow),
         pytest.param(2, numbers(), marks=pytest.mark.slow),
     ],
 )

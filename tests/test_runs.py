@@ -462,6 +462,7 @@ def test_a_cycle_that_the_budget_cuts_short_has_not_ended(tmp_path: Path) -> Non
         assert "in the middle of cycle " in notices_of(events)[0]
 
 
+@pytest.mark.slow
 def test_a_run_stopped_by_its_listener_goes_on_from_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
