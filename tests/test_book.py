@@ -302,7 +302,7 @@ def test_a_report_without_a_picture_says_why(tmp_path: Path) -> None:
     found, seen = find(study, TEXT, runs)
     assert not draw(found, seen, tmp_path)
     page = tell(found, tmp_path, drawn=False).read_text("utf-8")
-    assert f"of its {len(cells)} runs {len(runs)} came to their end" in page
+    assert f"{len(runs)} of the {len(cells)} runs finished" in page
     assert "<svg" not in page
     assert html.escape(found.verdicts[0].claim) in page
 

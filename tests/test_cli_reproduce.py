@@ -200,7 +200,7 @@ def test_runs_that_fail_leave_verdicts_and_a_status_and_the_next_figure_is_drawn
     assert reproduce("figure-4", "supplement-1") == 1
     told = capsys.readouterr()
     assert "Estimated time: not known before the first are done" in told.err
-    assert "There is nothing to draw: of its 10 runs none came to its end.\n" in told.out
+    assert "There is nothing to draw: none of the 10 runs finished.\n" in told.out
     assert f"`weightdecay status {OUT} --failures` says what failed" in told.out
     assert "NOT DECIDED  AdamWR reaches AdamW's result much earlier" in told.out
     assert set(outcomes("figure-4")) == {"not decided"}
@@ -218,7 +218,7 @@ def test_a_figure_all_of_whose_own_runs_failed_is_judged_by_the_others(
     assert reproduce("supplement-2") == 1
     cells = STUDIES["supplement-2"].cells(TINY)
     ended = sum(cell.algorithm == "adamw" for cell in cells)
-    assert f"of its {len(cells)} runs {ended} came to their end" in capsys.readouterr().out
+    assert f"{ended} of the {len(cells)} runs finished" in capsys.readouterr().out
     assert outcomes("supplement-2") == ["not decided"]
 
 
@@ -247,13 +247,13 @@ def test_with_one_seed_it_is_said_first_that_little_can_be_decided(
     assert reproduce("supplement-1") == 0
     assert "one seed" not in capsys.readouterr().err
     note = (
-        "`--scale small` has one seed, and one seed has no interval: every claim that is judged by "
-        "one stays not decided;"
+        "`--scale small` has one seed, which gives no interval: claims that need one are not "
+        "decided."
     )
     assert reproduce("figure-4", "supplement-5") == 0
     said = capsys.readouterr().err
-    assert said.startswith(f"{note} no scale of {TASK} has more.\n")
-    assert said.count("one seed has") == 1
+    assert said.startswith(f"{note} No scale of {TASK} has more seeds.\n")
+    assert said.count("has one seed") == 1
     monkeypatch.setitem(scales._SCALES, (TASK, "medium"), replace(TINY, name="medium"))
     assert reproduce("figure-4") == 0
     assert capsys.readouterr().err.startswith(f"{note} `--scale medium` has 2 seeds.\n")
@@ -371,7 +371,7 @@ def test_one_seed_of_a_task_of_ones_own_decides_little_and_that_is_said() -> Non
     at = own_scale("tests.toys:hasty", seeds=1)
     said = findings.undecided(STUDIES["figure-2"], at)
     assert said.startswith("`--seeds 1` has one seed, ")
-    assert said.endswith("choose two at least.")
+    assert said.endswith("Choose at least two.")
 
 
 def trial(monkeypatch: pytest.MonkeyPatch, event: Callable[[RunConfig, int], Event]) -> list[int]:

@@ -300,7 +300,7 @@ def test_normalized_decays_are_compared_whatever_the_budget() -> None:
     assert normalized_apart(longer, other).value == pytest.approx(
         normalized_apart(one, other).value
     )
-    assert "came to its end" in normalized_apart(replace(one, updates=None), other).why
+    assert "has finished" in normalized_apart(replace(one, updates=None), other).why
 
 
 def test_a_best_decay_at_the_grid_s_edge_is_not_compared() -> None:

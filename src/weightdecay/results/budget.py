@@ -69,7 +69,7 @@ def optimum(landscape: Landscape) -> Optimum:
     stated = 0.0
     if landscape.way == "normalized_decay":
         if landscape.updates is None:
-            return _nowhere("No run of a landscape came to its end.")
+            return _nowhere("No run of a landscape has finished.")
         stated = -math.log2(landscape.updates) / 2
     edge, why = ridge.best_at_edge(measured)
     if edge:

@@ -119,9 +119,10 @@ def _profile(
         return unknown("One seed chooses and none is left to estimate: run at least two."), None
     if columns is None or len(columns.x) < 3:
         count = 0 if columns is None else len(columns.x)
+        have = "rate near the best has" if count == 1 else "rates near the best have"
         return unknown(
-            "A line needs three learning rates near the best, each with its best decay inside the "
-            f"grid, not {count}: widen the grid, or make it finer."
+            f"{count} learning {have} the best decay inside the grid, and a line needs three: "
+            "widen the grid or make it finer."
         ), None
     if not points:
         return unknown("The basin is too flat for its noise to locate its lowest point."), None

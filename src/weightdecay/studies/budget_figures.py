@@ -93,7 +93,7 @@ def _measured(panels: Sequence[Panel], seen: Evidence) -> list[Landscape]:
     """Return the measured landscapes; raise if there are fewer than two."""
     found = [seen.landscape(panel.name) for panel in panels if panel.name in seen.panels]
     if len(found) < 2:
-        raise NotMeasuredError("Not all landscapes are there.")
+        raise NotMeasuredError("Some landscapes are missing.")
     return found
 
 
@@ -162,7 +162,7 @@ def _varied(at: Scale) -> list[Panel]:
 def _root_of(factor: str, panels: Sequence[Panel]) -> Judge:
     def judge(claim: str, seen: Evidence) -> Verdict:
         exponents = budget_exponents(_measured(panels, seen))
-        found = exponents.get(factor, unknown("Not all landscapes are there."))
+        found = exponents.get(factor, unknown("Some landscapes are missing."))
         return verdicts.between(claim, found, "e", above=0.25, below=0.75)
 
     return judge

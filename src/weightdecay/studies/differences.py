@@ -67,7 +67,7 @@ def same_steps(claim: str, twins: Mapping[str, Sequence[TwinRuns]]) -> Verdict:
     """Judge Proposition 1: λ′ = λ/α makes L2 and decay the same for SGD, but not for Adam."""
     sgd, adam = _gaps(twins.get("SGD", ())), _gaps(twins.get("Adam", ()))
     if not sgd or not adam:
-        raise NotMeasuredError("The pairs of runs are not there.")
+        raise NotMeasuredError("The pairs of runs are missing.")
     largest, typical = max(sgd), median_high(adam)
     outcome = NOT_DECIDED
     if largest < SAME and typical > OTHER:
@@ -147,7 +147,7 @@ def at_cycle_ends(restarted: Measurement, plain: Measurement, *, epochs: int) ->
     """
     ends = cycle_ends(list(restarted.fresh.values()))
     if not ends:
-        raise NotMeasuredError("No cycle came to its end.")
+        raise NotMeasuredError("No cycle has finished.")
     found = tuple((end, less_than_final(restarted, plain, epoch=end)) for end in ends)
     scape = plain.landscape
     return CycleEnds(found, epochs, margin_of(scape), scape.metric)

@@ -99,15 +99,15 @@ def undecided(study: Study, at: Scale) -> str:
     """Return a note that one seed decides little, and the cure; nothing if there are more seeds."""
     if len({cell.seed for cell in study.cells(at)}) != 1:
         return ""
-    stated, cure = f"--scale {at.name}", f"no scale of {at.task} has more."
+    stated, cure = f"--scale {at.name}", f"No scale of {at.task} has more seeds."
     with suppress(ValueError):
         seeds = len(values(scale(at.task, "medium").seeds))
         cure = f"`--scale medium` has {seeds} seeds."
     if at.name == OWN:
-        stated, cure = "--seeds 1", "choose two at least."
+        stated, cure = "--seeds 1", "Choose at least two."
     return (
-        f"`{stated}` has one seed, and one seed has no interval: every claim that is judged by one "
-        f"stays not decided; {cure}"
+        f"`{stated}` has one seed, which gives no interval: claims that need one are not decided. "
+        f"{cure}"
     )
 
 
@@ -141,8 +141,8 @@ def write_verdicts(found: Findings, folder: Path) -> None:
 
 
 _OF_CURVES = (
-    "Medians over seeds; a band holds the middle 60 % of them. Where a curve is of the best of "
-    "several settings, each seed has the one that the others choose."
+    "Medians over seeds; a band holds the middle 60 % of them. If a curve shows the best of "
+    "several settings, each seed uses the one that the other seeds choose."
 )
 _OF_LANDSCAPES = (
     "Each cell is the mean {tested} over seeds, λ along x and α upward. s says how the best "
@@ -151,20 +151,23 @@ _OF_LANDSCAPES = (
 _WORDS = """\
 A basin is where the error is low: upright if its best decay does not depend on the learning rate, \
 diagonal if it does.
-Tied are settings that cannot be told from the best. Regret is what tuning one knob after the \
-other loses against tuning both, on average over starting points, and at worst.
-Sensitivity to α is what a learning rate of the grid loses on average, with its best decay. \
-Interaction is the share of the variance in the basin that the two knobs do not explain one by one.
-Differences are judged by seeds that did not choose the settings, so that they need not equal the \
+Settings are tied if noise explains their difference from the best. Regret is the loss from tuning \
+one knob after the other instead of both together, on average over starting points and at worst.
+Sensitivity to α is the average loss of a learning rate of the grid, at its best decay. \
+Interaction is the share of the variance in the basin that the two knobs do not explain separately.
+Differences are judged by seeds that did not choose the settings, so they need not equal the \
 differences of the numbers in the picture.""".splitlines()
 
 
 def undrawn(found: Findings) -> str:
     """Return why there is nothing to draw."""
-    told = f"There is nothing to draw: of its {len(found.study.cells(found.scale))} runs "
+    count = len(found.study.cells(found.scale))
     if not found.runs:
-        return f"{told}none came to its end."
-    return f"{told}{len(found.runs)} came to their end, and the picture is of the others."
+        return f"There is nothing to draw: none of the {count} runs finished."
+    return (
+        f"There is nothing to draw: {len(found.runs)} of the {count} runs finished, and the "
+        "picture needs the others."
+    )
 
 
 def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:

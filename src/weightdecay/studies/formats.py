@@ -94,7 +94,7 @@ def _named(one: Difference) -> str:
 def _cycle_ends(ends: CycleEnds) -> str:
     told = "; ".join(f"epoch {end}: {points_of(less, ends.metric)}" for end, less in ends.found)
     first = ends.first_as_good
-    said = "at no cycle's end surely"
+    said = "at no cycle's end for certain"
     if first is not None:
         said = "at the end" if first == ends.epochs else f"{ends.epochs / first:.1f} times as early"
     return (
