@@ -506,7 +506,10 @@ WRONG = {
     "algorithm's option": ([*RUN[3:], "--algorithm", "adamw,betas=2/3"], "`betas` must be in "),
     "schedule": ([*RUN[3:], "--schedule", "cosin"], "--schedule must be one of 'constant', "),
     "epochs": ([*RUN[3:], "--epochs", "0"], "--epochs must be at least 1, got 0."),
-    "batch": ([*RUN[3:], "--batch", "5000"], "--batch must be at most 3600, the examples"),
+    "batch": (
+        [*RUN[3:], "--batch", "5000"],
+        "--batch must be at most 3600, the number of training examples",
+    ),
     "data": ([*RUN[3:], "--data", "5000"], "--data must be at most 3600, what mnist1d has"),
     "validation": ([*RUN[3:], "--validation", "0"], "--validation must be at least 1, got 0."),
     "seed": ([*RUN[3:], "--seed", "2^32"], "--seed must be below 2^32, got 4294967296."),

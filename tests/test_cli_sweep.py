@@ -571,7 +571,7 @@ def test_a_trial_in_a_process_of_its_own_says_how_long_it_takes(
 
 
 WRONG = {
-    "no study": (["sweep", "none.toml", "--out", "s"], "none.toml is not there."),
+    "no study": (["sweep", "none.toml", "--out", "s"], "none.toml does not exist."),
     "no TOML": (["sweep", "moody.py", "--out", "s"], "moody.py is not valid TOML: "),
     "a value": (["sweep", "bad.toml", "--out", "s"], "bad.toml: `epochs` must be at least 1"),
     "a file": (["sweep", "half.toml", "--out", "moody.py"], "moody.py is a file."),

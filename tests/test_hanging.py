@@ -236,7 +236,7 @@ def test_a_cell_that_somebody_else_holds_is_waited_for_aloud(tmp_path: Path) -> 
                 file.close()
     [told] = said
     assert told.startswith(f"Run {one.identity} is locked by another process; its training starts ")
-    assert told.endswith(f"`fuser {folder / 'lock'}` names it.")
+    assert told.endswith(f"`fuser {folder / 'lock'}` shows which process it is.")
     assert len(Store(tmp_path).runs()) == 1
 
 

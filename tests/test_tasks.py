@@ -358,7 +358,7 @@ WRONG: list[tuple[str, Callable[[Task], Task], dict[str, Any], str]] = [
         {"model": "net,outputs=3"},
         (
             "`loss` of numbers must take what the model returns and the targets, outputs (2, 3) "
-            "and targets (2, 2), and raised RuntimeError: The size of tensor a (3) must match"
+            "and targets (2, 2), but raised RuntimeError: The size of tensor a (3) must match"
         ),
     ),
     (
@@ -371,7 +371,7 @@ WRONG: list[tuple[str, Callable[[Task], Task], dict[str, Any], str]] = [
         "missed examples",
         lambda task: task,
         {"keep_missed": True},
-        "`keep_missed` must be False for numbers, whose metric is its own",
+        "`keep_missed` must be False for numbers, which has its own metric",
     ),
 ]
 
@@ -403,7 +403,7 @@ def no_generator(width: int = 4) -> nn.Module:
 def test_a_builder_without_a_generator_is_told_what_to_add() -> None:
     task = replace(numbers(), models={"net": no_generator})
     message = (
-        r"The builder of model 'net' of numbers must take `generator=`, .*and takes width\. Add "
+        r"The builder of model 'net' of numbers must take `generator=`, .*but takes width\. Add "
         r"`generator=None` to its arguments"
     )
     with pytest.raises(ValueError, match=message):
