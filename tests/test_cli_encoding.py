@@ -11,7 +11,7 @@ import pytest
 
 from weightdecay.cli import main
 from weightdecay.cli.encoding import spell_out
-from weightdecay.cli.printing import say
+from weightdecay.cli.printing import echo
 
 pytestmark = pytest.mark.cpu("what is printed does not depend on the device")
 STUDY = """
@@ -105,7 +105,7 @@ def test_a_figure_is_reported_in_any_encoding_and_its_files_are_utf_8() -> None:
     pytest.importorskip("matplotlib")
     words = ["reproduce", "figure-2", "--task", "tests.toys:toy", *HERE]
     for locale in ("cp1252", "ascii"):  # which trains nothing again
-        assert "figure.png; the report to open in a browser is" in said(locale, *TINY, *words)
+        assert "figure.png\nReport: file:" in said(locale, *TINY, *words)
         [page] = Path("reproduction").rglob("report.html")
         [verdicts] = Path("reproduction").rglob("verdicts.json")
         assert "λ" in page.read_text("utf-8")
@@ -175,5 +175,5 @@ def test_what_a_file_says_does_not_reach_the_terminal_as_a_command(
 
 
 def test_bytes_of_a_name_that_are_no_text_are_shown_too(capsys: pytest.CaptureFixture[str]) -> None:
-    say(os.fsdecode(b"a\x9b\tb\n"))
+    echo(os.fsdecode(b"a\x9b\tb\n"))
     assert capsys.readouterr().out == "a\\x9b\tb\n\n"

@@ -134,7 +134,8 @@ def test_out_has_a_picture_a_page_and_a_table_of_all_cells(
     out = told(capsys, "sweep", "--out", "a/b")
     names = {"figure.png", "figure.svg", "figure.pdf", "report.html", "cells.csv"}
     assert {path.name for path in Path("a/b").iterdir()} == names
-    assert "Written to a/b: figure.png" in out
+    assert "Wrote figure.png, " in out
+    assert out.endswith(" to a/b.\n")
     page = Path("a/b/report.html").read_text("utf-8")
     assert "Change α by 4: leave λ." in page
     assert "The claims are those of" not in page
@@ -174,13 +175,13 @@ def test_a_landscape_without_a_decay_or_without_a_survivor_says_what_to_train(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     stored([run for run in some_runs() if run.config.weight_decay == 0])
-    assert "No run had a decay above 0: train some that have." in told(capsys, "sweep")
+    assert "No run had a decay above 0. Train some that have one." in told(capsys, "sweep")
     shutil.rmtree("sweep")
     diverged = [
         Run(run.config, tuple(_diverged(record) for record in run.records)) for run in some_runs()
     ]
     stored(diverged)
-    assert "All runs with a decay diverged: train smaller values" in told(capsys, "sweep")
+    assert "All runs with a decay diverged. Try a smaller decay" in told(capsys, "sweep")
 
 
 def _diverged(record: Any) -> Any:
@@ -210,8 +211,8 @@ def _another_table() -> None:
         (_empty, "sweep", "must have a finished run, and has none yet. `weightdecay status sweep`"),
         (_no_sweep, "sweep", "is not a sweep folder: it has no log. `weightdecay sweep"),
         (_around, "sweep", "It contains sweep folders: sweep/inner. Name one of them."),
-        (_no_sweep, "nothing", "nothing does not exist. Name a sweep's folder, or a CSV or"),
-        (_another_table, "table.csv", "unless --convention says how it states its decay: paper,"),
+        (_no_sweep, "nothing", "nothing does not exist. Give the folder of a sweep, or a CSV or"),
+        (_another_table, "table.csv", "or --convention must say how its decay is stated: paper,"),
     ],
 )
 def test_a_source_that_cannot_be_read_is_told_with_a_cure(
@@ -270,7 +271,7 @@ def test_a_table_made_elsewhere_must_say_how_it_states_its_decay(
 ) -> None:
     elsewhere(Path("runs.csv"), count=20)
     assert main(["landscape", "runs.csv"]) == 2
-    assert "unless --convention says how it states its decay: paper, torch," in (
+    assert "or --convention must say how its decay is stated: paper, torch," in (
         capsys.readouterr().err
     )
     assert main(["landscape", "runs.csv", "--convention", "torch", "--column", "lr"]) == 2

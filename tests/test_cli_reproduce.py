@@ -172,7 +172,7 @@ def test_interrupted_and_repeated_it_goes_on(
 ) -> None:
     monkeypatch.setattr(estimate, "seconds", lambda *_, **__: 1.0)
     with monkeypatch.context() as patched:
-        patched.setattr(sweep_view, "stopped_gently", stopped_when_some_are_done)
+        patched.setattr(sweep_view, "graceful_stop", stopped_when_some_are_done)
         assert reproduce("figure-2") == 130
     told = capsys.readouterr()
     assert told.err.endswith("Stopped. Run the same command again to continue.\n")
@@ -199,9 +199,9 @@ def test_runs_that_fail_leave_verdicts_and_a_status_and_the_next_figure_is_drawn
     monkeypatch.setattr(estimate, "seconds", lambda *_, **__: None)
     assert reproduce("figure-4", "supplement-1") == 1
     told = capsys.readouterr()
-    assert "Estimated time: not known before the first are done" in told.err
+    assert "Estimated time: unknown until the first cells are done" in told.err
     assert "There is nothing to draw: none of the 10 runs finished.\n" in told.out
-    assert f"`weightdecay status {OUT} --failures` says what failed" in told.out
+    assert f"`weightdecay status {OUT} --failures` shows what failed." in told.out
     assert "NOT DECIDED  AdamWR reaches AdamW's result much earlier" in told.out
     assert set(outcomes("figure-4")) == {"not decided"}
     assert (OUT / "figure-4" / "report.html").exists()
@@ -232,7 +232,7 @@ def test_a_figure_is_drawn_of_those_panels_that_there_are(
     assert reproduce("conjecture") == 1
     said = capsys.readouterr().out
     assert "nothing to draw" not in said
-    assert f"The picture is {OUT / 'conjecture' / 'figure.png'}" in said
+    assert f"Picture: {OUT / 'conjecture' / 'figure.png'}" in said
     assert len(outcomes("conjecture")) == 2
 
 

@@ -115,7 +115,7 @@ def test_a_run_ends_with_its_table_and_where_it_is(
     first, last = (float(row.split()[4].rstrip("%")) for row in rows)
     assert last < first < 90
     run = the_run()
-    assert identity == f"run {run.name}, kept in {run}"
+    assert identity == f"Run {run.name} is in {run}"
     path = run / "solutions" / run.name / "solution-0000.pt"
     assert solution.split(": ")[1] == str(path)
     assert path.is_file()
@@ -162,7 +162,7 @@ def test_a_run_and_a_sweep_of_one_configuration_leave_the_same_bytes(
     [alone] = results()
     assert alone in list(Store("swept").results())
     assert main(["merge", "swept", str(the_run())]) == 0
-    assert "came to other results" not in capsys.readouterr().out
+    assert "with different results" not in capsys.readouterr().out
 
 
 def test_a_run_that_a_sweep_is_asked_to_finish_goes_on_from_its_checkpoint(
@@ -254,15 +254,15 @@ def test_a_run_stopped_at_any_moment_leaves_the_same_bytes(
     assert results() == results("whole")
 
 
-FROM_THE_LAST = "goes on from the last checkpoint."
+CONTINUE = "to continue from the last checkpoint."
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "Stopped before the first checkpoint: the same command begins again."),
-        (RESTARTS, f"Stopped: the same command {FROM_THE_LAST}"),
-        ([*RESTARTS, "--fresh"], f"Stopped: the same command without --fresh {FROM_THE_LAST}"),
+        ([], "Stopped before the first checkpoint. Run the same command again to start over."),
+        (RESTARTS, f"Stopped. Run the same command again {CONTINUE}"),
+        ([*RESTARTS, "--fresh"], f"Stopped. Run the same command again without --fresh {CONTINUE}"),
     ],
 )
 def test_a_stopped_run_says_how_to_go_on(
@@ -287,7 +287,9 @@ def test_an_interrupt_from_the_keyboard_loses_nothing(clouds: Any, capsys: Outpu
         run.send_signal(signal.SIGINT)
         _, said = run.communicate()
     assert run.returncode == 130
-    assert said.startswith("Stopped: the same command goes on from the last checkpoint")
+    assert said.startswith(
+        "Stopped. Run the same command again to continue from the last checkpoint"
+    )
     assert said.count("\n") == 1
     assert main(command) == 0
     assert 0 < clouds.updates < 4 * 9
@@ -313,7 +315,7 @@ def test_a_diverged_run_is_a_result(clouds: Any, capsys: Output) -> None:
     run = ["run", "--task", "clouds:task", "--batch", "8", "--algorithm", "sgdw"]
     assert main([*run, "--lr", "1e38", "--weight-decay", "0", "--ensemble"]) == 0
     said = capsys.readouterr()
-    assert said.out.splitlines()[-1].startswith("It diverged in epoch 1:")
+    assert said.out.splitlines()[-1].startswith("It diverged in epoch 1.")
     assert said.err == ""
     assert recorded().diverged
 
@@ -468,7 +470,7 @@ def test_tensorboard_that_is_not_there_has_a_cure(
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     assert main([*SHORT, "--tensorboard", "board"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("weightdecay: --tensorboard needs a package that is not here: ")
+    assert said.startswith("weightdecay: --tensorboard needs a package that is not installed: ")
     assert said.endswith("Run `pip install tensorboard`.\n")
     assert clouds.updates == 0
 

@@ -154,7 +154,7 @@ def test_a_best_setting_at_an_edge_is_said_to_be(capsys: Output) -> None:
     Path("edge.toml").write_text(study)
     assert main(["sweep", "edge.toml", "--out", "s", *HERE]) == 0
     *_, edge, adamw, sgdw = capsys.readouterr().out.splitlines()
-    assert edge.startswith("At the edge of the grid")
+    assert edge.startswith("At an edge of the grid")
     assert [adamw, sgdw] == ["  adamw: highest lr", "  sgdw: highest lr"]
 
 
@@ -176,7 +176,9 @@ def test_a_finished_sweep_says_the_same_again_and_trains_nothing(capsys: Output)
 
 
 def failures(said: str) -> list[tuple[str, str]]:
-    return re.findall(r"^Failed(?:, \d+ cells?)?: (.*)\n  alone: (.*)$", said, flags=re.MULTILINE)
+    return re.findall(
+        r"^Failed(?:, \d+ cells?)?: (.*)\n  to reproduce: (.*)$", said, flags=re.MULTILINE
+    )
 
 
 def test_a_failure_comes_with_its_reason_and_a_command_that_shows_it(capsys: Output) -> None:
@@ -184,10 +186,10 @@ def test_a_failure_comes_with_its_reason_and_a_command_that_shows_it(capsys: Out
     assert main(["sweep", "moody.toml", "--out", "s", *HERE]) == 1
     told = capsys.readouterr()
     assert told.out.startswith("24 planned · 0 running · 12 done · 12 failed · 0 waiting\n")
-    assert told.out.endswith("`weightdecay retry s` tries the failed ones again.\n")
+    assert told.out.endswith("To train the failed cells again, run `weightdecay retry s`.\n")
     (reason, command), *others = failures(told.err)
     assert reason == "ArithmeticError: it rains"
-    assert {said for said, _ in others} == {"for the same reason as one before"}
+    assert {said for said, _ in others} == {"same reason as before"}
     program, *words = shlex.split(command)
     assert program == "weightdecay"
     with pytest.raises(ArithmeticError, match="rains"):
@@ -204,7 +206,7 @@ def test_a_reason_that_many_share_does_not_flood_the_screen(capsys: Output) -> N
     main(["sweep", "moody.toml", "--out", "s", *HERE])
     said = capsys.readouterr().err
     assert len(failures(said)) == 3
-    assert said.endswith("`weightdecay status s --failures` names them all.\n")
+    assert said.endswith("`weightdecay status s --failures` lists all of them.\n")
     assert main(["status", "s"]) == 1
     said = capsys.readouterr().out
     assert [reason for reason, _ in failures(said)] == ["ArithmeticError: it rains"]
@@ -222,7 +224,7 @@ def test_failed_cells_are_trained_again_when_retried(capsys: Output) -> None:
     assert main(["retry", "s", *HERE]) == 0
     assert capsys.readouterr().out.startswith("24 planned · 0 running · 24 done · 0 failed")
     assert main(["retry", "s", *HERE]) == 0
-    assert capsys.readouterr().out == "Every cell is done: none has failed, and none is left.\n"
+    assert capsys.readouterr().out == "Nothing to retry: every cell is done.\n"
     assert main(["sweep", "moody.toml", "--out", "whole", *HERE]) == 0
     assert results("s") == results("whole")
 
@@ -331,7 +333,7 @@ def test_status_says_that_nothing_runs_and_what_goes_on(capsys: Output) -> None:
         "12 planned · 0 running · 0 done · 0 failed · 12 waiting · time left"
     )
     assert idle == (
-        "Nothing is running: the command that began it goes on with it, and so does "
+        "Nothing is running. To continue, run the same `weightdecay sweep` again, or "
         "`weightdecay retry s`."
     )
     assert main(["retry", "s", *HERE]) == 0
@@ -346,9 +348,9 @@ def test_merged_halves_are_the_whole(capsys: Output) -> None:
     capsys.readouterr()
     assert main(["merge", "all", "half", "other", "toy"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "12 cells taken over from half.",
-        "12 cells taken over from other.",
-        "0 cells taken over from toy.",
+        "Copied 12 cells from half.",
+        "Copied 12 cells from other.",
+        "Copied 0 cells from toy.",
     ]
     assert results("all") == results("toy")
 
@@ -359,7 +361,7 @@ def test_an_export_holds_every_epoch(form: str, package: str, capsys: Output) ->
     assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
     capsys.readouterr()
     assert main(["export", "s", f"deep/table.{form}"]) == 0
-    assert capsys.readouterr().out == f"24 epochs of 12 runs written to deep/table.{form}.\n"
+    assert capsys.readouterr().out == f"Wrote 24 epochs of 12 runs to deep/table.{form}.\n"
     assert imported(Path(f"deep/table.{form}")) == Store("s").runs()
 
 
@@ -462,7 +464,7 @@ def test_an_export_to_a_dash_is_the_csv_file_on_stdout() -> None:
     command = [*COMMAND, "export", "s", "-"]
     made = subprocess.run(command, capture_output=True, check=True)
     assert made.stdout == Path("t.csv").read_bytes()
-    assert made.stderr == b"24 epochs of 12 runs written to -.\n"
+    assert made.stderr == b"Wrote 24 epochs of 12 runs to -.\n"
 
 
 def test_a_terminal_is_shown_what_it_would_obey(
@@ -574,7 +576,10 @@ WRONG = {
     "no study": (["sweep", "none.toml", "--out", "s"], "none.toml does not exist."),
     "no TOML": (["sweep", "moody.py", "--out", "s"], "moody.py is not valid TOML: "),
     "a value": (["sweep", "bad.toml", "--out", "s"], "bad.toml: `epochs` must be at least 1"),
-    "a file": (["sweep", "half.toml", "--out", "moody.py"], "moody.py is a file."),
+    "a file": (
+        ["sweep", "half.toml", "--out", "moody.py"],
+        "--out must be a folder, and moody.py is a file.",
+    ),
     "nowhere": (["sweep", "half.toml", "--out", "/proc/none"], "'/proc/none"),
     "no workers": (["sweep", "half.toml", "--out", "s", "--workers", "0"], "--workers must be at"),
     "workers here": (
@@ -584,11 +589,11 @@ WRONG = {
     "no time": (["sweep", "half.toml", "--out", "s", "--timeout", "0"], "--timeout must be finite"),
     "a limit here": (
         ["sweep", "half.toml", "--out", "s", "--on", "here", "--timeout", "9"],
-        "--timeout must be left out with --on here: nobody ends this process.",
+        "--timeout must be left out with --on here: it kills worker processes.",
     ),
     "an address": (
         ["sweep", "half.toml", "--out", "s", "--address", "auto"],
-        "--address must be a Ray cluster's: say --on ray with it.",
+        "--address must be used with --on ray: it is a Ray cluster's.",
     ),
     "no device": (
         ["sweep", "half.toml", "--out", "s", "--device", "gpu"],
@@ -797,7 +802,9 @@ def test_a_failure_stands_above_the_lines_that_go_on(
     screen = on_a_terminal(engine, monkeypatch, capsys, columns=80, rows=24)
     said = list(screen.shown)
     assert {"Taken up.", "Failed: ValueError: no good"} < set(said)
-    assert f"  alone: weightdecay run --task {bad.task} --model {bad.model} " in "\n".join(said)
+    assert f"  to reproduce: weightdecay run --task {bad.task} --model {bad.model} " in "\n".join(
+        said
+    )
     assert not [line for line in said if "worker" in line or "done" in line]
 
 
@@ -817,7 +824,7 @@ def test_a_stopped_sweep_leaves_no_lines_on_the_screen(
     engine = Interrupted(lambda job: going(job)[:1], workers=2, lanes=12)
     screen = on_a_terminal(engine, monkeypatch, capsys, columns=80, rows=24)
     assert list(screen.shown) == [
-        "Stopping: what is being trained is saved. Once more stops at once.",
+        "Saving and stopping. Press Ctrl-C again to stop at once.",
         "Stopped. Run the same command again to continue.",
     ]
     assert results("s") == []
@@ -840,7 +847,7 @@ def test_a_watch_that_is_left_says_that_the_sweep_goes_on(
     assert main(["watch", "s"]) == 130
     screen = Screen(capsys.readouterr().err)
     left = list(screen.shown)
-    assert left == ["No longer watched; what runs goes on."]
+    assert left == ["Stopped watching. The sweep itself is not affected."]
     assert any("It said: one two" in line for frame in screen.frames for line in frame)
 
 
@@ -874,7 +881,7 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(monkeypatch: pytest.Mon
     assert process.returncode == 130
     assert said.splitlines() == [
         "0 of 4 done · 0 running · time left unknown",
-        "Stopping: what is being trained is saved. Once more stops at once.",
+        "Saving and stopping. Press Ctrl-C again to stop at once.",
         "Stopped. Run the same command again to continue.",
     ]
     saved = {path.parent.name for path in Path("s/checkpoints").glob("*/checkpoint-*.pt")}

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from weightdecay.cli.printing import say_table
+from weightdecay.cli.printing import print_table
 
 Output = pytest.CaptureFixture[str]
 ROWS = [
@@ -22,7 +22,7 @@ NUMBERS = [
 def test_a_table_in_a_pipe_has_whole_lines(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("FORCE_COLOR", "1")
-    say_table(ROWS)
+    print_table(ROWS)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(ROWS)
     assert "at an edge of the grid for 3 of 5 rates  2⁻⁶" in lines[1]
@@ -41,7 +41,7 @@ def test_a_table_on_a_terminal_is_folded_and_never_breaks_a_number(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", str(columns))
-    say_table(rows)
+    print_table(rows)
     out = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
     assert "\x1b" not in out
     assert (max(map(len, out.splitlines())) <= columns) == (columns >= narrowest)

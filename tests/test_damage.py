@@ -250,7 +250,7 @@ def asked(folder: Path, capsys: Output) -> list[tuple[str, int, int, str]]:
     ):
         status = main(words)
         said = capsys.readouterr().out
-        number = re.search(r"(\d+)(?= done| runs| cells? taken over)", said)
+        number = re.search(r"(\d+)(?= done| runs| cells? from)", said)
         assert number is not None
         found.append((words[0], status, int(number[0]), said))
     assert len(imported(folder / "table.csv")) == len(Store(folder / "merged").runs())
@@ -435,7 +435,7 @@ def test_status_export_and_merge_agree_after_a_change_of_semantics(
     for words in (["status", "."], ["export", ".", "table.csv"], ["merge", "merged", "."]):
         assert main([str(tmp_path / word) if n else word for n, word in enumerate(words)]) == 1
         said = capsys.readouterr().out
-        assert re.search(r"\b0 (done|runs|cells taken over)", said)
+        assert re.search(r"\b0 (done|runs|cells from)", said)
         assert left_out in said
     swept(anew[:2], tmp_path)  # the others are no longer planned
     assert {found[1:3] for found in asked(tmp_path, capsys)} == {(0, 2)}
@@ -471,7 +471,7 @@ def test_a_result_that_this_version_cannot_read_is_done_for_nobody(
         assert (status, number) == (1, len(CELLS) - 1), name
         assert f"Line {n + 1} of 000001.jsonl is left out: " in said
     assert main(["merge", str(whole), str(folder)]) == 0
-    assert capsys.readouterr().out.startswith("0 cells taken over")
+    assert capsys.readouterr().out.startswith("Copied 0 cells")
     engine = Scripted()
     swept(CELLS, folder, engine)
     assert sum(len(job.cells) for job in engine.jobs) == 1
@@ -489,7 +489,7 @@ def test_what_merging_makes_up_for_is_not_missing(tmp_path: Path, capsys: Output
     capsys.readouterr()
     assert main(["merge", str(damaged), str(whole)]) == 0
     taken, said = capsys.readouterr().out.splitlines()
-    assert taken == f"1 cell taken over from {whole}."
+    assert taken == f"Copied 1 cell from {whole}."
     assert said.startswith(f"{damaged}: Line ")
     assert said.endswith("The cell has another result, which counts.")
 
@@ -539,9 +539,9 @@ def test_results_that_differ_are_counted_and_named_when_folders_are_merged(
     assert main(["merge", str(both), str(one), str(other)]) == 1
     said = capsys.readouterr().out.splitlines()
     assert said[:3] == [
-        f"3 cells taken over from {one}.",
-        f"1 cell taken over from {other}.",
-        f"2 cells came to other results in {other}, and keep those of {both}:",
+        f"Copied 3 cells from {one}.",
+        f"Copied 1 cell from {other}.",
+        f"2 cells with different results in {other}; those of {both} are kept:",
     ]
     kept = {run.config.identity: run.last.test_error for run in Store(one).runs()}
     assert said[3:] == [
@@ -553,7 +553,7 @@ def test_results_that_differ_are_counted_and_named_when_folders_are_merged(
 
 @pytest.mark.parametrize(
     ("kinds", "status", "said"),
-    [(("repeat",), 0, "1 cell came to other repeats"), (("repeat", "result"), 1, "1 cell came to")],
+    [(("repeat",), 0, "1 cell with different repeats"), (("repeat", "result"), 1, "1 cell with")],
 )
 def test_repeats_that_differ_are_named_unless_the_results_do_and_nothing_is_missing(
     kinds: tuple[str, ...], status: int, said: str, tmp_path: Path, capsys: Output
@@ -572,7 +572,7 @@ def test_repeats_that_differ_are_named_unless_the_results_do_and_nothing_is_miss
     assert main(["merge", str(one), str(other)]) == status
     found = capsys.readouterr().out
     assert said in found
-    assert found.count(" came to ") == found.count(f"  {repeated}: ") == 1
+    assert found.count(" with different ") == found.count(f"  {repeated}: ") == 1
 
 
 def test_where_a_cell_was_trained_makes_no_conflict(tmp_path: Path) -> None:
@@ -606,7 +606,7 @@ def test_an_old_store_of_a_log_alone_is_merged_with_checksums(
     tmp_path: Path, capsys: Output
 ) -> None:
     assert main(["merge", str(tmp_path), str(OLD)]) == 0
-    assert capsys.readouterr().out == f"3 cells taken over from {OLD}.\n"
+    assert capsys.readouterr().out == f"Copied 3 cells from {OLD}.\n"
     store = Store(tmp_path)
     assert store.runs() == Store(OLD).runs()
     assert store.ledger.unchecked == 0

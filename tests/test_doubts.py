@@ -70,7 +70,7 @@ def test_status_says_when_it_compared_nothing_and_compares_if_asked(
     assert main(["status", str(folder)]) == 0
     command = f"weightdecay status {folder} --check"
     [_, said] = capsys.readouterr().out.splitlines()
-    assert said == f"63 results are not compared here: `{command}` takes the time to."
+    assert said == f"63 results were not compared. `{command}` compares them."
     assert main(["status", str(folder), "--check"]) == 0
     assert SAID in capsys.readouterr().out
 

@@ -469,8 +469,8 @@ def test_a_silent_worker_is_spoken_of_after_five_minutes_and_again_after_twice_a
     screen, bars = sweep_view._Screen(argparse.Namespace(quiet=False)), Bars()
     for seconds in (30.0, 299.0, 300.0, 301.0, 599.0, 600.0, 0.0, 299.0, 300.0):
         screen.show(Working(0, 6, None, unheard=seconds), bars)
-    assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == [
-        f"Worker 1 unheard for {minutes}" for minutes in (5, 10, 5)
+    assert [line.partition(" and ")[0] for line in capsys.readouterr().err.splitlines()] == [
+        f"Worker 1 (6 cells) has sent no message for {minutes}:00" for minutes in (5, 10, 5)
     ]
     assert screen.lines.workers[0] == (None, "worker 1, 6 cells: no message for 5:00")
 
@@ -490,4 +490,4 @@ def test_cells_that_another_sweep_has_are_waited_for_aloud_in_a_log_too(
             threading.Timer(2.0, claims.free, [one.identity]).start()
         assert main(["sweep", str(study), "--out", str(folder)]) == 0
     said = capsys.readouterr().err.splitlines()
-    assert said.count("Waiting for cells that another sweep of this folder trains.") == 1
+    assert said.count("Waiting for cells that another sweep of this folder is training.") == 1

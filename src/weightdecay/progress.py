@@ -1,7 +1,7 @@
-"""How far work is: lines with bars, redrawn in place on a terminal or in a notebook.
+"""Progress bars on a terminal or in a notebook.
 
-Elsewhere nothing is drawn. Rich draws on a terminal and is imported only there: without it, work
-goes on and shows no bars.
+Nothing is drawn anywhere else. Rich draws on a terminal, and is imported only there: without Rich
+there are no bars, and everything else works.
 """
 
 import math
@@ -26,27 +26,27 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 class View(Protocol):
-    """Where lines are drawn."""
+    """A place to draw lines."""
 
     def draw(self, lines: Sequence[Line]) -> None:
-        """Draw these lines over those before."""
+        """Draw these lines in place of the previous ones."""
 
-    def say(self, text: str) -> None:
-        """Print a text that stays, above the lines."""
+    def echo(self, text: str) -> None:
+        """Print a text above the lines."""
 
     def close(self) -> None:
         """Remove the lines."""
 
 
 class Bars:
-    """Lines that are redrawn until the work ends, and then removed."""
+    """Lines with bars that are redrawn in place, and removed at the end."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._view = None if quiet else _view()
         self._drawn_at = -math.inf
 
     def draw(self, lines: Sequence[Line]) -> None:
-        """Show lines; too soon after the last time, and where nobody looks, do nothing."""
+        """Draw the lines, unless the last ones are too recent or there is no place to draw."""
         now = time.monotonic()
         if self._view is not None and now - self._drawn_at >= REDRAWN_EVERY:
             self._drawn_at = now
@@ -66,12 +66,12 @@ class Bars:
 
 
 def is_screen(stream: TextIO | None) -> bool:
-    """Whether a stream is a terminal that can do more than print lines."""
+    """Whether a stream is a terminal that can redraw lines."""
     return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def writable(text: str, stream: TextIO) -> str:
-    """Return what a stream's encoding makes of a text, which may be longer."""
+    """Return a text as the stream's encoding will write it, which may be longer."""
     encoding, errors = stream.encoding or "utf-8", stream.errors or "strict"
     return text.encode(encoding, errors).decode(encoding, "replace")
 
@@ -94,13 +94,13 @@ class _Terminal:
         from rich.console import Console
         from rich.live import Live
 
-        # Whether this is a terminal is decided above, whatever variables such as FORCE_COLOR say.
+        # `is_screen` decides whether this is a terminal, not variables such as FORCE_COLOR.
         self._console = Console(
             stderr=True, force_terminal=True, force_interactive=True, force_jupyter=False
         )
         self._live = Live(
             console=self._console,
-            auto_refresh=False,  # which would start a thread
+            auto_refresh=False,  # it would start a thread
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
@@ -110,7 +110,7 @@ class _Terminal:
         from rich.console import Group
         from rich.constrain import Constrain
 
-        # A terminal writes ^C where the cursor is. It must not wrap, or lines would be left behind.
+        # A terminal prints ^C at the cursor. If that wrapped, old lines would stay on the screen.
         width = self._console.width - len("^C") - 1
         height = max(1, self._console.height - 1)
         if len(lines) > height > 1:
@@ -123,7 +123,7 @@ class _Terminal:
 
     @staticmethod
     def _line(share: float | None, text: str, cells: int) -> Any:
-        """Return a text with a bar before it, if there is a share and room for the bar."""
+        """Return a text, after a bar if there is a share and enough room."""
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
@@ -137,7 +137,7 @@ class _Terminal:
         line.add_row(ProgressBar(total=1.0, completed=share, width=cells), shown)
         return line
 
-    def say(self, text: str) -> None:
+    def echo(self, text: str) -> None:
         from rich.text import Text
 
         self._console.print(Text(text), soft_wrap=True)
@@ -147,7 +147,7 @@ class _Terminal:
 
 
 class _Notebook:
-    """HTML below the notebook's cell."""
+    """HTML in the output of a notebook's cell."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -155,7 +155,7 @@ class _Notebook:
     def draw(self, lines: Sequence[Line]) -> None:
         self._put("<br>".join(_html(share, text) for share, text in lines))
 
-    def say(self, text: str) -> None:
+    def echo(self, text: str) -> None:
         sys.stderr.write(f"{text}\n")
 
     def close(self) -> None:
@@ -177,14 +177,14 @@ def _html(share: float | None, text: str) -> str:
 
 
 def _in_notebook() -> bool:
-    """Whether Python runs in a notebook's kernel: IPython in a terminal has none."""
+    """Whether this is a notebook: IPython on a terminal has no kernel."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return getattr(shell, "kernel", None) is not None
 
 
 def training_line(progress: Progress) -> str:
-    """Return how far a training is."""
+    """Describe the progress of a training."""
     speed = progress.speed
     parts = [
         f"epoch {progress.epoch}/{progress.epochs}",
@@ -198,7 +198,7 @@ def training_line(progress: Progress) -> str:
 
 
 def pack_line(progress: Progress) -> str:
-    """Return how far a worker's training is, shorter, with every word in a fixed place."""
+    """Describe the progress of a worker, more briefly, with numbers of a fixed width."""
     epochs = str(progress.epochs)
     found = error(progress.error, progress.metric, digits=1)
     parts = [
@@ -210,7 +210,7 @@ def pack_line(progress: Progress) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return 0:07, 12:34 or 1:02:03, and a dash for what does not end."""
+    """Return 0:07, 12:34 or 1:02:03, or a dash if infinite."""
     if not math.isfinite(seconds):
         return "–"
     minutes, seconds = divmod(round(seconds), 60)

@@ -1,6 +1,6 @@
-"""The command line: words typed by a person into calls. The only room that prints.
+"""The command line. It turns what a person types into calls, and prints the results.
 
-A command imports what trains only when it is run: torch takes seconds to come.
+Commands import torch only when they train: importing it takes seconds.
 """
 
 import argparse
@@ -15,14 +15,14 @@ from weightdecay import __version__
 from weightdecay.cli import completion, convert, data, landscape, reproduce, run, sweep
 from weightdecay.cli.arguments import Parser, as_options
 from weightdecay.cli.encoding import spell_out
-from weightdecay.cli.printing import say
+from weightdecay.cli.printing import echo
 
 _HERE = Path(__file__).parents[1]
 _MISTAKES = (ImportError, OSError, RuntimeError, TypeError, ValueError)
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return what reads the command line, with all commands."""
+    """Return the parser of the command line, with all commands."""
     whole = Parser(prog="weightdecay", description="Decoupled weight decay, as the paper means it.")
     whole.add_argument("--version", action="version", version=f"weightdecay {__version__}")
     commands = whole.add_subparsers(required=True, metavar="command")
@@ -32,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command that `arguments` name, and return its exit status."""
+    """Run the command in `arguments`, and return its exit status."""
     options = argparse.Namespace()
     try:
         try:
@@ -41,33 +41,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             _flush(sys.stdout)
     except KeyboardInterrupt:
-        say("weightdecay: stopped.", file=sys.stderr)
+        echo("weightdecay: stopped.", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # as `head` leaves, which has read enough: nothing is said of it
+    except BrokenPipeError:  # the reader has closed the pipe, as `head` does: no error
         _flush(sys.stderr, quietly=True)
-        return 141  # 128 and the signal's number, as a shell has it
+        return 141  # 128 + SIGPIPE, as a shell reports it
     except _MISTAKES as error:
         if not _explains_itself(error):
             raise
-        said = " ".join(as_options(str(error), vars(options)).split())
-        say(f"weightdecay: {said}", file=sys.stderr)
+        message = " ".join(as_options(str(error), vars(options)).split())
+        echo(f"weightdecay: {message}", file=sys.stderr)
         return 2
     return status
 
 
 def _explains_itself(error: Exception) -> bool:
-    """Tell an error of ours, which says what to do, from one in a user's code, which needs a trace.
+    """Whether an error needs no traceback: it is ours and says what to do, or the system's.
 
-    What the system refuses names its file, wherever it is raised.
+    An error in a user's own code does need one. The system's errors name their file.
     """
     raised_in = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
     return isinstance(error, OSError) or raised_in.is_relative_to(_HERE)
 
 
 def _flush(stream: TextIO, *, quietly: bool = False) -> None:
-    """Write out what was printed, while a failure can still be told.
+    """Flush a stream while a failure can still be reported.
 
-    What cannot be written is dropped: Python would try again at the end, and complain.
+    After a failure the stream goes to /dev/null: otherwise Python flushes again at exit and fails.
     """
     try:
         stream.flush()
@@ -80,7 +80,7 @@ def _flush(stream: TextIO, *, quietly: bool = False) -> None:
 def script() -> None:
     """Run the command line as a program."""
     for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed: a file of ours must not take its number
+        if getattr(sys, name) is None:  # closed: no file of ours may get its descriptor
             setattr(sys, name, Path(os.devnull).open("r+"))  # noqa: SIM115 - to the end
     spell_out(sys.stdout)
     spell_out(sys.stderr)

@@ -1,4 +1,4 @@
-"""What a person types: numbers such as 2^-9, and options as they are spelled."""
+"""Parsing of arguments: numbers such as 2^-9, and the names of options."""
 
 import argparse
 import re
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from weightdecay import checks, notation
 
-#: What `add_subparsers` returns: where a command adds itself.
+#: The type that `add_subparsers` returns. Each command adds itself to it.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 NUMBERS = "Numbers may be written 0.05, 2^-9 or 1/4*0.001."
@@ -16,7 +16,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's parser, which also asks whether another command or choice was meant."""
+    """argparse's parser, with a "did you mean" for misspelt commands and choices."""
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
@@ -27,12 +27,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def option(name: str) -> str:
-    """Return the option of a name: --half-life for half_life."""
+    """Return the option for an argument's name: --half-life for half_life."""
     return _SPELLED.get(name) or f"--{name.replace('_', '-')}"
 
 
 def as_options(message: str, names: Container[str]) -> str:
-    """Say `half_life` as it is typed here, --half-life, where it is one of the names."""
+    """Replace `half_life` in a message by --half-life, for each of the names."""
     return re.sub(
         r"`(\w+)`", lambda found: option(found[1]) if found[1] in names else found[0], message
     )
@@ -59,5 +59,5 @@ def whole_or_test(text: str) -> int | str:
 def _read(read: Callable[[str], _Number], text: str) -> _Number:
     try:
         return read(text)
-    except ValueError as error:  # whose words argparse would not repeat
+    except ValueError as error:  # argparse would drop its message
         raise argparse.ArgumentTypeError(str(error)) from None

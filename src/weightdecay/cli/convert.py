@@ -1,43 +1,43 @@
-"""`weightdecay convert`: a decay stated one way, into every way there is."""
+"""`weightdecay convert`: one weight decay in every convention."""
 
 import argparse
 from dataclasses import replace
 
 from weightdecay.cli.arguments import NUMBERS, Commands, number, option
-from weightdecay.cli.output import add_output_options, say_json
-from weightdecay.cli.printing import say, say_table
+from weightdecay.cli.output import add_output_options, print_json
+from weightdecay.cli.printing import echo, print_table
 from weightdecay.decay import TIMESCALE, TITLES, Budget, Decay, convert, transfer
 from weightdecay.table import shown
 
 _MEANING = {
-    "weight_decay": "the fraction removed in an update, whatever lr is",
-    "normalized": "λ√N, N the updates of the run",
+    "weight_decay": "the fraction of a weight removed per update, independent of lr",
+    "normalized": "λ√N, where N is the number of updates",
     "torch": "λ/lr",
-    "half_life": "until an idle weight has halved",
+    "half_life": "until a weight without gradient has halved",
     "half_life_epochs": "the same in epochs",
     "timescale": "1/λ",
     "timescale_epochs": "the same in epochs",
 }
 _CONTEXT = {
-    "lr": "the learning rate that torch's weight_decay is multiplied by",
+    "lr": "the learning rate, by which torch multiplies its weight_decay",
     "batch": "b, the batch size",
-    "data": "B, the number of training points",
+    "data": "B, the number of training examples",
     "epochs": "T, the number of epochs",
 }
 _BUDGET = ("batch", "data", "epochs")
-# What the ways to carry a decay keep, as --json calls it.
-_KEPT = ("carried_normalized", "carried_timescale_epochs")
+# The keys in --json of the decays carried to another run.
+_CARRIED = ("carried_normalized", "carried_timescale_epochs")
 
 
 def add(commands: Commands) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "convert",
-        help="state a weight decay every way there is",
-        description="State a decay one way; see it stated every way, and carried to another run.",
+        help="convert a weight decay between conventions",
+        description="Convert a weight decay to every convention, and carry it over to another run.",
         epilog=NUMBERS,
     )
-    stated = parser.add_argument_group("the decay, stated in one of these ways")
+    stated = parser.add_argument_group("the decay, in one of these conventions")
     for name, title in TITLES.items():
         meaning = f"{title}: {_MEANING[name]}"
         stated.add_argument(option(name), type=number, metavar="X", help=meaning)
@@ -47,9 +47,9 @@ def add(commands: Commands) -> None:
     context.add_argument(
         "--steps", type=number, metavar="X", help="the number of updates, instead of --epochs"
     )
-    target = parser.add_argument_group("another run to carry it to")
+    target = parser.add_argument_group("another run to carry it over to")
     for name in _BUDGET:
-        target.add_argument(f"--to-{name}", type=number, metavar="X", help="if it differs")
+        target.add_argument(f"--to-{name}", type=number, metavar="X", help="if different")
     add_output_options(parser)
     parser.set_defaults(command=_convert)
 
@@ -65,7 +65,7 @@ def _convert(options: argparse.Namespace) -> int:
     if any(getattr(options, f"to_{name}") is not None for name in _BUDGET):
         carried = _carried(decay, options)
     if options.json:
-        say_json(_values({"decay": decay, **dict(zip(_KEPT, carried.values(), strict=False))}))
+        print_json(_values({"decay": decay, **dict(zip(_CARRIED, carried.values(), strict=False))}))
         return 0
     columns = {"tuned": decay, **carried}
     rows = [
@@ -73,12 +73,12 @@ def _convert(options: argparse.Namespace) -> int:
         for name, title in TITLES.items()
     ]
     if carried:
-        say_table([("", *columns), *rows])
+        print_table([("", *columns), *rows])
     else:
-        say(str(decay))
+        echo(str(decay))
     if any("–" in row for row in rows) and not options.quiet:
         missing = [option(name) for name in _CONTEXT if getattr(options, name) is None]
-        say(f"– is not known without more of {', '.join(missing)}")
+        echo(f"– means unknown. More would be known with {', '.join(missing)}.")
     return 0
 
 
@@ -89,7 +89,7 @@ def _values(decays: dict[str, Decay]) -> dict[str, dict[str, float | None]]:
 def _carried(decay: Decay, options: argparse.Namespace) -> dict[str, Decay]:
     run = {name: getattr(options, name) for name in _BUDGET}
     if None in run.values():
-        raise ValueError("To carry a decay to another run, state --batch, --data and --epochs.")
+        raise ValueError("Carrying a decay to another run needs --batch, --data and --epochs.")
     target = {
         name: value if (to := getattr(options, f"to_{name}")) is None else to
         for name, value in run.items()

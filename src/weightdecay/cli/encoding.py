@@ -1,6 +1,6 @@
-"""What is printed where the output cannot hold every character, as in a Windows pipe: λ as lambda.
+"""Output in encodings that lack some characters, such as a Windows pipe: λ becomes lambda.
 
-Only what is printed is spelled out: files are always UTF-8.
+This concerns printed text only. Files are always UTF-8.
 """
 
 import codecs
@@ -18,7 +18,7 @@ _SPELLINGS = (
 
 
 def spell_out(stream: TextIO) -> None:
-    """Let a stream write what its encoding lacks in other characters, where it would raise."""
+    """Let a stream spell out the characters that its encoding lacks, instead of raising."""
     if isinstance(stream, io.TextIOWrapper):
         codecs.register_error(_HANDLER, _spelled)
         stream.reconfigure(errors=_HANDLER)
@@ -29,14 +29,14 @@ def _spelled(error: UnicodeError) -> tuple[str | bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     character = error.object[error.start]
-    if "\udc80" <= character <= "\udcff":  # a byte of a file's name, which was never a character
+    if "\udc80" <= character <= "\udcff":  # a byte of a file's name that is not text
         return bytes([ord(character) - 0xDC00]), error.start + 1
     raised = _is_raised(character) and not _is_raised(error.object[error.start - 1 : error.start])
     return "^" * raised + _plain(character), error.start + 1
 
 
 def _plain(character: str) -> str:
-    """Return a character in ASCII: as listed, else without its accent or height, else as "?"."""
+    """Return a character in ASCII: as listed, else without accent or superscript, else "?"."""
     parts = unicodedata.normalize("NFKD", character)
     spelled = (_SPELLINGS.get(part, part if part.isascii() else "") for part in parts)
     return _SPELLINGS.get(character) or "".join(spelled) or "?"

@@ -1,4 +1,4 @@
-"""`weightdecay landscape`: which learning rate and decay to use, from runs that there are."""
+"""`weightdecay landscape`: which learning rate and decay to use, from finished runs."""
 
 import argparse
 import textwrap
@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weightdecay.cli.arguments import Commands
-from weightdecay.cli.output import add_output_options, say_json
-from weightdecay.cli.printing import say
+from weightdecay.cli.output import add_output_options, print_json
+from weightdecay.cli.printing import echo
 
 if TYPE_CHECKING:
     from weightdecay.cli.sources import Source
     from weightdecay.results import Doubts, Landscape, Recommendation
 
 _DESCRIPTION = """\
-Recommend a learning rate and a weight decay from runs that there are, and say
-what to do with one when the other changes. The recommendation is the lowest
+Recommend a learning rate and a weight decay from finished runs, and explain
+how to change one when the other changes. The recommendation is the lowest
 point of a surface fitted to all runs near the best, not the luckiest run."""
 _WIDTH, _LABEL = 96, 7
 
 
 @dataclass(frozen=True)
 class Advised:
-    """A landscape, what it is called, and what is recommended; None where every run diverged."""
+    """A landscape, its title, and the recommendation; None if every run diverged."""
 
     title: str
     landscape: "Landscape"
@@ -43,25 +43,25 @@ def add(commands: Commands) -> None:
         "source",
         type=Path,
         metavar="SOURCE",
-        help="a sweep's folder, finished or running, or a CSV or Parquet file of runs",
+        help="the folder of a finished or running sweep, or a CSV or Parquet file of runs",
     )
     parser.add_argument(
         "--of",
         choices=("error", "error_top5"),
         default="error",
-        help="the error that is chosen on and reported (default error)",
+        help="the error to minimize and report (default error)",
     )
     parser.add_argument(
         "--choose-on",
         choices=("validation", "test"),
         default="validation",
-        help="the split that settings are chosen on; the paper's was test (default validation)",
+        help="the split that settings are chosen on; the paper used test (default validation)",
     )
     parser.add_argument(
         "--out",
         type=Path,
         metavar="FOLDER",
-        help="also write figure.png, .svg and .pdf, report.html and cells.csv here",
+        help="also write figure.png, .svg and .pdf, report.html and cells.csv to this folder",
     )
     add_output_options(parser)
     _add_foreign(parser)
@@ -71,38 +71,40 @@ def add(commands: Commands) -> None:
 def _add_foreign(parser: argparse.ArgumentParser) -> None:
     own = parser.add_argument_group(
         "a table of your own runs",
-        "One row per run, with a learning rate, a decay and a metric; exports of W&B and Optuna "
-        "are read as they come.",
+        "One row per run, with a learning rate, a decay and a metric. Exports of W&B and Optuna "
+        "can be read as they are.",
     )
     own.add_argument(
         "--convention",
         choices=("paper", "torch", "l2", "normalized"),
-        help="how the decay is stated: λ per step, torch's AdamW, L2, or λ_norm; always needed",
+        help="the convention of the decay: λ per step, torch's AdamW, L2, or λ_norm (required)",
     )
     own.add_argument(
         "--column",
         action="append",
         default=[],
         metavar="WHAT=NAME",
-        help="a column by another name, as in --column lr=base_rate; again for another",
+        help="the name of a column, as in --column lr=base_rate; may be repeated",
     )
     own.add_argument(
         "--metric",
         choices=("error", "accuracy", "loss"),
-        help="what the metric is, if its name does not say",
+        help="the kind of metric, if its name does not tell",
     )
-    own.add_argument("--unit", choices=("fraction", "percent"), help="of the metric, if unclear")
+    own.add_argument(
+        "--unit", choices=("fraction", "percent"), help="the unit of the metric, if unclear"
+    )
     own.add_argument(
         "--label",
         action="append",
         default=[],
         metavar="NAME",
-        help="a column that sets landscapes apart, such as the model's; again for another",
+        help="a column that tells landscapes apart, such as the model; may be repeated",
     )
 
 
 def _foreign(options: argparse.Namespace) -> dict[str, Any]:
-    """Return how a table that is not ours is to be read."""
+    """Return how to read a table that we did not write."""
     pairs = [text.partition("=") for text in options.column]
     if wrong := [what for what, _, name in pairs if not what or not name]:
         raise ValueError(f"`column` must be WHAT=NAME, as in lr=base_rate, got {wrong[0]!r}.")
@@ -131,16 +133,16 @@ def _landscape(options: argparse.Namespace) -> int:
     if options.json:
         from weightdecay.cli.landscape_json import as_json
 
-        say_json(as_json(options.source, source, found, doubtful))
+        print_json(as_json(options.source, source, found, doubtful))
     else:
-        say("\n\n".join(_blocks(found, source, doubtful, legend=not options.quiet)))
+        echo("\n\n".join(_blocks(found, source, doubtful, legend=not options.quiet)))
         if options.out is not None and not options.quiet:
-            say(f"\nWritten to {options.out}: {', '.join(path.name for path in written)}.")
+            echo(f"\nWrote {', '.join(path.name for path in written)} to {options.out}.")
     return 0 if source.complete else 1
 
 
 def advised(scapes: "Sequence[Landscape]", doubtful: "Doubts") -> list[Advised]:
-    """Recommend a setting of each landscape; they are named by what tells them apart."""
+    """Recommend a setting for each landscape. Titles name what tells landscapes apart."""
     from weightdecay.results import recommend
     from weightdecay.site.advice import title
 
@@ -155,13 +157,13 @@ def advised(scapes: "Sequence[Landscape]", doubtful: "Doubts") -> list[Advised]:
 def _blocks(
     found: Sequence[Advised], source: "Source", doubtful: "Doubts", *, legend: bool
 ) -> list[str]:
-    from weightdecay.site import doubts as said
+    from weightdecay.site import doubts
     from weightdecay.site.advice import LEGEND
 
-    told = ["\n".join([_heading(one), *_lines(one)]) for one in found]
-    notes = [*source.notes, *said.lines(doubtful)]
+    blocks = ["\n".join([_heading(one), *_lines(one)]) for one in found]
+    notes = [*source.notes, *doubts.lines(doubtful)]
     last = [textwrap.fill(LEGEND, _WIDTH)] if legend else []
-    return [*told, *(["\n".join(notes)] if notes else []), *last]
+    return [*blocks, *(["\n".join(notes)] if notes else []), *last]
 
 
 def _heading(one: Advised) -> str:
@@ -169,8 +171,8 @@ def _heading(one: Advised) -> str:
     runs = sum(len(cell.seeds) for cell in cells)
     seeds = len({seed for cell in cells for seed in cell.seeds})
     settings = f"{len(cells)} setting{'s' * (len(cells) != 1)}"
-    sown = "one seed" if seeds == 1 else f"{seeds} seeds"
-    return f"{one.title}: {settings}, {runs} run{'s' * (runs != 1)}, {sown}"
+    of_seeds = "one seed" if seeds == 1 else f"{seeds} seeds"
+    return f"{one.title}: {settings}, {runs} run{'s' * (runs != 1)}, {of_seeds}"
 
 
 def _lines(one: Advised) -> list[str]:
@@ -178,8 +180,8 @@ def _lines(one: Advised) -> list[str]:
 
     if one.advice is None:
         decayed = any(cell.decay for cell in one.landscape.cells.values())
-        cure = "All runs with a decay diverged: train smaller values of it, or of lr."
-        return [f"  {cure if decayed else 'No run had a decay above 0: train some that have.'}"]
+        cure = "All runs with a decay diverged. Try a smaller decay or learning rate."
+        return [f"  {cure if decayed else 'No run had a decay above 0. Train some that have one.'}"]
     return [
         textwrap.fill(
             text,

@@ -1,4 +1,4 @@
-"""What `weightdecay landscape --out` writes: picture, page, and a table of all cells."""
+"""The files of `weightdecay landscape --out`: a picture, a page, and a table of all cells."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from weightdecay.cli.sources import Source
 
 _CAPTION = (
-    "Each cell is the mean test error over its seeds. s says how the best decay moves with the "
+    "Each cell is the mean test error over its seeds. s is how the best decay moves with the "
     "learning rate, λ* ∝ α⁻ˢ: 0 means that the two are separate knobs."
 )
 _FITTED = (
@@ -66,7 +66,7 @@ def write(
 
 
 def _coupling(found: Recommendation | None) -> Coupling | None:
-    """Return what a panel shows of s: where it was read off the surface, the surface's ridge."""
+    """Return the s that a panel shows: from the fitted surface if it was read there."""
     if found is None:
         return None
     exponent = found.knobs.exponent
@@ -78,10 +78,10 @@ def _coupling(found: Recommendation | None) -> Coupling | None:
 
 
 def _lead(found: "Sequence[Advised]", source: "Source") -> str:
-    """Return the recommendation where there is one landscape, and else how many there are."""
+    """Return the recommendation of the only landscape, or how many landscapes there are."""
     [one, *others] = found
     if others or one.advice is None:
-        return f"{len(source.runs)} runs in {len(found)} landscapes; the table says what to use."
+        return f"{len(source.runs)} runs in {len(found)} landscapes. The table says what to use."
     return f"{dict(advice.block(one.advice))['use']}. {advice.sentence(one.advice)}"
 
 
@@ -103,7 +103,7 @@ def _row(one: "Advised") -> tuple[str, ...]:
 
 
 def _table(found: "Sequence[Advised]") -> str:
-    """Return all cells as CSV, numbers as Python reads them back, and nothing where unknown."""
+    """Return all cells as CSV, with exact numbers, and nothing for unknown ones."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*_COLUMNS, *_NUMBERS])
@@ -125,7 +125,7 @@ def _numbers(scape: Landscape, cell: Cell) -> list[float | int | None]:
 
 
 def _ways(scape: Landscape, cell: Cell) -> list[float | None]:
-    """Return a cell's λ, λ_norm and torch's weight_decay; of L2 regularization there is none."""
+    """Return a cell's λ, λ_norm and torch's weight_decay. L2 regularization has none of them."""
     if scape.way == "l2" or (scape.way == "normalized_decay" and scape.updates is None):
         return [None, cell.decay if scape.way == "normalized_decay" else None, None]
     raw = cell.decay

@@ -1,4 +1,4 @@
-"""What `weightdecay landscape --json` prints: docs/landscape.md names every key."""
+"""The output of `weightdecay landscape --json`. docs/landscape.md describes every key."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _CONFIG = ("task", "model", "algorithm", "schedule", "epochs", "batch", "data")
 def as_json(
     path: Path, source: "Source", found: "Sequence[Advised]", doubtful: Doubts
 ) -> dict[str, Any]:
-    """Return everything as plain values; what is not known, or not finite, is None."""
+    """Return everything as plain values. What is unknown or not finite is None."""
     return {
         "source": str(path),
         "complete": source.complete,

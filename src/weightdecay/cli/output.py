@@ -1,4 +1,4 @@
-"""`--json` and `--quiet`: results for programs, and nothing but results."""
+"""The options `--json` and `--quiet`, and JSON output."""
 
 import argparse
 import json
@@ -7,22 +7,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from weightdecay.cli.printing import say
+from weightdecay.cli.printing import echo
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--json` and `--quiet`, which every command that prints results has."""
+    """Add `--json` and `--quiet`. Every command that prints results has them."""
     parser.add_argument(
         "--json", action="store_true", help="print the results as JSON: see docs/json.md"
     )
     parser.add_argument(
-        "--quiet", action="store_true", help="print results and failures, no progress or advice"
+        "--quiet",
+        action="store_true",
+        help="print only results and failures, no progress or advice",
     )
 
 
-def say_json(values: Mapping[str, Any]) -> None:
-    """Print values as JSON on stdout; a number that is not finite is null."""
-    say(json.dumps(_plain(values), allow_nan=False, indent=2))
+def print_json(values: Mapping[str, Any]) -> None:
+    """Print values as JSON on stdout. Numbers that are not finite become null."""
+    echo(json.dumps(_plain(values), allow_nan=False, indent=2))
 
 
 def _plain(value: Any) -> Any:

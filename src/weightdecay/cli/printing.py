@@ -1,6 +1,7 @@
-"""What is printed: what a terminal would obey is shown to it as text.
+r"""Printing of text and tables. Control characters are printed as text, as in \x1b.
 
-Names, reasons and messages come from files that others wrote, and may hold escape sequences.
+Names, reasons and error messages come from files that others wrote: they may hold sequences that a
+terminal would execute.
 """
 
 import io
@@ -12,33 +13,32 @@ from typing import IO, TextIO
 from weightdecay.progress import is_screen, writable
 from weightdecay.table import table
 
-# Controls but for tab and newline, those of eight bits too, and bytes of a file's name that
-# would be such.
-_OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\udc80-\udc9f]")
+# Control characters except tab and newline, with 8-bit ones and such bytes in a file's name.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\udc80-\udc9f]")
 
 
-def shown(text: str) -> str:
-    r"""Return a text with its control characters as in \x1b."""
-    return _OBEYED.sub(_escaped, text)
+def escaped(text: str) -> str:
+    r"""Return a text with control characters written as in \x1b."""
+    return _CONTROLS.sub(_code_of, text)
 
 
-def say(text: str, *, file: TextIO | None = None, flush: bool = False) -> None:
-    r"""Print a text, its control characters as in \x1b."""
-    print(shown(text), file=sys.stdout if file is None else file, flush=flush)
+def echo(text: str, *, file: TextIO | None = None, flush: bool = False) -> None:
+    r"""Print a text, with control characters written as in \x1b."""
+    print(escaped(text), file=sys.stdout if file is None else file, flush=flush)
 
 
-def say_table(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under a header: in a pipe as whole lines, on a terminal folded to its width.
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print a table whose first row is the header. A terminal gets it folded to its width.
 
-    Only the widest column is folded, between words. A terminal that is too narrow for that gets the
-    same lines as a pipe: numbers are never broken or cut off.
+    Only the widest column is folded, between words. Pipes, and terminals too narrow for that, get
+    one whole line per row: numbers are never broken or cut off.
     """
     if not (is_screen(sys.stdout) and _folded(rows)):
-        say(table(rows))
+        echo(table(rows))
 
 
 def _folded(rows: Sequence[Sequence[str]]) -> bool:
-    """Print a table with Rich, and return whether there was room for it."""
+    """Print a table with Rich if it fits, and return whether it did."""
     try:
         from rich.box import SIMPLE_HEAD
         from rich.cells import cell_len
@@ -47,7 +47,7 @@ def _folded(rows: Sequence[Sequence[str]]) -> bool:
         from rich.text import Text
     except ImportError:
         return False
-    cells = [[writable(shown(cell), sys.stdout) for cell in row] for row in rows]
+    cells = [[writable(escaped(cell), sys.stdout) for cell in row] for row in rows]
     columns = list(zip(*cells, strict=True))
     widths = [max(map(cell_len, column)) for column in columns]
     widest = widths.index(max(widths))
@@ -66,17 +66,17 @@ def _folded(rows: Sequence[Sequence[str]]) -> bool:
 
 
 class _Terminal(io.TextIOBase):
-    """A terminal that is told nothing it would obey."""
+    """Standard output that gets control characters as text."""
 
     def write(self, text: str) -> int:
-        sys.stdout.write(shown(text))
+        sys.stdout.write(escaped(text))
         return len(text)
 
 
 def csv_stream() -> IO[str]:
-    """Return a stream for CSV on stdout: to a file or a pipe the bytes that a CSV file would have.
+    """Return a stream that writes CSV to stdout.
 
-    A terminal is shown control characters as text.
+    A pipe gets the same bytes as a CSV file. A terminal gets control characters as text.
     """
     if sys.stdout.isatty():
         return _Terminal()  # type: ignore[return-value]
@@ -85,5 +85,5 @@ def csv_stream() -> IO[str]:
     return sys.stdout
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _code_of(found: re.Match[str]) -> str:
     return f"\\x{ord(found[0]) & 0xFF:02x}"

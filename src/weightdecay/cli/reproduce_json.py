@@ -1,4 +1,4 @@
-"""What `weightdecay reproduce --json` prints of a figure: docs/json.md names every key."""
+"""The output of `weightdecay reproduce --json`. docs/json.md describes every key."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +11,7 @@ from weightdecay.studies.landscape_numbers import Numbers
 
 
 def as_json(found: Findings, page: Path, *, drawn: bool) -> dict[str, Any]:
-    """Return a figure's verdicts and numbers as plain values, and where its files are."""
+    """Return a figure's verdicts, numbers and files as plain values."""
     return {
         "name": found.study.name,
         "title": found.study.title,

@@ -1,4 +1,4 @@
-"""`weightdecay run`: one training, from its options to its table."""
+"""`weightdecay run`: train one configuration."""
 
 import argparse
 import shlex
@@ -11,8 +11,8 @@ from weightdecay.cli.output import add_output_options
 from weightdecay.records import COUPLED, DECOUPLED, PRECISIONS, SCHEDULES
 
 _DECAYS = {
-    "weight_decay": "λ, the fraction removed in an update, whatever lr is",
-    "normalized_decay": "λ_norm = λ√N, N the updates of a cycle",
+    "weight_decay": "λ, the fraction of a weight removed per update, independent of lr",
+    "normalized_decay": "λ_norm = λ√N, where N is the number of updates in a cycle",
     "l2": f"L2 regularization, for {', '.join(COUPLED)} and any MODULE:CLASS",
 }
 
@@ -22,24 +22,27 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "run",
         help="train one configuration",
-        description="Train one configuration, or go on with it: what is found of it in --out is "
-        "taken up where it was. Under torchrun, the processes share every batch.",
-        epilog=f"{NUMBERS} A name may carry options, as in shakeshake26,width=32 or "
-        "restarts,first=10,factor=2; lengths in a schedule are epochs.",
+        description="Train one configuration. If --out has it already, training continues from its "
+        "last checkpoint. Under torchrun, the processes share every batch.",
+        epilog=f"{NUMBERS} A name may have options, as in shakeshake26,width=32 or "
+        "restarts,first=10,factor=2. Lengths in a schedule are in epochs.",
     )
-    what = parser.add_argument_group("what is trained")
+    what = parser.add_argument_group("what to train")
     what.add_argument(
-        "--task", default="mnist1d", help="its name, or MODULE:FUNCTION (default mnist1d)"
+        "--task", default="mnist1d", help="a task's name, or MODULE:FUNCTION (default mnist1d)"
     )
-    what.add_argument("--model", help="its name (default the task's first)")
-    what.add_argument("--data", type=whole, metavar="N", help="examples to train on (default all)")
+    what.add_argument("--model", help="a model of the task (default its first)")
+    what.add_argument(
+        "--data", type=whole, metavar="N", help="number of training examples (default all)"
+    )
     what.add_argument(
         "--validation",
         type=whole_or_test,
         metavar="N",
-        help="examples to hold out and choose on, or test: choose on those (default a tenth)",
+        help="number of examples to hold out for choosing settings; or test, to choose on the "
+        "test examples (default a tenth)",
     )
-    how = parser.add_argument_group("how")
+    how = parser.add_argument_group("how to train it")
     how.add_argument(
         "--algorithm",
         default="adamw",
@@ -52,14 +55,10 @@ def add(commands: Commands) -> None:
         "--schedule", default="cosine", help=f"{', '.join(SCHEDULES)} (default cosine)"
     )
     how.add_argument(
-        "--epochs", type=whole, default=20, metavar="N", help="their number (default 20)"
+        "--epochs", type=whole, default=20, metavar="N", help="number of epochs (default 20)"
     )
-    how.add_argument(
-        "--batch", type=whole, default=64, metavar="N", help="the batch size (default 64)"
-    )
-    how.add_argument(
-        "--seed", type=whole, default=0, metavar="N", help="of all that is random (default 0)"
-    )
+    how.add_argument("--batch", type=whole, default=64, metavar="N", help="batch size (default 64)")
+    how.add_argument("--seed", type=whole, default=0, metavar="N", help="random seed (default 0)")
     how.add_argument(
         "--precision", default="float32", help=f"{' or '.join(PRECISIONS)} (default float32)"
     )
@@ -68,43 +67,48 @@ def add(commands: Commands) -> None:
         type=whole,
         default=1,
         metavar="N",
-        help="epochs from one record to the next; 0: only where a cycle ends (default 1)",
+        help="epochs between evaluations; 0 evaluates only at the end of a cycle (default 1)",
     )
     how.add_argument(
         "--keep-missed",
         action="store_true",
-        help="record which test examples the run missed at its end",
+        help="record which test examples are misclassified at the end",
     )
-    where = parser.add_argument_group("where, and what else")
-    where.add_argument("--device", help="as torch names it (default a GPU, where there is one)")
+    where = parser.add_argument_group("where to train it, and output")
+    where.add_argument("--device", help="a torch device (default a GPU, if there is one)")
     where.add_argument(
         "--threads",
         type=whole,
         metavar="N",
-        help="of the CPU (default 1, the fastest for small models)",
+        help="number of CPU threads (default 1, the fastest for small models)",
     )
     where.add_argument(
         "--out",
         type=Path,
         default=Path("runs"),
         metavar="FOLDER",
-        help="where runs are kept (default runs)",
+        help="where to keep runs (default runs)",
     )
-    where.add_argument("--fresh", action="store_true", help="forget what is kept of this run")
     where.add_argument(
-        "--tensorboard", type=Path, metavar="FOLDER", help="write curves for TensorBoard there too"
+        "--fresh", action="store_true", help="delete what is kept of this run, and start over"
+    )
+    where.add_argument(
+        "--tensorboard",
+        type=Path,
+        metavar="FOLDER",
+        help="also write curves for TensorBoard to this folder",
     )
     where.add_argument(
         "--ensemble",
         action="store_true",
-        help="evaluate the ensemble of the cycles' solutions at the end",
+        help="evaluate ensembles of the solutions at the end of each cycle",
     )
     add_output_options(parser)
     parser.set_defaults(command=_run)
 
 
 def command_of(config: Mapping[str, Any], *, device: str | None = None) -> str:
-    """Return the command that trains a configuration, given as plain values."""
+    """Return the command that trains a configuration."""
     words = [
         option(name) if value is True else f"{option(name)} {shlex.quote(str(value))}"
         for name, value in (*config.items(), ("device", device))
@@ -114,6 +118,6 @@ def command_of(config: Mapping[str, Any], *, device: str | None = None) -> str:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from weightdecay.cli.run_view import follow
+    from weightdecay.cli.run_view import train_and_print
 
-    return follow(options)
+    return train_and_print(options)

@@ -1,4 +1,4 @@
-"""A training followed to its end: the bar while it runs, the files it leaves, the table after."""
+"""Runs one training, shows its progress, and prints its results."""
 
 import argparse
 import gc
@@ -16,10 +16,10 @@ import torch.distributed as dist
 from weightdecay import checks
 from weightdecay.cli import run_tables
 from weightdecay.cli.devices import device_of
-from weightdecay.cli.output import say_json
-from weightdecay.cli.printing import say, say_table
+from weightdecay.cli.output import print_json
+from weightdecay.cli.printing import echo, print_table
 from weightdecay.cli.progress import Bars
-from weightdecay.cli.signals import stopped_gently
+from weightdecay.cli.signals import graceful_stop
 from weightdecay.cli.tensorboard import board
 from weightdecay.progress import training_line
 from weightdecay.records import Event, Notice, Progress, Record, RunConfig
@@ -29,8 +29,8 @@ from weightdecay.sweeps.single import run_events, store_of
 from weightdecay.tasks import Task, load
 
 
-def follow(options: argparse.Namespace) -> int:
-    """Train what the options say, and return the exit status."""
+def train_and_print(options: argparse.Namespace) -> int:
+    """Train the configuration in the options, and return the exit status."""
     task = load(options.task)
     config = _config(options, task)
     device = _device(options)
@@ -49,18 +49,18 @@ def follow(options: argparse.Namespace) -> int:
                 for _ in events:
                     pass
                 return 0
-            with stopped_gently(alone=not dist.is_initialized()) as stopping:
-                records = _watch(events, draw, stopping, quiet=options.quiet)
+            with graceful_stop(alone=not dist.is_initialized()) as stopping:
+                records = _collect(events, draw, stopping, quiet=options.quiet)
     except KeyboardInterrupt:
         if leads:
-            say(_how_to_go_on(shelf, fresh=options.fresh), file=sys.stderr)
+            echo(_how_to_continue(shelf, fresh=options.fresh), file=sys.stderr)
         return 130
     solutions = [] if records[-1].diverged else shelf.solutions()
     ensembles = []
     if options.ensemble and solutions:
         ensembles = ensemble(config, folder=folder, device=device, task=task)
     if options.json:
-        say_json(_values(config, folder, records, solutions, ensembles))
+        print_json(_values(config, folder, records, solutions, ensembles))
     else:
         _show(config, folder, records, solutions, ensembles)
     return 0
@@ -74,19 +74,19 @@ def _show(
     ensembles: list[Ensemble],
 ) -> None:
     rows = run_tables.of_records(records)
-    say_table(rows)
+    print_table(rows)
     if hidden := len(records) - len(rows[1:]):
         export = f"weightdecay export {folder} run.csv"
-        say(f"{hidden} epochs are not shown. `{export}` writes all of them.")
-    say(f"run {config.identity}, kept in {folder}")
+        echo(f"{hidden} epochs are not shown. `{export}` writes all of them.")
+    echo(f"Run {config.identity} is in {folder}")
     if records[-1].diverged:
-        say(f"It diverged in epoch {records[-1].epoch}: a result, and kept like any other.")
+        echo(f"It diverged in epoch {records[-1].epoch}. This is a result and is kept.")
     elif not solutions:
-        say("Its solutions are gone; --fresh trains it again.")
+        echo("Its solutions were deleted. --fresh trains it again.")
     else:
-        say(f"The solution to use is the most recent cycle's: {solutions[-1]}")
+        echo(f"The solution to use, from the last cycle: {solutions[-1]}")
     if ensembles:
-        say_table(run_tables.of_ensembles(ensembles, records[-1].metric))
+        print_table(run_tables.of_ensembles(ensembles, records[-1].metric))
 
 
 def _values(
@@ -115,7 +115,7 @@ def _config(options: argparse.Namespace, task: Task) -> RunConfig:
 
 
 def _device(options: argparse.Namespace) -> torch.device:
-    """Return where to train, with the threads that are asked for."""
+    """Return the device to train on, after setting the number of threads."""
     name = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     device = device_of(name)
     if name == "cuda" and "LOCAL_RANK" in os.environ:
@@ -128,7 +128,7 @@ def _device(options: argparse.Namespace) -> torch.device:
 
 @contextmanager
 def _together(device: torch.device) -> Iterator[None]:
-    """Join the processes that torchrun started, where it did."""
+    """Join the process group, if torchrun started this process."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield
         return
@@ -137,20 +137,20 @@ def _together(device: torch.device) -> Iterator[None]:
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
         yield
-        dist.barrier()  # one that leaves early takes its peers' connections down with it
+        dist.barrier()  # a process that leaves early closes the connections of its peers
     finally:
-        gc.collect()  # DDP holds the group in cycles, and its threads must be joined before the end
+        gc.collect()  # DDP keeps the group in reference cycles; its threads must be joined
         dist.destroy_process_group()
 
 
-def _watch(
+def _collect(
     events: Iterator[Event],
     draw: Callable[[Record], None],
     stopping: Callable[[], bool],
     *,
     quiet: bool,
 ) -> list[Record]:
-    """Show what a training yields, and return its records."""
+    """Show the progress of a training, and return its records."""
     records = []
     with Bars(quiet=quiet, at_once=False) as bars:
         for event in events:
@@ -161,15 +161,15 @@ def _watch(
                         events.close()  # type: ignore[attr-defined]
                         raise KeyboardInterrupt
                 case Notice() if not quiet:
-                    bars.say(event.text)
+                    bars.echo(event.text)
                 case Record():
                     records.append(event)
                     draw(event)
     return records
 
 
-def _how_to_go_on(shelf: Shelf, *, fresh: bool) -> str:
-    command = "the same command without --fresh" if fresh else "the same command"
+def _how_to_continue(shelf: Shelf, *, fresh: bool) -> str:
+    again = " without --fresh" * fresh
     if not shelf.checkpoints():
-        return f"Stopped before the first checkpoint: {command} begins again."
-    return f"Stopped: {command} goes on from the last checkpoint."
+        return "Stopped before the first checkpoint. Run the same command again to start over."
+    return f"Stopped. Run the same command again{again} to continue from the last checkpoint."

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks, so that work can be saved; the second one stops."""
+"""Ctrl-C and SIGTERM: the first one asks to save and stop, the second one stops at once."""
 
 import signal
 import threading
@@ -9,11 +9,11 @@ _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def stopped_gently(*, alone: bool = True) -> Iterator[Callable[[], bool]]:
-    """Give what says whether a stop was asked for; asked a second time, a KeyboardInterrupt.
+def graceful_stop(*, alone: bool = True) -> Iterator[Callable[[], bool]]:
+    """Yield a function that tells whether to stop. A second signal raises KeyboardInterrupt.
 
-    Processes that share a training cannot stop one by one: where it is not alone, each stops at
-    once.
+    Processes that share a training cannot stop one by one: with `alone` False, a signal stops this
+    process at once.
     """
     asked: list[bool] = []
 

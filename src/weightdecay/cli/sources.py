@@ -1,4 +1,4 @@
-"""Where runs come from: a sweep's folder, a table of ours, or anybody's table of runs."""
+"""Reads runs from a sweep's folder, an exported table, or anybody's table of runs."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ _LONGEST = 200  # characters of a reason that names every column
 
 @dataclass(frozen=True)
 class Source:
-    """Finished runs, second trainings of some, and what a person should know about them.
+    """Finished runs, repeated runs, and notes about them.
 
-    `points` are runs that were made elsewhere. `complete` is false where results were left out and
-    a planned cell has none.
+    `points` are runs from somebody else's table. `complete` is false if results were left out and a
+    planned cell has none.
     """
 
     runs: list[Run]
@@ -30,15 +30,15 @@ class Source:
 
 
 def read(path: Path, foreign: Mapping[str, Any] | None = None) -> Source:
-    """Read the runs of a folder or a table; a source without a finished run is an error.
+    """Read the runs of a folder or a table. It is an error if none has finished.
 
-    `foreign` says how to read a table that is not ours, as `results.read_points` takes it.
+    `foreign` are the arguments of `results.read_points` for a table that we did not write.
     """
     source = _of_folder(path) if path.is_dir() else _of_table(path, foreign or {})
     if not source.runs and not source.points:
         raise ValueError(
-            f"{path} must have a finished run, and has none yet. `weightdecay status {path}` says "
-            "how far its sweep is."
+            f"{path} must have a finished run, and has none yet. `weightdecay status {path}` shows "
+            "the progress of its sweep."
         )
     return source
 
@@ -64,7 +64,7 @@ def _of_table(file: Path, foreign: Mapping[str, Any]) -> Source:
 
     if not file.exists():
         raise FileNotFoundError(
-            f"{file} does not exist. Name a sweep's folder, or a CSV or Parquet file of runs."
+            f"{file} does not exist. Give the folder of a sweep, or a CSV or Parquet file of runs."
         )
     if any(foreign.values()):
         found = read_points(file, **foreign)
@@ -74,6 +74,6 @@ def _of_table(file: Path, foreign: Mapping[str, Any]) -> Source:
     except ValueError as error:
         why = textwrap.shorten(str(error), _LONGEST, placeholder=" …")
         raise ValueError(
-            f"{file} must be a table that `weightdecay export` wrote, unless `convention` says "
-            f"how it states its decay: paper, torch, l2 or normalized. {why}"
+            f"{file} must be a table that `weightdecay export` wrote, or `convention` must say "
+            f"how its decay is stated: paper, torch, l2 or normalized. {why}"
         ) from error

@@ -1,4 +1,4 @@
-"""What is said of how a sweep stands."""
+"""The status of a sweep, as text and as plain values."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -13,21 +13,21 @@ from weightdecay.sweeps.progress_lines import cells
 from weightdecay.sweeps.status import Status, of_store, without_paths
 from weightdecay.sweeps.store import Store
 
-# So many results are read whole and compared in a second; more, if asked to.
+# More results than these are not read and compared unless asked for: it would take over a second.
 _CHECKED = 2000
 
 
-def line(standing: Status) -> str:
-    """Return a sweep's standing in one line."""
-    done = f"{standing.done} done"
-    if standing.diverged:
-        done += f" ({standing.diverged} diverged)"
-    parts = [f"{standing.planned} planned", f"{standing.running} running", done]
-    parts += [f"{standing.failed} failed", f"{standing.left - standing.running} waiting"]
-    if standing.left:
-        left = standing.seconds_left
-        time = "unknown before the first are done" if left is None else duration(left)
-        workers = f"{standing.workers} worker{'s' * (standing.workers != 1)}"
+def line(status: Status) -> str:
+    """Return the counts of a sweep's cells, and the time left, in one line."""
+    done = f"{status.done} done"
+    if status.diverged:
+        done += f" ({status.diverged} diverged)"
+    parts = [f"{status.planned} planned", f"{status.running} running", done]
+    parts += [f"{status.failed} failed", f"{status.left - status.running} waiting"]
+    if status.left:
+        left = status.seconds_left
+        time = "unknown until the first cells are done" if left is None else duration(left)
+        workers = f"{status.workers} worker{'s' * (status.workers != 1)}"
         parts.append(f"time left {time}, with {workers}")
     return " · ".join(parts)
 
@@ -35,18 +35,18 @@ def line(standing: Status) -> str:
 def lines(
     folder: Path, *, every_failure: bool = False, advice: bool = True
 ) -> tuple[Status, list[str], bool]:
-    """Return how a folder's sweep stands, all there is to say of it, and if nothing is missing."""
+    """Return the status of a folder's sweep, lines that describe it, and if it is complete."""
     store = Store(folder)
-    counted, failures, left_out = of_store(store)
-    told = [line(counted), *_saved(store), *left_out]
+    status, failures, left_out = of_store(store)
+    text = [line(status), *_saved(store), *left_out]
     if store.ledger.unchecked:
-        told.append(
-            f"{store.ledger.unchecked} lines were written before lines had checksums: a change in "
-            "them may pass unnoticed."
+        text.append(
+            f"{store.ledger.unchecked} lines are older than checksums: damage in them may go "
+            "unnoticed."
         )
-    if counted.left and not counted.running and advice:
-        told.append(
-            "Nothing is running: the command that began it goes on with it, and so does "
+    if status.left and not status.running and advice:
+        text.append(
+            "Nothing is running. To continue, run the same `weightdecay sweep` again, or "
             f"`weightdecay retry {folder}`."
         )
     reasons: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
@@ -55,19 +55,19 @@ def lines(
         alike.setdefault(failure.reason, []).append(config)
     for alike in reasons.values():
         configs = [config for some in alike.values() for config in some]
-        others = " (the others name other paths)" * (len(alike) > 1)
-        told.append(f"Failed, {cells(len(configs))}: {next(iter(alike))}{others}")
+        others = " (with other paths in the others)" * (len(alike) > 1)
+        text.append(f"Failed, {cells(len(configs))}: {next(iter(alike))}{others}")
         shown = configs if every_failure else configs[:1]
-        told += [f"  alone: {command_of(config)}" for config in shown]
+        text += [f"  to reproduce: {command_of(config)}" for config in shown]
         if len(configs) > len(shown):
-            told.append(f"  and {len(configs) - 1} more, which --failures names")
+            text.append(f"  and {len(configs) - 1} more, listed by --failures")
     if failures and advice:
-        told.append(f"`weightdecay retry {folder}` tries again.")
-    return counted, told, store.is_complete()
+        text.append(f"To train the failed cells again, run `weightdecay retry {folder}`.")
+    return status, text, store.is_complete()
 
 
 def _saved(store: Store) -> list[str]:
-    """Return how far cells are that are being trained, or were: as their checkpoints say."""
+    """Return how far unfinished cells are, according to their checkpoints."""
     done = store.ledger.finished
     saved = store.saved([run for run in store.plan() if run not in done])
     if not saved:
@@ -78,21 +78,21 @@ def _saved(store: Store) -> list[str]:
 
 
 class Best:
-    """The best settings so far, of the cells that are planned; each result is read once."""
+    """The best settings so far among the planned cells. Each result is read only once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._runs: dict[str, Run] = {}
 
-    def summary(self, standing: Status, *, every_result: bool = False) -> Summary | None:
-        """Return a table; None before the first result, or if there are very many."""
-        if standing.done > _CHECKED and not every_result:
+    def summary(self, status: Status, *, every_result: bool = False) -> Summary | None:
+        """Return a table; None before the first result, or if there are too many to read."""
+        if status.done > _CHECKED and not every_result:
             return None
         runs = self.runs()
         return best_settings(runs) if runs else None
 
     def runs(self) -> list[Run]:
-        """Return the runs of planned cells, in the order of their names."""
+        """Return the runs of the planned cells, sorted by name."""
         store = Store(self._folder)
         planned = store.plan()
         found = store.refresh().results
@@ -102,16 +102,16 @@ class Best:
 
 
 def values(folder: Path, *, every_result: bool = True) -> tuple[dict[str, Any], int]:
-    """Return how a folder's sweep stands as plain values, and the exit status that says so."""
+    """Return the status of a folder's sweep as plain values, and the exit status."""
     store = Store(folder)
-    counted, failures, left_out = of_store(store)
+    status, failures, left_out = of_store(store)
     done = store.ledger.finished
     complete = store.is_complete()
-    reads = counted.done <= _CHECKED or every_result
-    told = {
+    reads = status.done <= _CHECKED or every_result
+    found = {
         "folder": folder,
-        **asdict(counted),
-        "waiting": counted.left - counted.running,
+        **asdict(status),
+        "waiting": status.left - status.running,
         "partly_trained": len(store.saved([run for run in store.plan() if run not in done])),
         "complete": complete,
         "left_out": left_out,
@@ -120,16 +120,16 @@ def values(folder: Path, *, every_result: bool = True) -> tuple[dict[str, Any], 
             for config, failure in failures
         ],
         "best": best_values(Best(folder).runs()) if reads else None,
-        "doubts": doubts(folder, counted, every_result=every_result) if reads else None,
+        "doubts": doubts(folder, status, every_result=every_result) if reads else None,
     }
-    return told, 1 if counted.failed or not complete else 0
+    return found, 1 if status.failed or not complete else 0
 
 
-def doubts(folder: Path, standing: Status, *, every_result: bool = False) -> list[str]:
-    """Return what of a folder's results disagrees or stands out, or that it was not looked for."""
-    if standing.done > _CHECKED and not every_result:
+def doubts(folder: Path, status: Status, *, every_result: bool = False) -> list[str]:
+    """Return which results disagree or stand out; or that there are too many to compare."""
+    if status.done > _CHECKED and not every_result:
         command = f"weightdecay status {folder} --check"
-        return [f"{standing.done} results are not compared here: `{command}` takes the time to."]
+        return [f"{status.done} results were not compared. `{command}` compares them."]
     from weightdecay import results
     from weightdecay.site.doubts import lines
 

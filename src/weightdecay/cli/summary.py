@@ -1,4 +1,4 @@
-"""What a sweep came to, in a few lines: the best setting of each algorithm, schedule and budget."""
+"""The best settings of a sweep, for each algorithm, schedule and budget."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -10,23 +10,23 @@ from weightdecay.records import DECAYS, Run, RunConfig
 from weightdecay.results import Landscape, landscapes
 from weightdecay.table import error
 
-# What tells landscapes apart; rate, decay and seed are inside of one.
+# The fields that tell landscapes apart. Rate, decay and seed vary within a landscape.
 _NAMES = [field.name for field in fields(RunConfig) if field.name not in ("lr", "seed", *DECAYS)]
 _ROWS = 40
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A table of best settings, its header first, and what to say under it."""
+    """A table of best settings, starting with its header, and notes to print below it."""
 
     rows: list[tuple[str, ...]]
     notes: list[str]
 
 
 def best_settings(runs: Iterable[Run]) -> Summary:
-    """Return the best rate and decay of each landscape that the runs make up.
+    """Return the best learning rate and decay of each landscape.
 
-    The notes name those at an edge of their grid: a larger grid may have a better setting.
+    The notes name those at an edge of their grid: a larger grid may have better ones.
     """
     found = landscapes(runs)
     apart = [name for name in _NAMES if name == "algorithm" or _differs(name, found)]
@@ -37,7 +37,7 @@ def best_settings(runs: Iterable[Run]) -> Summary:
     notes = [f"and {len(found) - _ROWS} more"] if len(found) > _ROWS else []
     at_edges = [(one, edges) for one in found[:_ROWS] if (edges := _edges(one))]
     if at_edges:
-        notes.append("At the edge of the grid, beyond which it may be better:")
+        notes.append("At an edge of the grid, where a larger grid may have a better setting:")
         notes += [f"  {' '.join(_name(one, apart))}: {', '.join(edges)}" for one, edges in at_edges]
     return Summary([titles, *rows], notes)
 
@@ -77,7 +77,7 @@ def _numbers(landscape: Landscape) -> tuple[str, ...]:
 
 
 def _edges(landscape: Landscape) -> list[str]:
-    """Return the edges that the grid could be moved across; there is no decay below 0."""
+    """Return the edges where the grid could be extended. There is no decay below 0."""
     if landscape.best.diverged:
         return []
     outermost = "lowest decay" if landscape.best.decay == 0 else ""
@@ -98,5 +98,5 @@ def _differs(name: str, found: Iterable[Landscape]) -> bool:
 
 
 def _place(value: object) -> tuple[float, str]:
-    """Order numbers by size, and names after them by letter."""
+    """Return a sort key: numbers by size, then names."""
     return (float(value) if isinstance(value, (int, float)) else math.inf, str(value))

@@ -1,4 +1,4 @@
-"""A sweep followed to its end: a line for it and one for each worker, and failures at once."""
+"""Runs a sweep, shows its progress and its failures, and prints its results."""
 
 import argparse
 import sys
@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from weightdecay.cli import forecast, status
-from weightdecay.cli.output import say_json
-from weightdecay.cli.printing import say, say_table
+from weightdecay.cli.output import print_json
+from weightdecay.cli.printing import echo, print_table
 from weightdecay.cli.progress import Bars
 from weightdecay.cli.run import command_of
-from weightdecay.cli.signals import stopped_gently
+from weightdecay.cli.signals import graceful_stop
 from weightdecay.cli.summary import best_settings
 from weightdecay.progress import duration
 from weightdecay.records import Notice, RunConfig
@@ -22,98 +22,103 @@ from weightdecay.sweeps.name_checks import check_names
 from weightdecay.sweeps.progress_lines import SweepLines, cells
 from weightdecay.sweeps.status import without_paths
 
-# Cells that fail for one reason, after which the rest of them are only counted; and seconds after
-# which a worker that says nothing is spoken of, and again after twice as many. Counts of cells in a
-# row, with some left and nobody at work, after which somebody else must have them.
-_NAMED, _UNHEARD, _WAITING = 3, 300.0, 3
+# How many cells that fail for the same reason are listed; the others are counted.
+_LISTED = 3
+# Seconds without a message after which a worker is reported, and again after twice as many.
+_SILENT_FOR = 300.0
+# How often in a row nobody works on the cells that are left, before another sweep must have them.
+_IDLE_COUNTS = 3
 
 
-def follow(
+def sweep_and_print(
     configs: Sequence[RunConfig],
     options: argparse.Namespace,
     *,
     retry: bool,
 ) -> int:
-    """Sweep, show how it goes and what came of it, and return the exit status."""
-    now = trained(configs, options, retry=retry, estimated=True)
+    """Sweep, show the progress, print the results, and return the exit status."""
+    now = sweep_all(configs, options, retry=retry, estimated=True)
     if now is None:
         return 130
     if options.json:
-        say_json(status.values(options.folder)[0])
+        print_json(status.values(options.folder)[0])
         return 1 if now.failed else 0
-    say(status.line(now))
+    echo(status.line(now))
     asked = {config.identity for config in configs}
     runs = [run for run in Store(options.folder).runs() if run.config.identity in asked]
     if runs:
         best = best_settings(runs)
-        say_table(best.rows)
-        for text in (*best.notes, *status.doubts(options.folder, now)):
-            say(text)
+        print_table(best.rows)
+        for note in (*best.notes, *status.doubts(options.folder, now)):
+            echo(note)
     if now.failed and not options.quiet:
-        say(f"`weightdecay retry {options.folder}` tries the failed ones again.")
+        echo(f"To train the failed cells again, run `weightdecay retry {options.folder}`.")
     return 1 if now.failed else 0
 
 
-def trained(
+def sweep_all(
     configs: Sequence[RunConfig],
     options: argparse.Namespace,
     *,
     retry: bool = False,
     estimated: bool = False,
 ) -> Status | None:
-    """Sweep and show how it goes; None if it was stopped. `estimated` says first how long it is."""
+    """Sweep and show the progress. Return the status at the end, or None if it was stopped.
+
+    With `estimated`, the time that a long sweep may take is printed first.
+    """
     check_folder(options.folder)
     check_names(configs)
     engine, timeout = engine_of(options), options.timeout
     if (
         estimated
         and not options.quiet
-        and (before := forecast.estimate(configs, options, engine, retry=retry))
+        and (estimate := forecast.estimate(configs, options, engine, retry=retry))
     ):
-        say(before, file=sys.stderr, flush=True)
+        echo(estimate, file=sys.stderr, flush=True)
     events = sweep_events(
         configs, folder=options.folder, engine=engine, retry=retry, timeout=timeout
     )
     screen = _Screen(options)
     if not _to_the_end(events, screen):
-        say("Stopped. Run the same command again to continue.", file=sys.stderr)
+        echo("Stopped. Run the same command again to continue.", file=sys.stderr)
         return None
     assert screen.lines.status is not None
     return screen.lines.status
 
 
 def check_folder(folder: Path) -> None:
-    """Raise if a sweep cannot be kept there."""
+    """Raise if a sweep cannot be kept in this folder."""
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"A sweep must be kept in a folder, and {folder} is a file.")
+        raise ValueError(f"--out must be a folder, and {folder} is a file. Name another one.")
 
 
 def _to_the_end(events: Iterator[SweepEvent], screen: "_Screen") -> bool:
-    """Show all events, and return whether these were all: stopping may be asked for, twice."""
+    """Show all events, and return whether the sweep ended. Ctrl-C saves, a second one stops."""
     try:
-        with stopped_gently() as stopping, Bars() as bars:
+        with graceful_stop() as stopping, Bars() as bars:
             for event in events:
                 screen.show(event, bars)
                 if stopping():
-                    bars.say("Stopping: what is being trained is saved. Once more stops at once.")
+                    bars.echo("Saving and stopping. Press Ctrl-C again to stop at once.")
                     events.close()  # type: ignore[attr-defined]
                     return False
     except KeyboardInterrupt:
-        with suppress(KeyboardInterrupt):  # wherever it came, the sweep must not end gently now
+        with suppress(KeyboardInterrupt):  # the sweep must stop without saving
             events.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
         return False
     return True
 
 
 def engine_of(options: argparse.Namespace) -> Engine:
-    """Return the engine that the options describe."""
+    """Return the engine for the options."""
     if options.address is not None and options.on != "ray":
-        raise ValueError("`address` must be a Ray cluster's: say --on ray with it.")
+        raise ValueError("`address` must be used with --on ray: it is a Ray cluster's.")
     if options.on == "ray":
         from weightdecay.sweeps.ray_engine import OnRay
 
         return OnRay(options.address, options.workers, options.device)
-    if options.device not in (None, "cpu"):  # a CPU is everywhere: torch need not come for it
+    if options.device not in (None, "cpu"):  # every machine has a CPU: no need to import torch
         from weightdecay.cli.devices import device_of
 
         device_of(options.device)
@@ -123,7 +128,9 @@ def engine_of(options: argparse.Namespace) -> Engine:
         if options.workers not in (None, 1):
             raise ValueError(f"`workers` must be 1 with --on here, got {options.workers}.")
         if options.timeout is not None:
-            raise ValueError("`timeout` must be left out with --on here: nobody ends this process.")
+            raise ValueError(
+                "`timeout` must be left out with --on here: it kills worker processes."
+            )
         return Here(options.device)
     from weightdecay.sweeps.local import Local
 
@@ -131,61 +138,63 @@ def engine_of(options: argparse.Namespace) -> Engine:
 
 
 class _Screen:
-    """What stands on the screen."""
+    """Shows the events of a sweep: lines for the sweep and its workers, notices and failures."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.lines = SweepLines()
         self._options = options
-        # Workers that are silent, and the seconds after which they are spoken of next.
+        # Silent workers, and the seconds of silence after which each is reported next.
         self._silent: dict[int, float] = {}
         self._reasons: Counter[str] = Counter()
-        self._idle_for = 0
+        self._idle_counts = 0
 
     def show(self, event: SweepEvent, bars: Bars) -> None:
         self.lines.take(event)
         match event:
             case CellFailed():
-                self._say_failure(event, bars)
+                self._report_failure(event, bars)
             case _ if self._options.quiet:
                 return
             case Status():
                 busy = self.lines.workers or not event.left
-                self._idle_for = 0 if busy else self._idle_for + 1
-                if self._idle_for == _WAITING:
-                    bars.say("Waiting for cells that another sweep of this folder trains.")
+                self._idle_counts = 0 if busy else self._idle_counts + 1
+                if self._idle_counts == _IDLE_COUNTS:
+                    bars.echo("Waiting for cells that another sweep of this folder is training.")
             case Working():
-                self._idle_for = 0
-                self._say_silence(event, bars)
+                self._idle_counts = 0
+                self._report_silence(event, bars)
             case Idle():
                 self._silent.pop(event.worker, None)
             case Notice():
-                bars.say(event.text)
+                bars.echo(event.text)
         if not self._options.quiet and (lines := self.lines.lines()):
             bars.draw(lines)
 
-    def _say_silence(self, event: Working, bars: Bars) -> None:
-        """Speak of a worker that says nothing: it may be stuck, and a log has no line for it."""
+    def _report_silence(self, event: Working, bars: Bars) -> None:
+        """Report a worker that sends no messages: it may be stuck, and a log does not show it."""
         if not event.unheard:
             self._silent.pop(event.worker, None)
-        elif event.unheard >= self._silent.get(event.worker, _UNHEARD):
+        elif event.unheard >= self._silent.get(event.worker, _SILENT_FOR):
             self._silent[event.worker] = 2 * event.unheard
-            told = f"Worker {event.worker + 1} unheard for {duration(event.unheard)}"
-            has = cells(event.cells)
-            bars.say(f"{told}: it has {has}, and may be stuck. --timeout S ends such a worker.")
+            name = f"Worker {event.worker + 1} ({cells(event.cells)})"
+            bars.echo(
+                f"{name} has sent no message for {duration(event.unheard)} and may be stuck. "
+                "--timeout S kills such a worker."
+            )
 
-    def _say_failure(self, event: CellFailed, bars: Bars) -> None:
-        """Name the first cells that fail for a reason; a mistake in a study is one of them all."""
+    def _report_failure(self, event: CellFailed, bars: Bars) -> None:
+        """Report the first cells that fail for a reason. A mistake in a study fails them all."""
         reason = event.failure.reason
         alike = without_paths(reason)
         self._reasons[alike] += 1
         times = self._reasons[alike]
-        if times <= _NAMED:
-            said = "for the same reason as one before" if times > 1 else reason
+        if times <= _LISTED:
+            text = "same reason as before" if times > 1 else reason
             command = command_of(event.config.as_dict(), device=self._options.device)
-            bars.say(f"Failed: {said}\n  alone: {command}")
-        elif times == _NAMED + 1:
+            bars.echo(f"Failed: {text}\n  to reproduce: {command}")
+        elif times == _LISTED + 1:
             folder = self._options.folder
-            bars.say(
-                "More fail for this reason, and are counted: "
-                f"`weightdecay status {folder} --failures` names them all."
+            bars.echo(
+                "More cells fail for this reason. "
+                f"`weightdecay status {folder} --failures` lists all of them."
             )

@@ -1,4 +1,4 @@
-"""A run's curves for TensorBoard, which is imported only when asked for."""
+"""A run's curves for TensorBoard, which is imported only if asked for."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from weightdecay.records import Record
 
 @contextmanager
 def board(folder: Path | None, run: str) -> Iterator[Callable[[Record], None]]:
-    """Give what draws a record in a folder's curves; without a folder, it draws nothing."""
+    """Yield a function that writes a record to a folder; without a folder it does nothing."""
     if folder is None:
         yield lambda _: None
         return
@@ -18,10 +18,10 @@ def board(folder: Path | None, run: str) -> Iterator[Callable[[Record], None]]:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise ValueError(
-            f"`tensorboard` needs a package that is not here: {error}. "
+            f"`tensorboard` needs a package that is not installed: {error}. "
             "Run `pip install tensorboard`."
         ) from error
-    # A resumed training tells its records from the first on: earlier ones of the run are hidden.
+    # A resumed training yields all its records again: purge_step hides those written before.
     writer: Any = SummaryWriter(str(folder / run), purge_step=0)
     try:
         yield lambda record: _draw(writer, record)
