@@ -267,7 +267,7 @@ MUTANTS = {
         "graphs -k overflow",
     ),
     "rates that are not looked at": Mutant(
-        "Pack._stand_still",
+        "Pack._pause",
         "self._lanes.verify()",
         "pass",
         "what_runs_leave -k frozen",
