@@ -146,9 +146,9 @@ def _children() -> list[str]:
 _ASK = """
 import sys, time, resource
 begun = time.perf_counter()
-from weightdecay.sweeps.status import of_store
+from weightdecay.sweeps.status import store_status
 from weightdecay.sweeps.store import Store
-status, _, _ = of_store(Store(sys.argv[1]))
+status, _, _ = store_status(Store(sys.argv[1]))
 took = time.perf_counter() - begun
 most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(f"{status.done} done of {status.planned}: {took:.2f} s, {most:.0f} MB,", end=" ")

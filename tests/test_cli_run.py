@@ -25,7 +25,7 @@ from weightdecay.progress import duration
 from weightdecay.records import Run
 from weightdecay.runs import pack
 from weightdecay.sweeps import Store, sweep_events
-from weightdecay.sweeps.inprocess import Here
+from weightdecay.sweeps.inprocess import InProcess
 
 pytestmark = pytest.mark.cpu(
     "its task counts and breaks off updates in Python, which a CUDA graph replays without"
@@ -158,7 +158,7 @@ def test_a_run_and_a_sweep_of_one_configuration_leave_the_same_bytes(
     """Or merging them would tell of a conflict."""
     assert main(SHORT) == 0
     config = recorded().config
-    list(sweep_events([config, replace(config, seed=1)], folder="swept", engine=Here("cpu")))
+    list(sweep_events([config, replace(config, seed=1)], folder="swept", engine=InProcess("cpu")))
     [alone] = results()
     assert alone in list(Store("swept").results())
     assert main(["merge", "swept", str(the_run())]) == 0

@@ -24,7 +24,7 @@ from weightdecay.records.tables import imported
 from weightdecay.sweeps import Store
 from weightdecay.sweeps.engine import Ended, Finished, Job, Message
 from weightdecay.sweeps.merging import merge
-from weightdecay.sweeps.status import of_store
+from weightdecay.sweeps.status import store_status
 
 CELLS = [cell(seed, epochs=2) for seed in range(4)]
 CELL = CELLS[0].identity
@@ -94,7 +94,7 @@ def test_a_changed_result_does_not_count_and_is_trained_again(
     lines = lines_of(tmp_path)
     damage(lines)
     write(tmp_path, lines)
-    standing, _, said = of_store(Store(tmp_path))
+    standing, _, said = store_status(Store(tmp_path))
     assert standing.done == len(CELLS) - lost == len(Store(tmp_path).runs())
     assert [re.match(r"Line \d of 000001\.jsonl is left out: it", one) for one in said].count(
         None
@@ -189,7 +189,7 @@ def test_a_line_from_before_checksums_is_left_out_if_it_cannot_be_a_result(
     change(values["result"])
     lines[n] = json.dumps(values).encode() + b"\n"
     write(tmp_path, lines)
-    standing, _, [said] = of_store(Store(tmp_path))
+    standing, _, [said] = store_status(Store(tmp_path))
     assert standing.done == 1
     assert re.match(rf"Line {n + 1} of 000001\.jsonl is left out: ", said)
     assert re.search(why, said)
@@ -598,7 +598,7 @@ def test_of_a_folder_without_a_plan_what_is_done_is_merged_and_planned(
             (folder / "plan.jsonl").unlink()
     assert merge(Store(target), Store(source)).taken == 2
     assert done(target) == names(CELLS)
-    standing, _, left_out = of_store(Store(target))
+    standing, _, left_out = store_status(Store(target))
     assert (standing.planned, standing.done, left_out) == (len(CELLS), len(CELLS), [])
 
 
@@ -653,7 +653,7 @@ def test_a_line_of_no_use_is_left_out_and_said(case: str, tmp_path: Path) -> Non
     text, why = USELESS[case]
     swept(CELLS, tmp_path)
     (tmp_path / "log" / "000002.jsonl").write_text(text + "\n")
-    standing, failures, [said] = of_store(Store(tmp_path))
+    standing, failures, [said] = store_status(Store(tmp_path))
     assert (standing.done, failures) == (len(CELLS), [])
     assert said.startswith("Line 1 of 000002.jsonl is left out: ")
     assert why in said

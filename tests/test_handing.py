@@ -17,7 +17,16 @@ from tests.own_tasks import numbers, remembered
 from tests.toys import config, records_of
 from weightdecay.records import Record, RunConfig
 from weightdecay.runs import train, train_events
-from weightdecay.sweeps import CellFailed, Here, Local, Store, SweepEvent, grid, sweep, sweep_events
+from weightdecay.sweeps import (
+    CellFailed,
+    InProcess,
+    Local,
+    Store,
+    SweepEvent,
+    grid,
+    sweep,
+    sweep_events,
+)
 from weightdecay.tasks import Task, as_float
 
 pytestmark = pytest.mark.cpu("workers are processes on a CPU")
@@ -99,7 +108,11 @@ CELLS = [lane(lr=lr, seed=seed) for lr in (0.01, 0.02) for seed in range(2)]
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[float, int], list[Record]]:
     """Return what the same cells come to, trained in this process on what a name stands for."""
     folder = tmp_path_factory.mktemp("named")
-    swept([replace(cell, task="tests.own_tasks:numbers") for cell in CELLS], folder, engine=Here())
+    swept(
+        [replace(cell, task="tests.own_tasks:numbers") for cell in CELLS],
+        folder,
+        engine=InProcess(),
+    )
     return found_in(folder)
 
 
@@ -120,7 +133,7 @@ def found_in(folder: Path) -> dict[tuple[float, int], list[Record]]:
 def test_a_sweeps_workers_get_the_task_that_is_handed_over(
     given: Any, workers: int, tmp_path: Path, expected: dict[tuple[float, int], list[Record]]
 ) -> None:
-    swept(CELLS, tmp_path, task=given, engine=Local(workers, "cpu") if workers else Here())
+    swept(CELLS, tmp_path, task=given, engine=Local(workers, "cpu") if workers else InProcess())
     assert found_in(tmp_path) == expected
 
 
@@ -129,7 +142,7 @@ def test_a_task_goes_to_workers_without_what_it_was_split_into(tmp_path: Path) -
     """Which may be on a device, and is as large as the data."""
     task = numbers()
     before = len(pickle.dumps(task))
-    swept(CELLS, tmp_path / "here", task=task, engine=Here())
+    swept(CELLS, tmp_path / "here", task=task, engine=InProcess())
     assert task.parts
     jobs = []
 
@@ -151,7 +164,7 @@ def test_what_workers_cannot_unpickle_is_refused_before_any_starts(tmp_path: Pat
     with pytest.raises(ValueError, match=message):
         sweep(CELLS, folder=tmp_path / "s", task=task, engine=Local(1, "cpu"))
     assert not (tmp_path / "s").exists()
-    swept(CELLS, tmp_path / "s", task=task, engine=Here())
+    swept(CELLS, tmp_path / "s", task=task, engine=InProcess())
 
 
 SCRIPT = """

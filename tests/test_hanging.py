@@ -39,7 +39,7 @@ from weightdecay.sweeps import (
     worker,
 )
 from weightdecay.sweeps.engine import Begun, Died, Ended, Job, Message
-from weightdecay.sweeps.inprocess import Here
+from weightdecay.sweeps.inprocess import InProcess
 from weightdecay.sweeps.local import Local
 from weightdecay.tasks import Task
 
@@ -230,7 +230,7 @@ def test_a_cell_that_somebody_else_holds_is_waited_for_aloud(tmp_path: Path) -> 
     with (folder / "lock").open("ab") as file:
         assert files.lock(file, wait=False)
         threading.Timer(SOON, file.close).start()
-        for event in sweep_events([one], folder=tmp_path, engine=Here("cpu")):
+        for event in sweep_events([one], folder=tmp_path, engine=InProcess("cpu")):
             if isinstance(event, Notice):
                 said.append(event.text)
                 file.close()

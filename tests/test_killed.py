@@ -25,7 +25,7 @@ from tests.toys import config, notices_of, records_of
 from tests.trainee import lanes
 from weightdecay.records import Record, RunConfig
 from weightdecay.runs import pack, train_events
-from weightdecay.runs.checkpoints import Shelf, read, write
+from weightdecay.runs.checkpoints import RunFiles, read, write
 from weightdecay.runs.lanes import Lanes
 
 
@@ -38,7 +38,7 @@ def left(folder: Path, configs: list[RunConfig]) -> list[dict[str, Any]]:
     records = json.loads((folder / "found.json").read_text())
     return [
         {"records": records[one.identity]}
-        | {path.name: torch.load(path) for path in Shelf(folder, one).solutions()}
+        | {path.name: torch.load(path) for path in RunFiles(folder, one).solutions()}
         for one in configs
     ]
 
@@ -131,9 +131,9 @@ def test_any_moment_is_as_good_as_another(
 @pytest.mark.usefixtures("eager")
 def test_lanes_that_were_saved_at_different_updates_get_in_step_again(tmp_path: Path) -> None:
     interrupted(PAIR, tmp_path, iter([14]))
-    newest, older = Shelf(tmp_path, PAIR[0]).checkpoints()
+    newest, older = RunFiles(tmp_path, PAIR[0]).checkpoints()
     newest.unlink()
-    assert (Shelf(tmp_path, PAIR[1]).folder / older.name).exists()
+    assert (RunFiles(tmp_path, PAIR[1]).folder / older.name).exists()
     events = list(train_events(PAIR, folder=tmp_path, device="cpu"))
     assert notices_of(events)[0].startswith("Resumed at update")
     assert not any("Resumed" in text for text in notices_of(events)[1:])
@@ -187,7 +187,7 @@ def test_where_a_checkpoint_is_damaged_the_one_before_it_serves(
     for count in (1, 2):
         folder = tmp_path / str(count)
         interrupted([lane], folder, iter([14]))
-        for path in Shelf(folder, lane).checkpoints()[:count]:
+        for path in RunFiles(folder, lane).checkpoints()[:count]:
             damage(path)
         events = list(train_events(lane, folder=folder, device="cpu"))
         said = notices_of(events)
@@ -201,10 +201,10 @@ def test_where_a_checkpoint_is_damaged_the_one_before_it_serves(
 def test_damaged_checkpoints_do_not_crowd_out_sound_ones(tmp_path: Path) -> None:
     lane = config()
     interrupted([lane], tmp_path, iter([14]))
-    for path in Shelf(tmp_path, lane).checkpoints():
+    for path in RunFiles(tmp_path, lane).checkpoints():
         _cut(path)
     interrupted([lane], tmp_path, iter([6]))
-    assert [read(path)["updates"] for path in Shelf(tmp_path, lane).checkpoints()] == [6, 5]
+    assert [read(path)["updates"] for path in RunFiles(tmp_path, lane).checkpoints()] == [6, 5]
 
 
 @pytest.mark.usefixtures("eager")

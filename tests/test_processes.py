@@ -9,7 +9,7 @@ import pytest
 
 from tests.toys import config, records_of
 from weightdecay.runs import train_events
-from weightdecay.runs.checkpoints import Shelf
+from weightdecay.runs.checkpoints import RunFiles
 
 
 def launch(folder: Path, model: str) -> "subprocess.CompletedProcess[str]":
@@ -30,14 +30,14 @@ def test_two_processes_train_what_one_would(tmp_path: Path) -> None:
             assert one[name] == pytest.approx(getattr(other, name), rel=1e-5)
         assert one["updates"] == other.updates
     # What one of them kept, the other did not write again.
-    assert len(Shelf(tmp_path, lane).solutions()) == 1
+    assert len(RunFiles(tmp_path, lane).solutions()) == 1
 
 
 @pytest.mark.slow
 def test_two_processes_take_a_run_up_where_it_was(tmp_path: Path) -> None:
     assert launch(tmp_path, "mlp").returncode == 0
     first = (tmp_path / "found.json").read_bytes()
-    [newest, *_] = Shelf(tmp_path, config(epochs=4)).checkpoints()
+    [newest, *_] = RunFiles(tmp_path, config(epochs=4)).checkpoints()
     newest.unlink()
     assert launch(tmp_path, "mlp").returncode == 0
     assert (tmp_path / "found.json").read_bytes() == first

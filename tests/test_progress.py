@@ -13,7 +13,7 @@ from tests.screen import Screen, pretend_a_terminal
 from tests.toys import config
 from weightdecay import progress
 from weightdecay.runs import pack, train
-from weightdecay.sweeps import Here, sweep
+from weightdecay.sweeps import InProcess, sweep
 
 pytestmark = pytest.mark.cpu("what is drawn does not depend on the device")
 Output = pytest.CaptureFixture[str]
@@ -31,7 +31,7 @@ def training(folder: Path, **options: Any) -> None:
 
 def sweeping(folder: Path, **options: Any) -> None:
     cells = [config(seed=seed) for seed in range(2)]
-    sweep(cells, folder=folder, engine=Here("cpu"), **options)
+    sweep(cells, folder=folder, engine=InProcess("cpu"), **options)
 
 
 #: What is called, and what its last line must hold.

@@ -24,7 +24,7 @@ from weightdecay.records import Notice, Progress, RunConfig
 from weightdecay.runs import pack
 from weightdecay.sweeps import CellFailed, Store, Working, sweep_events
 from weightdecay.sweeps.engine import Died, Ended, Engine, Job, Message
-from weightdecay.sweeps.inprocess import Here
+from weightdecay.sweeps.inprocess import InProcess
 from weightdecay.tasks import Task
 
 pytest.importorskip("ray")
@@ -93,7 +93,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("CHECKPOINT_EVERY", "PROGRESS_EVERY"):  # the task changes them
             patch.setattr(pack, name, getattr(pack, name))
-        return swept(tmp_path_factory.mktemp("whole"), slow_cells(), Here("cpu"))
+        return swept(tmp_path_factory.mktemp("whole"), slow_cells(), InProcess("cpu"))
 
 
 def workers_of(node: Any) -> list[int]:
@@ -124,7 +124,7 @@ def test_on_ray_results_are_those_of_this_process(
     assert engine.workers == 2
     found = swept(tmp_path / "ray", cells, engine)
     assert len(found) == len(cells)
-    assert found == swept(tmp_path / "here", cells, Here("cpu"))
+    assert found == swept(tmp_path / "here", cells, InProcess("cpu"))
     assert not ray.is_initialized()
 
 
@@ -340,10 +340,10 @@ def test_ctrl_c_saves_what_is_trained_and_leaves_no_process(tmp_path: Path) -> N
     assert not _of_session(process.pid)
     folder = tmp_path / "swept"
     assert not list(Store(folder).results())
-    events = list(sweep_events(long_cells(), folder=folder, engine=Here("cpu")))
+    events = list(sweep_events(long_cells(), folder=folder, engine=InProcess("cpu")))
     assert any(isinstance(e, Notice) and e.text.startswith("Resumed at") for e in events)
     found = list(Store(folder).results())
-    assert found == swept(tmp_path / "whole", long_cells(), Here("cpu"))
+    assert found == swept(tmp_path / "whole", long_cells(), InProcess("cpu"))
 
 
 def _of_session(number: int) -> list[str]:

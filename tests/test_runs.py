@@ -15,7 +15,7 @@ from weightdecay.records import Progress, Record, RunConfig, Timing
 from weightdecay.runs import Keep, ensemble, pack, train, train_events, training
 from weightdecay.runs.build import schedule_of
 from weightdecay.runs.captured import Fitting
-from weightdecay.runs.checkpoints import Shelf
+from weightdecay.runs.checkpoints import RunFiles
 from weightdecay.runs.lanes import Lanes
 from weightdecay.runs.separate import Separate
 from weightdecay.runs.stacked import Stacked, can_stack
@@ -184,7 +184,7 @@ def test_errors_are_of_the_weights_at_the_epochs_end(tmp_path: Path) -> None:
     lane = config()
     [records] = trained(lane, folder=tmp_path).values()
     model, task = toy().models["mlp"](generator=None), toy()
-    model.load_state_dict(torch.load(Shelf(tmp_path, lane).solutions()[-1]))
+    model.load_state_dict(torch.load(RunFiles(tmp_path, lane).solutions()[-1]))
     model.eval()
     with torch.no_grad():
         logits = model(task.test.inputs)
@@ -365,7 +365,7 @@ def test_lanes_that_do_not_go_together_are_refused_at_once(
 def test_the_solution_of_every_cycle_is_kept_and_can_be_asked_together(tmp_path: Path) -> None:
     lane = config(schedule="restarts,first=1,factor=1", epochs=4)
     [records] = trained(lane, folder=tmp_path).values()
-    assert len(Shelf(tmp_path, lane).solutions()) == 4
+    assert len(RunFiles(tmp_path, lane).solutions()) == 4
     found = ensemble(lane, folder=tmp_path)
     assert [each.members for each in found] == [1, 2, 3, 4]
     assert found[0].error == pytest.approx(records[-1].test_error)
@@ -378,7 +378,7 @@ def test_the_solution_of_every_cycle_is_kept_and_can_be_asked_together(tmp_path:
 def test_a_cycle_that_ends_within_an_epoch_leaves_its_solution(tmp_path: Path) -> None:
     lane = config(schedule="restarts,first=0.5,factor=1", epochs=2)
     trained([lane, config()][:1], folder=tmp_path)
-    assert len(Shelf(tmp_path, lane).solutions()) == 4  # 18 updates in cycles of 4
+    assert len(RunFiles(tmp_path, lane).solutions()) == 4  # 18 updates in cycles of 4
 
 
 @pytest.mark.parametrize("kind", [Stacked, Separate])
@@ -404,13 +404,13 @@ def test_a_lanes_state_is_all_of_it(kind: type[Lanes]) -> None:
 def test_a_solution_that_is_not_finite_is_not_kept(tmp_path: Path) -> None:
     lost = config(algorithm="sgdw", lr=1e30, weight_decay=0.0, schedule="restarts,first=1,factor=1")
     trained(lost, folder=tmp_path)
-    assert not Shelf(tmp_path, lost).solutions()
+    assert not RunFiles(tmp_path, lost).solutions()
 
 
 def test_a_task_that_changed_under_its_name_is_noticed(tmp_path: Path) -> None:
     lane = config(schedule="restarts,first=1,factor=1")
     trained(lane, folder=tmp_path)
-    max(Shelf(tmp_path, lane).folder.glob("checkpoint-*")).unlink()
+    max(RunFiles(tmp_path, lane).folder.glob("checkpoint-*")).unlink()
     model = replace(toy(), models={"mlp": partial(MLP, 12, 8, width=4)})
     with pytest.raises(ValueError, match="the task has changed under the same name"):
         trained(lane, folder=tmp_path, task=model)
@@ -458,7 +458,7 @@ def test_a_cycle_that_the_budget_cuts_short_has_not_ended(tmp_path: Path) -> Non
         events = list(train_events(lane, folder=tmp_path, device="cpu"))
         [records] = records_of(events).values()
         assert [record.cycle_ended for record in records] == ended
-        assert len(Shelf(tmp_path, lane).solutions()) == kept
+        assert len(RunFiles(tmp_path, lane).solutions()) == kept
         assert "in the middle of cycle " in notices_of(events)[0]
 
 
@@ -475,7 +475,7 @@ def test_a_run_stopped_by_its_listener_goes_on_from_there(
         while getattr(next(events), "update", None) != update:
             pass
         events.close()  # type: ignore[attr-defined]
-        newest = Shelf(folder, lane).checkpoints()[0]
+        newest = RunFiles(folder, lane).checkpoints()[0]
         assert newest.name == f"checkpoint-{update:012d}.pt"
         assert trained(lane, folder=folder) == expected
 
@@ -505,7 +505,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
-        for cls, name, seconds in ((Separate, "advance", 1.0), (Shelf, "save", 5.0)):
+        for cls, name, seconds in ((Separate, "advance", 1.0), (RunFiles, "save", 5.0)):
             monkeypatch.setattr(cls, name, self._slow(getattr(cls, name), seconds))
         monkeypatch.setattr(pack, "time", self)
 
@@ -530,7 +530,7 @@ def test_checkpoints_that_take_long_are_made_less_often(
     for seed, saved in ((1, [3, 16]), (2, [13, 26])):  # the first one learns what it takes
         lane = config(seed=seed, model="dropping")
         trained(lane, folder=tmp_path, keep=Keep(checkpoints=False))
-        kept = [path.stem for path in Shelf(tmp_path, lane).checkpoints()[::-1]]
+        kept = [path.stem for path in RunFiles(tmp_path, lane).checkpoints()[::-1]]
         assert kept == [f"checkpoint-{update:012d}" for update in saved]
 
 
@@ -543,7 +543,7 @@ def test_a_checkpoint_that_took_very_long_once_does_not_put_off_all_others(
     Clock(monkeypatch)
     lane = config(seed=1, model="dropping")
     trained(lane, folder=tmp_path, keep=Keep(checkpoints=False))
-    assert len(Shelf(tmp_path, lane).checkpoints()) == 2
+    assert len(RunFiles(tmp_path, lane).checkpoints()) == 2
     assert pack._saving["dropping", 1] < 10
 
 
@@ -556,7 +556,7 @@ def test_a_checkpoint_of_the_end_is_kept_where_it_is_asked_for(
     monkeypatch.setattr("weightdecay.runs.pack.PROGRESS_EVERY", -1.0)  # an update at a time
     lane = config()
     trained(lane, folder=tmp_path, keep=Keep(checkpoints=kept))
-    assert Shelf(tmp_path, lane).checkpoints()[0].name == f"checkpoint-{last:012d}.pt"
+    assert RunFiles(tmp_path, lane).checkpoints()[0].name == f"checkpoint-{last:012d}.pt"
 
 
 @pytest.mark.parametrize(
@@ -606,8 +606,11 @@ def test_what_is_kept_is_what_was_asked_for(
 ) -> None:
     lane = config()
     trained(lane, folder=tmp_path, keep=Keep(solutions=solutions, checkpoints=checkpoints))
-    shelf = Shelf(tmp_path, lane)
-    assert (bool(shelf.solutions()), bool(shelf.checkpoints())) == (solutions, checkpoints)
+    files = RunFiles(tmp_path, lane)
+    assert (bool(files.solutions()), bool(files.checkpoints())) == (
+        solutions,
+        checkpoints,
+    )
 
 
 def test_one_lane_stacked_has_the_bits_it_has_in_company() -> None:

@@ -130,9 +130,9 @@ def test_runs_are_exported_and_merged_without_being_all_in_memory(
 
 _ASK = """
 import sys
-from weightdecay.sweeps.status import of_store
+from weightdecay.sweeps.status import store_status
 from weightdecay.sweeps.store import Store
-standing, failures, damage = of_store(Store(sys.argv[1]))
+standing, failures, damage = store_status(Store(sys.argv[1]))
 print(standing.planned, standing.done, standing.diverged, standing.failed, damage)
 assert "torch" not in sys.modules
 """

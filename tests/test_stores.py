@@ -7,7 +7,7 @@ import pytest
 from weightdecay.records import Environment, Run, unpacked
 from weightdecay.records.tables import imported
 from weightdecay.sweeps import Store
-from weightdecay.sweeps.status import of_store
+from weightdecay.sweeps.status import store_status
 
 STORES = Path(__file__).parent / "stores"
 HERE = Environment(
@@ -50,7 +50,7 @@ def test_a_store_of_november_2026_loads() -> None:
     check(store.runs())
     [again] = store.repeats()
     assert again in store.runs()
-    standing, failures, damage = of_store(Store(store.folder))
+    standing, failures, damage = store_status(Store(store.folder))
     assert (standing.planned, standing.done, standing.diverged, standing.failed) == (5, 4, 1, 1)
     assert [failure.reason for _, failure in failures] == ["RuntimeError: an example"]
     assert not damage

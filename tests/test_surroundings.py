@@ -17,10 +17,10 @@ from weightdecay import files
 from weightdecay.cli import main
 from weightdecay.records import Notice
 from weightdecay.runs import pack
-from weightdecay.runs.checkpoints import Shelf
+from weightdecay.runs.checkpoints import RunFiles
 from weightdecay.sweeps import Store, sweep_events
 from weightdecay.sweeps.engine import Failed, Job, Message
-from weightdecay.sweeps.inprocess import Here
+from weightdecay.sweeps.inprocess import InProcess
 from weightdecay.sweeps.local import Local
 
 pytestmark = pytest.mark.cpu("what the system refuses has no device")
@@ -40,7 +40,7 @@ def test_a_checkpoint_folder_that_cannot_be_made_stops_the_sweep_and_fails_no_ce
         swept(CELLS, tmp_path, Local(2, "cpu"))
     assert lines_of(tmp_path, "failure") == []
     (tmp_path / "checkpoints").unlink()
-    swept(CELLS, tmp_path, Here("cpu"))
+    swept(CELLS, tmp_path, InProcess("cpu"))
     assert done(tmp_path) == names(CELLS)
 
 
@@ -57,12 +57,12 @@ def test_a_checkpoint_folder_that_cannot_be_made_stops_the_sweep_and_fails_no_ce
 def test_the_cure_is_that_of_the_error(
     number: int, cure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(run: Shelf) -> NoReturn:
+    def refused(run: RunFiles) -> NoReturn:
         raise OSError(number, os.strerror(number), str(run.lock))
 
-    monkeypatch.setattr(Shelf, "held", refused)
+    monkeypatch.setattr(RunFiles, "held", refused)
     with pytest.raises(OSError, match=f"No cell counts as failed: {cure}, then run the same"):
-        swept(CELLS, tmp_path, Here("cpu"))
+        swept(CELLS, tmp_path, InProcess("cpu"))
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
@@ -77,9 +77,9 @@ def test_a_full_disk_under_a_task_stops_the_sweep_and_fails_no_cell(
         with pytest.raises(
             OSError, match=r"could not write its files: .*No space.* free space or inodes"
         ):
-            swept(CELLS, tmp_path, Here("cpu"))
+            swept(CELLS, tmp_path, InProcess("cpu"))
     assert lines_of(tmp_path, "failure") == []
-    swept(CELLS, tmp_path, Here("cpu"))
+    swept(CELLS, tmp_path, InProcess("cpu"))
     assert done(tmp_path) == names(CELLS)
 
 
@@ -129,7 +129,7 @@ def test_a_file_system_without_locks_is_named_and_fails_no_cell(
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     cure = "; keep the folder on a file system that supports locks, such as a local disk: "
-    events = sweep_events(CELLS, folder=tmp_path, engine=Here("cpu"))
+    events = sweep_events(CELLS, folder=tmp_path, engine=InProcess("cpu"))
     next(events)
     with monkeypatch.context() as patch:
         patch.setattr("fcntl.fcntl", refused)
@@ -138,8 +138,8 @@ def test_a_file_system_without_locks_is_named_and_fails_no_cell(
         patch.undo()
         patch.setattr("fcntl.flock", refused)
         with pytest.raises(OSError, match=f"{cure}'{tmp_path}/claims/plan'$"):
-            sweep_events(CELLS, folder=tmp_path, engine=Here("cpu"))
-    events = sweep_events(CELLS, folder=tmp_path, engine=Here("cpu"))
+            sweep_events(CELLS, folder=tmp_path, engine=InProcess("cpu"))
+    events = sweep_events(CELLS, folder=tmp_path, engine=InProcess("cpu"))
     next(events)
     monkeypatch.setattr("fcntl.flock", refused)
     with pytest.raises(
@@ -156,28 +156,28 @@ def test_a_file_that_a_task_misses_elsewhere_still_fails_its_cells(
         raise FileNotFoundError(errno.ENOENT, "No such file", f"/elsewhere/{name}")
 
     monkeypatch.setattr("weightdecay.tasks.catalogue.load", missing)
-    swept(CELLS, tmp_path, Here("cpu"))
+    swept(CELLS, tmp_path, InProcess("cpu"))
     assert sorted(line["run"] for line in lines_of(tmp_path, "failure")) == names(CELLS)
 
 
 def test_too_many_open_files_halve_the_pack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held, left = Shelf.held, [2]
+    held, left = RunFiles.held, [2]
 
     @contextmanager
-    def limited(shelf: Shelf, **how: Any) -> Iterator[None]:
+    def limited(files: RunFiles, **how: Any) -> Iterator[None]:
         if not left[0]:
-            raise OSError(errno.EMFILE, "Too many open files", str(shelf.folder / "lock"))
+            raise OSError(errno.EMFILE, "Too many open files", str(files.folder / "lock"))
         left[0] -= 1
         try:
-            with held(shelf, **how):
+            with held(files, **how):
                 yield
         finally:
             left[0] += 1
 
-    monkeypatch.setattr(Shelf, "held", limited)
-    swept(CELLS, tmp_path, Here("cpu"))
+    monkeypatch.setattr(RunFiles, "held", limited)
+    swept(CELLS, tmp_path, InProcess("cpu"))
     assert done(tmp_path) == names(CELLS)
 
 
@@ -190,7 +190,7 @@ def test_a_full_disk_is_said_once_and_not_for_every_cell(
 
     monkeypatch.setattr(pack, "CHECKPOINT_EVERY", 0.0)
     monkeypatch.setattr("weightdecay.runs.checkpoints.write", full)
-    events = swept(CELLS, tmp_path, Here("cpu"))
+    events = swept(CELLS, tmp_path, InProcess("cpu"))
     said = [event.text for event in events if isinstance(event, Notice)]
     where = (tmp_path / "checkpoints").absolute()
     assert said == [

@@ -45,12 +45,12 @@ from weightdecay.sweeps import (
 )
 from weightdecay.sweeps import engine as engines
 from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Message
-from weightdecay.sweeps.inprocess import Here
+from weightdecay.sweeps.inprocess import InProcess
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.merging import merge
 from weightdecay.sweeps.name_checks import ALGORITHM_OPTIONS, MODEL_OPTIONS, MODELS
 from weightdecay.sweeps.packing import packs
-from weightdecay.sweeps.status import of_store
+from weightdecay.sweeps.status import store_status
 from weightdecay.sweeps.store import Writer
 from weightdecay.tasks import catalogue
 
@@ -165,7 +165,7 @@ def test_what_is_done_is_never_trained_again(tmp_path: Path) -> None:
 def test_a_narrowed_sweep_plans_less_and_forgets_nothing(tmp_path: Path) -> None:
     swept(CELLS, tmp_path)
     swept(CELLS[:2], tmp_path)
-    assert of_store(Store(tmp_path))[0].planned == 2
+    assert store_status(Store(tmp_path))[0].planned == 2
     assert done(tmp_path) == names(CELLS)
 
 
@@ -179,7 +179,7 @@ def test_merging_takes_over_what_is_missing_and_no_more(tmp_path: Path) -> None:
     assert sorted(one.glob("log/*")) == logs  # what brings nothing leaves nothing
     assert done(one) == names(CELLS)
     assert len(lines_of(one, "result")) == len(CELLS)
-    assert of_store(Store(one))[0].planned == len(CELLS)
+    assert store_status(Store(one))[0].planned == len(CELLS)
 
 
 def test_new_semantics_are_trained_beside_the_old(
@@ -228,7 +228,7 @@ def test_a_torn_last_line_is_dropped_said_and_trained_again(cut: int, tmp_path: 
     lines = log.read_bytes().splitlines(keepends=True)[:-1]  # up to the last result
     log.write_bytes(b"".join(lines)[:-cut])
     said = "The last line of 000001.jsonl is incomplete and is left out."
-    assert of_store(Store(tmp_path))[2] == [said]
+    assert store_status(Store(tmp_path))[2] == [said]
     engine = Scripted()
     assert Notice(said) in swept(CELLS, tmp_path, engine)
     assert sum(len(job.cells) for job in engine.jobs) == 1
@@ -246,18 +246,18 @@ def test_garbage_and_foreign_files_are_left_out_and_said(tmp_path: Path) -> None
     (tmp_path / "log" / "000009.jsonl").write_bytes(b"\x00\xfe" * 1000 + b"\n")
     swept(CELLS, tmp_path)
     assert done(tmp_path) == names(CELLS)
-    assert len(of_store(Store(tmp_path))[2]) == 6
+    assert len(store_status(Store(tmp_path))[2]) == 6
     assert (tmp_path / "log" / "notes.txt").read_text() == "mine"
 
 
 def test_a_folder_that_is_no_sweep_says_so(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"has no plan\.jsonl.*weightdecay sweep STUDY"):
-        of_store(Store(tmp_path))
+        store_status(Store(tmp_path))
     (tmp_path / "plan.jsonl").write_text("{")
     with pytest.raises(
         ValueError, match=r"must have one cell per line, but line 1 cannot be used.*new plan"
     ):
-        of_store(Store(tmp_path))
+        store_status(Store(tmp_path))
     with pytest.raises(ValueError, match="at least one configuration"):
         sweep_events([], folder=tmp_path)
 
@@ -406,7 +406,7 @@ def test_failures_are_not_counted_anew_for_every_one_of_them(tmp_path: Path) -> 
 
 def test_repeats_of_real_cells_are_the_same_to_the_bit_on_a_cpu(tmp_path: Path) -> None:
     cells = [config(seed=seed, epochs=1) for seed in range(5)]
-    swept(cells, tmp_path, Here("cpu", lanes=2, repeats=0.5))
+    swept(cells, tmp_path, InProcess("cpu", lanes=2, repeats=0.5))
     store = Store(tmp_path)
     first = {run.config: run for run in store.runs()}
     assert [first[run.config] for run in store.repeats()] == store.repeats()
@@ -440,9 +440,9 @@ def test_results_do_not_depend_on_packs(
 ) -> None:
     cells = [config(seed=seed) for seed in range(5)]
     together, apart = (tmp_path_factory.mktemp(name) for name in ("together", "apart"))
-    swept(cells, together, Here("cpu"))
-    swept([cells[n] for n in order[:first]], apart, Here("cpu", lanes=lanes))
-    swept([cells[n] for n in order], apart, Here("cpu", lanes=lanes))
+    swept(cells, together, InProcess("cpu"))
+    swept([cells[n] for n in order[:first]], apart, InProcess("cpu", lanes=lanes))
+    swept([cells[n] for n in order], apart, InProcess("cpu", lanes=lanes))
     assert list(Store(apart).results()) == list(Store(together).results())
 
 
@@ -472,7 +472,7 @@ def test_failed_cells_wait_for_retry(tmp_path: Path) -> None:
     swept(CELLS, tmp_path, again, retry=True)
     assert [job.cells for job in again.jobs] == [(CELLS[2],)]
     assert done(tmp_path) == names(CELLS)
-    assert not of_store(Store(tmp_path))[1]
+    assert not store_status(Store(tmp_path))[1]
 
 
 def test_out_of_memory_halves_the_pack(tmp_path: Path) -> None:
@@ -532,7 +532,7 @@ def test_a_worker_killed_while_it_comes_further_is_not_its_cells_fault(tmp_path:
 
 
 def test_an_error_in_training_comes_with_its_reason(tmp_path: Path) -> None:
-    events = swept([cell(model="nothing"), CELLS[0]], tmp_path, Here("cpu"))
+    events = swept([cell(model="nothing"), CELLS[0]], tmp_path, InProcess("cpu"))
     failure = the_failed(events).failure
     assert failure.reason.startswith("ValueError: `model` must be one of ")
     assert "Traceback" in failure.trace
@@ -563,7 +563,7 @@ def test_a_full_disk_stops_the_sweep_and_what_was_recorded_stays(
             swept(CELLS, tmp_path, engine)
     assert engine.closed
     assert set(names(CELLS[:3])) < set(done(tmp_path)) < set(names(CELLS))
-    assert of_store(Store(tmp_path))[2] == []  # no torn line
+    assert store_status(Store(tmp_path))[2] == []  # no torn line
     swept(CELLS, tmp_path)
     assert done(tmp_path) == names(CELLS)
 
@@ -578,7 +578,7 @@ def test_a_file_that_may_not_grow_stops_the_sweep_without_a_torn_line(tmp_path: 
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert b"File too large" in ended.stderr
     assert 0 < len(done(tmp_path)) < 9
-    assert of_store(Store(tmp_path))[2] == []
+    assert store_status(Store(tmp_path))[2] == []
 
 
 @pytest.mark.parametrize("torn", [False, True])
@@ -765,14 +765,14 @@ def test_two_sweeps_of_one_folder_train_no_cell_twice(tmp_path: Path) -> None:
     both = [disturbed.start(tmp_path), disturbed.start(tmp_path)]
     assert [process.wait(timeout=300) for process in both] == [0, 0]
     assert names(disturbed.cells()) == sorted(line["run"] for line in lines_of(tmp_path, "result"))
-    assert of_store(Store(tmp_path))[0].running == 0
+    assert store_status(Store(tmp_path))[0].running == 0
 
 
 @pytest.mark.slow
 def test_a_sweep_that_is_closed_saves_and_goes_on(tmp_path: Path) -> None:
     cells = disturbed.cells()[:6]
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    swept(cells, whole, Here("cpu"))
+    swept(cells, whole, InProcess("cpu"))
     events = sweep_events(cells, folder=stopped, engine=Local(1, "cpu"))
     for event in events:
         if getattr(event, "progress", None) is not None:
@@ -794,7 +794,7 @@ def test_a_cell_that_diverged_leaves_no_checkpoint(
     changes = {"model": model, "epochs": 3, "algorithm": "sgd", "weight_decay": None, "l2": 0.001}
     rates = (0.01, 1e12)
     cells = [cell(seed, lr=rate, **changes) for rate in rates for seed in range(2)]
-    swept(cells, tmp_path, Here("cpu"))
+    swept(cells, tmp_path, InProcess("cpu"))
     assert [run.diverged for run in Store(tmp_path).runs()].count(True) == 2
     assert not list(tmp_path.glob("checkpoints/*"))
 
@@ -928,13 +928,13 @@ def test_what_is_tried_again_does_not_count_as_failed(tmp_path: Path) -> None:
     events = sweep_events(CELLS, folder=tmp_path, engine=Scripted(lambda job: []), retry=True)
     next(events)
     next(events)
-    counted, failures, _ = of_store(Store(tmp_path))
+    counted, failures, _ = store_status(Store(tmp_path))
     assert (counted.failed, counted.running, counted.left) == (0, 1, 1)
     assert len(failures) == 1  # the reason is still to be read
     standing = next(event for event in events if isinstance(event, Status))
     assert (standing.failed, standing.running, standing.left) == (0, 1, 1)
     events.close()  # type: ignore[attr-defined]
-    assert of_store(Store(tmp_path))[0].failed == 1
+    assert store_status(Store(tmp_path))[0].failed == 1
 
 
 def test_a_stop_does_not_wait_for_what_has_ended(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from weightdecay.results import landscapes
 from weightdecay.runs import ensemble, train_events
 from weightdecay.runs.build import ORDER, WEIGHTS
 from weightdecay.runs.captured import _measure
-from weightdecay.runs.checkpoints import Shelf
+from weightdecay.runs.checkpoints import RunFiles
 from weightdecay.runs.stacked import can_stack
 from weightdecay.sweeps import Store, sweep_events
 from weightdecay.sweeps.local import Local
@@ -290,7 +290,7 @@ def test_solutions_of_regression_answer_together_by_their_mean(tmp_path: Path) -
     assert [one.members for one in found] == [1, 2, 3]
     task = numbers()
     answers = []
-    for path in Shelf(tmp_path, lane).solutions():
+    for path in RunFiles(tmp_path, lane).solutions():
         model = net()
         model.load_state_dict(torch.load(path))
         answers.append(model(task.test.inputs).detach())

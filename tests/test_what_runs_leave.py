@@ -16,7 +16,7 @@ from weightdecay.records import Event, Progress, Record, Started, unpacked
 from weightdecay.runs import environment as place
 from weightdecay.runs import pack, train_events
 from weightdecay.runs.build import schedule_of
-from weightdecay.runs.checkpoints import Shelf
+from weightdecay.runs.checkpoints import RunFiles
 from weightdecay.runs.environment import environment
 from weightdecay.tasks.models import MLP
 
@@ -114,7 +114,7 @@ def test_missed_examples_are_those_that_the_error_counts(model: str) -> None:
 def test_which_examples_were_missed_is_what_the_solution_misses(tmp_path: Path) -> None:
     lane = config(keep_missed=True)
     [found] = trained(lane, folder=tmp_path).values()
-    [solution] = Shelf(tmp_path, lane).solutions()
+    [solution] = RunFiles(tmp_path, lane).solutions()
     model = MLP(12, 8, width=8, generator=torch.Generator())
     model.load_state_dict(torch.load(solution))
     test = toy().test
@@ -138,7 +138,7 @@ def test_a_run_that_went_wrong_is_not_taken_up_from_its_own_checkpoint(
         patch.setattr(ScheduledOptimizer, "applied", frozen)
         with pytest.raises(RuntimeError, match="The run is wrong from there on"):
             list(train_events(lane, folder=tmp_path, device="cpu"))
-    kept = [path.name for path in Shelf(tmp_path, lane).checkpoints()]
+    kept = [path.name for path in RunFiles(tmp_path, lane).checkpoints()]
     assert kept in ([], ["checkpoint-000000000001.pt"])  # η = 1 until then, as it should be
     assert trained(lane, folder=tmp_path) == trained(lane)
 

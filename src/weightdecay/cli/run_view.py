@@ -24,7 +24,7 @@ from weightdecay.cli.tensorboard import board
 from weightdecay.progress import training_line
 from weightdecay.records import Event, Notice, Progress, Record, RunConfig
 from weightdecay.runs import Ensemble, ensemble
-from weightdecay.runs.checkpoints import Shelf
+from weightdecay.runs.checkpoints import RunFiles
 from weightdecay.sweeps.single import run_events, store_of
 from weightdecay.tasks import Task, load
 
@@ -35,7 +35,7 @@ def train_and_print(options: argparse.Namespace) -> int:
     config = _config(options, task)
     device = _device(options)
     folder = store_of(config, options.out).folder
-    shelf = Shelf(folder, config)
+    files = RunFiles(folder, config)
     leads = os.environ.get("RANK", "0") == "0"
     try:
         with (
@@ -53,9 +53,9 @@ def train_and_print(options: argparse.Namespace) -> int:
                 records = _collect(events, draw, stopping, quiet=options.quiet)
     except KeyboardInterrupt:
         if leads:
-            echo(_how_to_continue(shelf, fresh=options.fresh), file=sys.stderr)
+            echo(_how_to_continue(files, fresh=options.fresh), file=sys.stderr)
         return 130
-    solutions = [] if records[-1].diverged else shelf.solutions()
+    solutions = [] if records[-1].diverged else files.solutions()
     ensembles = []
     if options.ensemble and solutions:
         ensembles = ensemble(config, folder=folder, device=device, task=task)
@@ -168,8 +168,8 @@ def _collect(
     return records
 
 
-def _how_to_continue(shelf: Shelf, *, fresh: bool) -> str:
+def _how_to_continue(files: RunFiles, *, fresh: bool) -> str:
     again = " without --fresh" * fresh
-    if not shelf.checkpoints():
+    if not files.checkpoints():
         return "Stopped before the first checkpoint. Run the same command again to start over."
     return f"Stopped. Run the same command again{again} to continue from the last checkpoint."

@@ -44,10 +44,10 @@ def read(path: Path, foreign: Mapping[str, Any] | None = None) -> Source:
 
 
 def _of_folder(folder: Path) -> Source:
-    from weightdecay.records.readers import StoreReader, no_sweep
+    from weightdecay.records.readers import StoreReader, not_a_sweep
 
     if not (folder / "log").is_dir():
-        raise no_sweep(folder, lacks="log")
+        raise not_a_sweep(folder, lacks="log")
     store = StoreReader(folder)
     runs, repeats = store.runs(), store.repeats()
     planned = {run for run, _ in store.cells()}

@@ -10,7 +10,7 @@ from weightdecay.cli.summary import Summary, best_settings, best_values
 from weightdecay.progress import duration
 from weightdecay.records import Run
 from weightdecay.sweeps.progress_lines import cells
-from weightdecay.sweeps.status import Status, of_store, without_paths
+from weightdecay.sweeps.status import Status, store_status, without_paths
 from weightdecay.sweeps.store import Store
 
 # More results than these are not read and compared unless asked for: it would take over a second.
@@ -37,7 +37,7 @@ def lines(
 ) -> tuple[Status, list[str], bool]:
     """Return the status of a folder's sweep, lines that describe it, and if it is complete."""
     store = Store(folder)
-    status, failures, left_out = of_store(store)
+    status, failures, left_out = store_status(store)
     text = [line(status), *_saved(store), *left_out]
     if store.ledger.unchecked:
         text.append(
@@ -104,7 +104,7 @@ class Best:
 def values(folder: Path, *, every_result: bool = True) -> tuple[dict[str, Any], int]:
     """Return the status of a folder's sweep as plain values, and the exit status."""
     store = Store(folder)
-    status, failures, left_out = of_store(store)
+    status, failures, left_out = store_status(store)
     done = store.ledger.finished
     complete = store.is_complete()
     reads = status.done <= _CHECKED or every_result

@@ -264,7 +264,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _check_sweep(folder: Path) -> None:
-    from weightdecay.records.readers import no_sweep
+    from weightdecay.records.readers import not_a_sweep
 
     if not (folder / "log").is_dir():
-        raise no_sweep(folder, lacks="log")
+        raise not_a_sweep(folder, lacks="log")

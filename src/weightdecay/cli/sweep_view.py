@@ -123,7 +123,7 @@ def engine_of(options: argparse.Namespace) -> Engine:
 
         device_of(options.device)
     if options.on == "here":
-        from weightdecay.sweeps.inprocess import Here
+        from weightdecay.sweeps.inprocess import InProcess
 
         if options.workers not in (None, 1):
             raise ValueError(f"`workers` must be 1 with --on here, got {options.workers}.")
@@ -131,7 +131,7 @@ def engine_of(options: argparse.Namespace) -> Engine:
             raise ValueError(
                 "`timeout` must be left out with --on here: it kills worker processes."
             )
-        return Here(options.device)
+        return InProcess(options.device)
     from weightdecay.sweeps.local import Local
 
     return Local(options.workers, options.device)

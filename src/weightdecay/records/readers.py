@@ -38,7 +38,7 @@ def read(path: Path | str) -> FinishedRuns:
     if path.is_dir():
         reader = StoreReader(path)
         if not reader.log.folder.is_dir():
-            raise no_sweep(path, lacks="log")
+            raise not_a_sweep(path, lacks="log")
         runs, repeats = reader.runs(), reader.repeats()
         return FinishedRuns(runs, repeats, reader.ledger.left_out)
     if not path.exists():
@@ -62,7 +62,7 @@ class StoreReader:
     def plan(self) -> dict[str, dict[str, Any]]:
         """Return the configurations of the planned cells, as plain values."""
         if not self._plan.is_file():
-            raise no_sweep(self.folder, lacks=self._plan.name)
+            raise not_a_sweep(self.folder, lacks=self._plan.name)
         return dict(self.cells())
 
     def cells(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -127,7 +127,7 @@ class StoreReader:
         return sum(workers.get(name, 0) for name in self.log.names() if self.log.is_locked(name))
 
 
-def no_sweep(folder: Path, *, lacks: str) -> FileNotFoundError:
+def not_a_sweep(folder: Path, *, lacks: str) -> FileNotFoundError:
     """Return the error for a folder that is not a sweep folder; it names sweeps inside it."""
     inside = sorted(str(path.parent) for path in folder.glob("*/plan.jsonl"))
     cure = "`weightdecay sweep STUDY --out FOLDER` makes one."

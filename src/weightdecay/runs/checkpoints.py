@@ -46,7 +46,7 @@ class Keep:
 EVERYTHING = Keep()
 
 
-class Shelf:
+class RunFiles:
     """The files of one configuration in a folder."""
 
     def __init__(self, folder: Path, config: RunConfig) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from weightdecay.records import RunConfig, finite
 from weightdecay.runs.build import model_of
-from weightdecay.runs.checkpoints import Shelf
+from weightdecay.runs.checkpoints import RunFiles
 from weightdecay.runs.lanes import CHUNK, judged
 from weightdecay.tasks import Source, Task, given
 
@@ -35,7 +35,7 @@ def ensemble(
 ) -> list[Ensemble]:
     """Return the test errors of the last solution, of the last two together, and so on."""
     whole = given(config.task, task).to(device)
-    paths = Shelf(Path(folder), config).solutions()
+    paths = RunFiles(Path(folder), config).solutions()
     if not paths:
         raise ValueError(
             f"Run {config.identity} must have a solution from the end of a cycle, but {folder} has "

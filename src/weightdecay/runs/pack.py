@@ -21,7 +21,7 @@ from weightdecay.records import (
     Timing,
     finite,
 )
-from weightdecay.runs.checkpoints import Keep, Shelf
+from weightdecay.runs.checkpoints import Keep, RunFiles
 from weightdecay.runs.environment import environment
 from weightdecay.runs.lanes import Lanes, LaneState
 from weightdecay.runs.recording import cycles_ended, lanes_to_record, records_of
@@ -47,14 +47,14 @@ class Pack:
     def __init__(
         self,
         configs: list[RunConfig],
-        shelves: list[Shelf | None],
+        run_files: list[RunFiles | None],
         build: Callable[[list[RunConfig]], Lanes],
         states: list[LaneState],
         fingerprint: str,
         *,
         keep: Keep,
     ) -> None:
-        self._configs, self._shelves, self._build = configs, shelves, build
+        self._configs, self._run_files, self._build = configs, run_files, build
         self._fingerprint, self._keep = fingerprint, keep
         self._lanes = build(configs)
         self._total = configs[0].epochs * self._lanes.per_epoch
@@ -200,11 +200,11 @@ class Pack:
             at_end = enumerate(s.cycle(self._total - 1).index for s in self._lanes.schedules)
             kept |= {lane: 0 for lane, index in at_end if not index and lane < len(self._configs)}
         for lane, cycle in kept.items():
-            shelf = self._shelves[lane]
-            if shelf is None or not leads() or finite(self._lanes.weight_norm(lane)) is None:
+            files = self._run_files[lane]
+            if files is None or not leads() or finite(self._lanes.weight_norm(lane)) is None:
                 continue
             try:
-                shelf.keep_solution(cycle, self._lanes.solution(lane))
+                files.keep_solution(cycle, self._lanes.solution(lane))
             except OSError as error:
                 yield Notice(f"The solution of cycle {cycle} could not be saved: {error}.")
 
@@ -220,8 +220,8 @@ class Pack:
     def _save(self) -> Iterator[Event]:
         self._lanes.verify()  # or a wrong state would be resumed from, and pass from then on
         begun, whole = time.monotonic(), True
-        for lane, shelf in enumerate(self._shelves):
-            if shelf is None or not leads():
+        for lane, files in enumerate(self._run_files):
+            if files is None or not leads():
                 continue
             yield Saving()
             extra: dict[str, Any] = {
@@ -231,12 +231,12 @@ class Pack:
                 "records": [asdict(record) for record in self._records[lane]],
             }
             try:
-                shelf.save({**self._lanes.state(lane), **extra})
+                files.save({**self._lanes.state(lane), **extra})
             except OSError as error:
                 if self._keep.checkpoints and self._lanes.updates == self._total:
                     raise
                 whole = False
-                where, why = shelf.folder.parent, error.strerror or error
+                where, why = files.folder.parent, error.strerror or error
                 yield Notice(
                     f"No checkpoint could be written to {where} ({why}); training continues."
                 )
@@ -256,7 +256,7 @@ class Pack:
         left = [n for n in range(len(self._configs)) if n not in gone]
         states = [self._lanes.state(n) for n in left]
         self._configs = [self._configs[n] for n in left]
-        self._shelves = [self._shelves[n] for n in left]
+        self._run_files = [self._run_files[n] for n in left]
         self._records = [self._records[n] for n in left]
         self._environments = [self._environments[n] for n in left]
         self._seconds = [self._seconds[n] for n in left]

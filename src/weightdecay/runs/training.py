@@ -21,7 +21,7 @@ from weightdecay.records import SHARED, Event, Notice, Progress, Run, RunConfig
 from weightdecay.records.collecting import RunCollector
 from weightdecay.runs.build import check, shapes_matter
 from weightdecay.runs.captured import Captured, can_capture, fitting
-from weightdecay.runs.checkpoints import EVERYTHING, BusyError, Keep, Shelf, read
+from weightdecay.runs.checkpoints import EVERYTHING, BusyError, Keep, RunFiles, read
 from weightdecay.runs.lanes import Lanes, LaneState
 from weightdecay.runs.pack import PROGRESS_EVERY, Pack, leads
 from weightdecay.runs.separate import Separate
@@ -116,16 +116,16 @@ def train_events(
     whole = given(lanes[0].task, task)
     parts = split_on(place, whole, validation=lanes[0].validation, data=lanes[0].data)
     check(lanes, parts)
-    shelves = [None if folder is None else Shelf(Path(folder), config) for config in lanes]
+    run_files = [None if folder is None else RunFiles(Path(folder), config) for config in lanes]
     fingerprint, alike = whole.fingerprint, stacked or len(lanes) > 1
-    return _train(lanes, parts, place, shelves, fingerprint, keep=keep, wait=wait, alike=alike)
+    return _train(lanes, parts, place, run_files, fingerprint, keep=keep, wait=wait, alike=alike)
 
 
 def _train(
     lanes: list[RunConfig],
     task: Task,
     device: torch.device,
-    shelves: list[Shelf | None],
+    run_files: list[RunFiles | None],
     fingerprint: str,
     *,
     keep: Keep,
@@ -135,9 +135,9 @@ def _train(
     with ExitStack() as held:
         if leads():
             # In a fixed order: otherwise two processes could wait for each other for ever.
-            for shelf in sorted(filter(None, shelves), key=lambda shelf: shelf.folder):
-                yield from _held(shelf, held, wait=wait)
-        found, notices = _restored(lanes, shelves)
+            for files in sorted(filter(None, run_files), key=lambda files: files.folder):
+                yield from _held(files, held, wait=wait)
+        found, notices = _restored(lanes, run_files)
         yield from notices
         if any(state is not None and state["task"] != fingerprint for state in found):
             raise ValueError(
@@ -163,7 +163,7 @@ def _train(
                 states = [found[n] for n in some]
                 pack = Pack(
                     [lanes[n] for n in some],
-                    [shelves[n] for n in some],
+                    [run_files[n] for n in some],
                     partial(kind, task=task, device=device),
                     [state for state in states if state is not None],
                     fingerprint,
@@ -172,12 +172,12 @@ def _train(
                 yield from pack.run()
 
 
-def _held(shelf: Shelf, held: ExitStack, *, wait: bool) -> Iterator[Event]:
+def _held(files: RunFiles, held: ExitStack, *, wait: bool) -> Iterator[Event]:
     """Lock a run's folder; or wait until no other process has it, and report that."""
     begun = time.monotonic()
     while True:
         try:
-            held.enter_context(shelf.held())
+            held.enter_context(files.held())
         except BusyError:
             if not wait:
                 raise
@@ -185,8 +185,8 @@ def _held(shelf: Shelf, held: ExitStack, *, wait: bool) -> Iterator[Event]:
             return
         if time.monotonic() - begun > _SILENT_WAIT:
             yield Notice(
-                f"Run {shelf.folder.name} is locked by another process; its training starts when "
-                f"that one ends. `fuser {shelf.lock}` shows which process it is."
+                f"Run {files.folder.name} is locked by another process; its training starts when "
+                f"that one ends. `fuser {files.lock}` shows which process it is."
             )
         time.sleep(PROGRESS_EVERY)
 
@@ -217,7 +217,7 @@ def _check(configs: list[RunConfig]) -> None:
 
 
 def _restored(
-    lanes: list[RunConfig], shelves: Sequence[Shelf | None]
+    lanes: list[RunConfig], run_files: Sequence[RunFiles | None]
 ) -> tuple[list[LaneState | None], list[Notice]]:
     """Return the saved state of each lane, and notices about files that could not be used.
 
@@ -225,7 +225,7 @@ def _restored(
     back to the last update that all of them have, so that they stay in step.
     """
     notices: list[Notice] = []
-    kept = [[] if shelf is None else shelf.checkpoints() for shelf in shelves]
+    kept = [[] if files is None else files.checkpoints() for files in run_files]
     found = [_newest_readable(paths, notices) for paths in kept]
     going = [n for n, config in enumerate(lanes) if not _ended(config, found[n])]
     if len({_updates(found[n]) for n in going}) > 1:

@@ -2,7 +2,7 @@
 
 from weightdecay.sweeps.events import CellFailed, Idle, SweepEvent, Working
 from weightdecay.sweeps.grids import grid, read_study
-from weightdecay.sweeps.inprocess import Here
+from weightdecay.sweeps.inprocess import InProcess
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.status import Status
 from weightdecay.sweeps.store import Store
@@ -10,8 +10,8 @@ from weightdecay.sweeps.sweeping import sweep, sweep_events
 
 __all__ = [
     "CellFailed",
-    "Here",
     "Idle",
+    "InProcess",
     "Local",
     "Status",
     "Store",

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from weightdecay.sweeps.engine import Ended, Failed, Job, Message, train_job
 
 
-class Here:
+class InProcess:
     """An engine with one worker, this process. A job only runs while `wait` is called."""
 
     workers = 1

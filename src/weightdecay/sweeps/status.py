@@ -153,7 +153,7 @@ def without_paths(reason: str) -> str:
     return _PATH.sub("…", reason)
 
 
-def of_store(store: Store) -> tuple[Status, list[tuple[dict[str, Any], Failure]], list[str]]:
+def store_status(store: Store) -> tuple[Status, list[tuple[dict[str, Any], Failure]], list[str]]:
     """Return a sweep's status, its failures, and sentences about what is left out."""
     cells = store.plan()
     alive = store.alive()

@@ -12,7 +12,7 @@ from weightdecay.records import Notice, Run, RunConfig
 from weightdecay.sweeps.coordinator import Coordinator
 from weightdecay.sweeps.engine import Engine
 from weightdecay.sweeps.events import SweepEvent
-from weightdecay.sweeps.inprocess import Here
+from weightdecay.sweeps.inprocess import InProcess
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.name_checks import check_names
 from weightdecay.sweeps.progress_lines import SweepLines
@@ -93,7 +93,7 @@ def sweep_events(
     if task is None:
         check_names(cells.values())
     else:
-        provider = provider_of(task, cells.values(), in_process=isinstance(engine, Here))
+        provider = provider_of(task, cells.values(), in_process=isinstance(engine, InProcess))
     watched = Watched(engine or Local(), timeout)
     store = Store(folder)
     store.ask_for(cells)

@@ -73,7 +73,8 @@ def _portable(task: "Source") -> bytes:
         raise ValueError(
             f"`task` must be picklable, to be sent to worker processes, but is not: {error}. "
             "Define its functions at the top level of a module, not in a script, a notebook or "
-            "another function; or train in this process, with engine=weightdecay.sweeps.Here()."
+            "another function; or train in this process, with "
+            "engine=weightdecay.sweeps.InProcess()."
         ) from error
     return body.getvalue()
 
