@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tests.landscapes import QUADRATIC, Truth, exact, landscape_of, measured, noisy, reseen
-from weightdecay.results import Exponent, Landscape, landscapes, recommend
+from tests.scattered import DECAY, RATE, search
+from weightdecay.results import Exponent, Landscape, fit_surface, landscapes, recommend
 from weightdecay.results.carrying import RULES, knobs
 from weightdecay.results.exponent import unknown
 from weightdecay.results.fit import fit
@@ -20,6 +21,8 @@ from weightdecay.sweeps import Store
 pytestmark = pytest.mark.cpu("numbers of finished runs do not depend on the device")
 COMMITTED = Path(__file__).parents[1] / "results" / "cifar10-small"
 NOISY: dict[str, Any] = {"spread": 0.02, "examples": 500}
+#: A basin of which random searches of any size see something.
+CLIFFLESS = Truth(s=0.0, curvature=0.01, level=0.01)
 CLEAN: dict[str, Any] = {"spread": 1e-6, "examples": 10**8}
 
 
@@ -327,5 +330,49 @@ def test_cifar_10s_four_methods_are_told_what_fresh_seeds_have_found() -> None:
     for name, error in judged.items():
         assert found[name].error.low < error < found[name].error.high
     assert advice.sentence(found["adamw"]).startswith("Change α by 4: leave λ.")
-    assert "keeping λ/α 2.4 points" in advice.sentence(found["adamw"])
+    assert "keeping λ/α would have cost 2.4 points" in advice.sentence(found["adamw"])
     assert found["adamw"].knobs.excluded == (-1.0, -0.5, 0.5, 1.0, 2.0)
+
+
+@pytest.mark.parametrize("count", [20, 30, 60])
+def test_of_a_random_search_the_surface_is_recommended_and_beats_the_best_run(count: int) -> None:
+    random = np.random.default_rng(count)
+    found: list[float] = []
+    lowest: list[float] = []
+    for _ in range(20):
+        scape = search(CLIFFLESS, random, noise=0.004, count=count)
+        advised, surface = recommend(scape), fit_surface(scape)
+        assert advised.lr.low <= advised.lr.value <= advised.lr.high
+        assert not advised.add
+        assert min(scape.lrs) <= advised.lr.value <= max(scape.lrs)
+        if math.isfinite(surface.lr.value):
+            assert (advised.lr.value, advised.decay.value) == (
+                surface.lr.value,
+                surface.decay.value,
+            )
+            assert advised.error == surface.error
+        for at, costs in (
+            ((advised.lr.value, advised.decay.value), found),
+            (_place(scape), lowest),
+        ):
+            off = np.log2(at) - (RATE, DECAY)
+            costs.append(float(CLIFFLESS.errors_at(*off)) - CLIFFLESS.lowest)
+    assert np.mean(found) < np.mean(lowest)
+
+
+def test_of_too_few_scattered_runs_the_best_is_recommended_without_a_range() -> None:
+    scape = search(CLIFFLESS, np.random.default_rng(0), noise=0.004, count=7)
+    advised = recommend(scape)
+    assert (advised.lr.value, advised.decay.value) == _place(scape)
+    assert advised.lr.low == advised.lr.high == advised.lr.value
+    (_, said), *_ = advice.block(advised)
+    assert said.endswith("the best run, as no surface could be fitted")
+    assert "of the 18 that a surface needs" in advice.sentence(advised)
+
+
+def _true_error(place: tuple[float, float]) -> float:
+    return float(CLIFFLESS.errors_at(*(np.log2(place) - (RATE, DECAY))))
+
+
+def _place(scape: Landscape) -> tuple[float, float]:
+    return scape.best.lr, scape.best.decay

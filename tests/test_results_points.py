@@ -232,8 +232,8 @@ def test_optunas_trials_are_read_as_they_come(written: Callable[[str], Path]) ->
     ]
     assert all(point.labels == {"epochs": 10} for point in points)
     texts = [remark.text for remark in points.remarks]
-    assert "1 row left out: each has the state 'FAIL'." in texts
-    assert "1 row left out: each has the state 'PRUNED'." in texts
+    assert "1 row left out: it has the state 'FAIL'." in texts
+    assert "1 row left out: it has the state 'PRUNED'." in texts
     assert any(text.startswith("'params_dropout' varied too") for text in texts)
     apart = read_points(
         written(OPTUNA), convention="torch", metric="accuracy", labels=["params_dropout"]
@@ -324,9 +324,9 @@ def test_empty_cells_nan_and_infinity_are_told_apart(written: Callable[[str], Pa
     ]
     told = {remark.text: remark.count for remark in points.remarks if remark.kind == "left out"}
     assert told == {
-        "1 row left out: each has no metric.": 1,
+        "1 row left out: it has no metric.": 1,
         "2 rows left out: each has no learning rate or no decay.": 2,
-        "1 row left out: each has a learning rate that is 0, negative or infinite.": 1,
+        "1 row left out: it has a learning rate that is 0, negative or infinite.": 1,
     }
     assert kinds(points)["diverged"] == 3
 

@@ -157,12 +157,12 @@ def advised(scapes: "Sequence[Landscape]", doubtful: "Doubts") -> list[Advised]:
 def _blocks(
     found: Sequence[Advised], source: "Source", doubtful: "Doubts", *, legend: bool
 ) -> list[str]:
-    from weightdecay.site import doubts
-    from weightdecay.site.advice import LEGEND
+    from weightdecay.site import advice, doubts
 
     blocks = ["\n".join([_heading(one), *_lines(one)]) for one in found]
     notes = [*source.notes, *doubts.lines(doubtful)]
-    last = [textwrap.fill(LEGEND, _WIDTH)] if legend else []
+    meaning = advice.legend(one.landscape for one in found)
+    last = [textwrap.fill(meaning, _WIDTH)] if legend else []
     return [*blocks, *(["\n".join(notes)] if notes else []), *last]
 
 

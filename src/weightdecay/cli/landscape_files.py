@@ -49,6 +49,7 @@ def write(
     )
     drawn = save(figure, folder / "figure")
     svg = (folder / "figure.svg").read_text("utf-8")
+    legend = advice.legend(one.landscape for one in found)
     made = f"Made by `weightdecay landscape {path}`."
     page = report(
         f"Learning rate and weight decay: {path.name}",
@@ -56,7 +57,7 @@ def write(
         pictures=[Picture("Landscapes", svg, _CAPTION)],
         verdicts=[],
         tables=[PageTable("Recommendations", [_HEAD, *map(_row, found)])],
-        small_print=[*source.notes, *doubts, _FITTED, advice.LEGEND, made],
+        small_print=[*source.notes, *doubts, _FITTED, legend, made],
     )
     for name, text in (("report.html", page), ("cells.csv", _table(found))):
         with files.written(folder / name) as file:

@@ -50,8 +50,8 @@ class Knobs:
 
 
 def knobs(landscape: Landscape, found: Surface, measured: Exponent) -> Knobs:
-    """Choose the rule by the measured exponent, or by the surface's if that has no value."""
-    fitted = measured.value is None
+    """Choose the rule by the measured exponent, or on a grid by the surface's."""
+    fitted = measured.value is None and not landscape.scattered
     exponent = found.exponent() if fitted else measured
     costs = _costs(landscape, found)
     if exponent.value is None:

@@ -1,7 +1,8 @@
 """Which learning rate and decay to use, and what to train next.
 
 The setting is the lowest point of the surface through the cells near the best (`fit`), not the
-cell with the lowest error, which on a noisy task is mostly luck.
+cell with the lowest error, which on a noisy task is mostly luck. Scattered settings have a surface
+of their own (`scatter`); where they are too few for it, the best of them is recommended.
 """
 
 import math
@@ -12,6 +13,7 @@ from weightdecay.results.coupling import Coupling, coupling
 from weightdecay.results.estimate import Estimate
 from weightdecay.results.fit import Surface, fit
 from weightdecay.results.landscape import Cell, Landscape
+from weightdecay.results.scatter import fit_surface
 from weightdecay.results.stencils import usual_steps
 
 #: By how many steps to extend a grid at an edge.
@@ -23,9 +25,11 @@ _NEAR = 0.25  # a best value within this many steps of the last one is at the gr
 
 @dataclass(frozen=True)
 class Range:
-    """A value to use, and the range about it in which the fitted error is as good.
+    """A value to use, and a range about it.
 
-    That is at most 2 % above the lowest, with the other knob at its recommended value.
+    On a grid, the fitted error in the range is at most 2 % above the lowest, with the other knob at
+    its recommended value. For scattered settings, it is the 95 % interval of the best value, or the
+    value alone if nothing could be fitted.
     """
 
     value: float
@@ -78,7 +82,8 @@ class Recommendation:
     learning rate, if there is one. `tied` is the number of cells tied with the best; None if there
     is one seed. `add` lists values to add if the setting is at an edge of the grid, or if a knob
     has fewer than three values. `repeat` are settings that need more seeds to decide on a rule for
-    the knobs; None if more seeds would not help.
+    the knobs; None if more seeds would not help. Scattered settings have neither: `coupling` says
+    what is missing.
     """
 
     landscape: Landscape
@@ -103,22 +108,40 @@ def recommend(landscape: Landscape) -> Recommendation:
             "A recommendation needs a run with a decay above 0 that did not diverge, got none in "
             f"{len(landscape.cells)} settings. Train smaller learning rates, or other decays."
         )
-    lr, decay = (_range(found, axis) for axis in (0, 1))
     several = any(len(cell.seeds) > 1 for cell in landscape.cells.values())
-    advice, add = knobs(landscape, found, measured.exponent), _extensions(landscape, found)
+    advice = knobs(landscape, found, measured.exponent)
+    add: tuple[Extension, ...] = ()
+    repeat = None
+    if landscape.scattered:
+        lr, decay, error = _scattered(landscape)
+    else:
+        lr, decay = (_range(found, axis) for axis in (0, 1))
+        error, add = found.tested, _extensions(landscape, found)
+        repeat = None if add or advice.rule is not None else _repeat(landscape, found)
     return Recommendation(
         landscape=landscape,
         lr=lr,
         decay=decay,
         decays=_decays(landscape, lr.value, decay),
-        error=found.tested,
-        without_decay=_without_decay(landscape, found),
+        error=error,
+        without_decay=_without_decay(landscape, lr.value),
         tied=len(landscape.tied) if several else None,
         coupling=measured,
         knobs=advice,
         add=add,
-        repeat=None if add or advice.rule is not None else _repeat(landscape, found),
+        repeat=repeat,
     )
+
+
+def _scattered(landscape: Landscape) -> tuple[Range, Range, Estimate]:
+    """Return the best learning rate, decay and error: the surface's, or those of the best run."""
+    found = fit_surface(landscape)
+    if math.isfinite(found.lr.value):
+        lr, decay = (Range(one.value, one.low, one.high) for one in (found.lr, found.decay))
+        return lr, decay, found.error
+    best = next(cell for cell in landscape.ranked if cell.decay > 0)
+    lr, decay = (Range(value, value, value) for value in (best.lr, best.decay))
+    return lr, decay, Estimate(best.mean, math.nan, math.nan)
 
 
 def _range(found: Surface, axis: int) -> Range:
@@ -136,9 +159,9 @@ def _decays(landscape: Landscape, lr: float, decay: Range) -> Decays:
     return Decays(decay, None if root is None else decay.times(root), decay.times(1 / lr))
 
 
-def _without_decay(landscape: Landscape, found: Surface) -> Cell | None:
+def _without_decay(landscape: Landscape, lr: float) -> Cell | None:
     cells = [cell for cell in landscape.cells.values() if cell.decay == 0 and not cell.diverged]
-    return min(cells, key=lambda cell: abs(math.log2(cell.lr) - found.best[0]), default=None)
+    return min(cells, key=lambda cell: abs(math.log2(cell.lr / lr)), default=None)
 
 
 def _repeat(landscape: Landscape, found: Surface) -> Repeat:

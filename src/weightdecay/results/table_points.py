@@ -158,9 +158,12 @@ class _Reading:
             told.append(Remark("diverged", diverged, text))
         for reason, count in self.left.items():
             kind = "repeated" if reason == _COPY else "left out"
-            told.append(Remark(kind, count, f"{_rows(count)} left out: each {reason}."))
+            told.append(Remark(kind, count, f"{_rows(count)} left out: {_each(count)} {reason}."))
         if self.repeated:
-            text = f"{_rows(self.repeated)} left out: each repeats the setting and seed of another"
+            each = _each(self.repeated)
+            text = (
+                f"{_rows(self.repeated)} left out: {each} repeats the setting and seed of another"
+            )
             text += f"; {self.differing} of them came to another result." * bool(self.differing)
             text += "." * (not self.differing)
             told.append(Remark("repeated", self.repeated, text))
@@ -172,6 +175,10 @@ class _Reading:
 
 def _finite(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+
+
+def _each(count: int) -> str:
+    return "it" if count == 1 else "each"
 
 
 def _rows(count: int) -> str:

@@ -1,7 +1,7 @@
 """A recommendation in words: the setting, how certain it is, and a rule for the two knobs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from weightdecay.labels import AXES, NAMES, SCHEDULES, method_of, name, titled
 from weightdecay.number_format import in_units, interval, measured, number, typed
@@ -28,11 +28,19 @@ _TORCH = {
 }
 
 
-#: The meaning of the numbers in parentheses and in brackets.
-LEGEND = (
-    "In parentheses: values at which the fitted error is at most 2 % above its lowest. In "
-    "brackets: 95 % intervals. α is the learning rate, λ the decay, and λ ∝ α^(−s) at the best."
+_GRID = (
+    "In parentheses: values at which the fitted error is at most 2 % above its lowest. In brackets:"
 )
+_SCATTERED = "In parentheses and brackets:"
+_SYMBOLS = "95 % intervals. α is the learning rate, λ the decay, and λ ∝ α^(−s) at the best."
+
+
+def legend(landscapes: Iterable[Landscape]) -> str:
+    """Return the meaning of the numbers in parentheses and in brackets."""
+    kinds = {landscape.scattered for landscape in landscapes}
+    if kinds == {True, False}:
+        return f"{_GRID} {_SYMBOLS} For scattered runs, parentheses are 95 % intervals too."
+    return f"{_SCATTERED if kinds == {True} else _GRID} {_SYMBOLS}"
 
 
 def title(landscape: Landscape, varied: Sequence[str] = ()) -> str:
@@ -65,7 +73,9 @@ def block(advice: Recommendation) -> list[tuple[str, str]]:
 def _setting(advice: Recommendation) -> str:
     symbol = AXES[advice.landscape.way][1]
     factor = "L2 factor " * (advice.landscape.way == "l2")
-    return f"α = {_range(advice.lr)}, {factor}{symbol} = {_range(advice.decay)}"
+    said = f"α = {_range(advice.lr)}, {factor}{symbol} = {_range(advice.decay)}"
+    is_run = advice.landscape.scattered and advice.lr.low == advice.lr.high
+    return f"{said}: the best run, as no surface could be fitted" if is_run else said
 
 
 def _conventions(advice: Recommendation) -> list[tuple[str, str]]:
@@ -83,6 +93,8 @@ def _conventions(advice: Recommendation) -> list[tuple[str, str]]:
 
 
 def _range(one: Range) -> str:
+    if one.low == one.high:
+        return shown(one.value, 3)
     return f"{shown(one.value, 3)} ({shown(one.low, 3)} to {shown(one.high, 3)})"
 
 
@@ -107,7 +119,7 @@ def exponent(knobs: Knobs) -> str:
     """Return s with its interval, and a note if it comes from the fitted surface."""
     said = interval(knobs.exponent, reason=knobs.exponent.value is not None)
     read_off = knobs.fitted and knobs.exponent.value is not None
-    return f"{said}, read off the fitted surface" if read_off else said
+    return f"{said}, from the fitted surface" if read_off else said
 
 
 def sentence(advice: Recommendation) -> str:
@@ -124,12 +136,12 @@ def sentence(advice: Recommendation) -> str:
     if excluded:
         said.append(f"The interval of s excludes {_and(excluded)}.")
     costs = [
-        f"{_NAMED[one][0]} {_cost(knobs.costs[one].value, advice.landscape.metric)}"
+        f"{_NAMED[one][0]} would have cost {_cost(knobs.costs[one].value, advice.landscape.metric)}"
         for one in _USUAL
         if one != knobs.rule and one in knobs.costs and knobs.costs[one].low > 0
     ]
     if costs:
-        said.append(f"In these runs, it would have cost: {', '.join(costs)}.")
+        said.append(f"In these runs, {_and(costs)}.")
     return " ".join(said)
 
 
@@ -169,22 +181,24 @@ def _undecided(advice: Recommendation) -> str:
 
 def additions(advice: Recommendation) -> list[str]:
     """Return which cells to train next, one line each."""
-    way = advice.landscape.way
-    told = [_extension(one, way) for one in advice.add]
-    return [*told, _repeat(advice.repeat, way)] if advice.repeat is not None else told
+    # A study states a decay by its field's name. Tables may state it in torch's convention.
+    way, ours = advice.landscape.way, advice.landscape.run_config is not None
+    decay = way if ours or way == "l2" else AXES[way][1]
+    told = [_extension(one, decay) for one in advice.add]
+    return [*told, _repeat(advice.repeat, decay)] if advice.repeat is not None else told
 
 
-def _extension(one: Extension, way: str) -> str:
-    knob = "lr" if one.knob == "lr" else way
+def _extension(one: Extension, decay: str) -> str:
+    knob = "lr" if one.knob == "lr" else decay
     added = ", ".join(map(typed, one.values))
     beyond = "below the lowest" if one.end == "lowest" else "above the highest"
     return f"{knob} = {added}: {beyond} of the grid, where the best may be"
 
 
-def _repeat(one: Repeat, way: str) -> str:
+def _repeat(one: Repeat, decay: str) -> str:
     seeds = " and ".join(map(str, one.seeds))
     lrs, decays = (f"{typed(min(knob))} to {typed(max(knob))}" for knob in (one.lrs, one.decays))
-    return f"seeds {seeds} for lr from {lrs} and {way} from {decays}"
+    return f"seeds {seeds} for lr from {lrs} and {decay} from {decays}"
 
 
 def _and(words: Sequence[str]) -> str:
