@@ -292,7 +292,7 @@ def test_the_help_comes_without_torch_and_matplotlib() -> None:
         ),
         (["figure-2", "--task", "mnist"], "A task must be one of mnist1d, cifar10, "),
         (["figure-2", "--task", "text", "--scale", "huge"], "--scale must be small or medium for "),
-        (["figure-2", "--task", "text", "--epochs", "3"], "--epochs must be left out for text, "),
+        (["figure-2", "--task", "text", "--epochs", "3"], "--epochs must be left out for text: "),
         (["figure-2", "--task", "tests.toys:no"], "--task must name something in "),
         (["figure-2", *OWN, "--scale", "paper"], "--scale must be left out for tests.toys:hasty, "),
         (["figure-2", *OWN, "--model", "no"], "--model must be one of mlp, dropping, "),

@@ -512,7 +512,10 @@ WRONG = {
         [*RUN[3:], "--batch", "5000"],
         "--batch must be at most 3600, the number of training examples",
     ),
-    "data": ([*RUN[3:], "--data", "5000"], "--data must be at most 3600, what mnist1d has"),
+    "data": (
+        [*RUN[3:], "--data", "5000"],
+        "--data must be at most 3600, the training examples of mnist1d",
+    ),
     "validation": ([*RUN[3:], "--validation", "0"], "--validation must be at least 1, got 0."),
     "seed": ([*RUN[3:], "--seed", "2^32"], "--seed must be below 2^32, got 4294967296."),
     "precision": ([*RUN[3:], "--precision", "half"], "--precision must be one of 'float32', "),

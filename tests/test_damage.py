@@ -206,7 +206,7 @@ def test_lines_from_before_checksums_load_and_are_counted(tmp_path: Path, capsys
     assert store.ledger.unchecked == len(lines) - 2
     assert not store.ledger.left_out
     assert main(["status", str(tmp_path)]) == 0
-    said = f"{len(lines) - 2} lines were written before lines had checksums: a change in them may"
+    said = f"{len(lines) - 2} lines are older than checksums: damage in them may go"
     assert said in capsys.readouterr().out
 
 

@@ -118,7 +118,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"seed": range(0)}, r"`seed` must have a value, got range\(0, 0\)"),
     ({"lr": "fast"}, r"`lr` must be numbers such as 2\^-9. 'fast' is not a number"),
     ({"lr": [0.1, ""]}, "`lr` must be numbers.*'' is not a number"),
-    ({"lr": "2^-5..2^-9"}, "`lr` must be numbers.*A range must go up"),
+    ({"lr": "2^-5..2^-9"}, "`lr` must be numbers.*A range must go from low to high"),
     ({"lr": "nan"}, "`lr` must be.*'nan' is not a finite number"),
     ({"lr": math.nan}, "`lr` must be finite and above 0, got nan"),
     ({"lr": math.inf}, "`lr` must be finite and above 0, got inf"),

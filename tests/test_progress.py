@@ -1,5 +1,6 @@
 """Progress of `train` and `sweep`, called from Python: on a terminal, in a notebook, elsewhere."""
 
+import io
 import subprocess
 import sys
 from collections.abc import Callable
@@ -74,6 +75,42 @@ def test_a_dumb_terminal_is_shown_nothing(
     monkeypatch.setenv("TERM", "dumb")
     call(tmp_path / "s")
     assert capsys.readouterr() == ("", "")
+
+
+class Tee:
+    """What a logger may put in the place of stderr."""
+
+    def write(self, text: str) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+
+@CALLS
+def test_an_object_in_place_of_stderr_stops_no_training(
+    call: Call, last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", Tee())
+    call(tmp_path / "s")
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    call(tmp_path / "t")
+
+
+def test_a_line_of_the_log_stays_above_the_bars(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    pretend_a_terminal(monkeypatch, columns=120)
+    monkeypatch.setattr(progress, "REDRAWN_EVERY", -1.0)
+    with progress.Bars() as bars:
+        for _ in range(2):
+            bars.draw([(0.5, "whole"), (0.2, "one worker"), (0.1, "another")])
+            bars.clear()
+            sys.stderr.write("a notice\n")
+        bars.draw([(0.9, "whole")])
+    assert Screen(capsys.readouterr().err).shown == ("a notice", "a notice")
 
 
 @CALLS

@@ -255,7 +255,7 @@ def test_where_ray_itself_dies_the_sweep_ends_and_says_so(tmp_path: Path) -> Non
             if isinstance(event, Working) and event.progress is not None:
                 doomed.head_node.all_processes["raylet"][0].process.kill()
 
-    with started() as doomed, pytest.raises(ConnectionError, match="What is recorded is safe"):
+    with started() as doomed, pytest.raises(ConnectionError, match="All recorded results are safe"):
         sweep_and_kill()
     assert not ray.is_initialized()
 

@@ -272,8 +272,8 @@ def test_two_rates_make_no_line() -> None:
     truth = replace(SOME, rates=2)
     seen = coupling(noisy(truth, 3, np.random.default_rng(0)))
     assert seen.exponent.value is None
-    assert "three learning rates" in seen.exponent.why
-    assert "not 2: widen the grid" in seen.exponent.why
+    assert "2 learning rates near the best" in seen.exponent.why
+    assert "a line needs three: widen the grid" in seen.exponent.why
 
 
 @pytest.mark.slow

@@ -207,8 +207,8 @@ def test_reasons_that_differ_by_a_path_are_one(tmp_path: Path, capsys: Output) -
     assert main(["status", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert said.count("Failed, ") == 1
-    assert f"/{CELLS[0].identity}/x' (the others name other paths)\n" in said
-    assert "and 5 more, which --failures names" in said
+    assert f"/{CELLS[0].identity}/x' (with other paths in the others)\n" in said
+    assert "and 5 more, listed by --failures" in said
 
 
 def test_asking_who_trains_a_cell_lets_go_of_no_claim(

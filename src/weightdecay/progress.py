@@ -52,6 +52,11 @@ class Bars:
             self._drawn_at = now
             self._view.draw([(share, _CONTROLS.sub(" ", text)) for share, text in lines])
 
+    def clear(self) -> None:
+        """Remove the lines until they are drawn again: what others print would be drawn over."""
+        if self._view is not None:
+            self._view.close()
+
     def __enter__(self) -> Self:
         return self
 
@@ -61,18 +66,27 @@ class Bars:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._view is not None:
-            self._view.close()
+        self.clear()
 
 
 def is_screen(stream: TextIO | None) -> bool:
-    """Whether a stream is a terminal that can redraw lines."""
-    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+    """Whether a stream is a terminal that can redraw lines.
+
+    Loggers put objects in place of stderr that have no `isatty`, and streams may be closed.
+    """
+    if stream is None or os.environ.get("TERM") in ("dumb", "unknown"):
+        return False
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError, OSError):
+        return False
 
 
 def writable(text: str, stream: TextIO) -> str:
     """Return a text as the stream's encoding will write it, which may be longer."""
     encoding, errors = stream.encoding or "utf-8", stream.errors or "strict"
+    if errors == "strict":
+        errors = "backslashreplace"
     return text.encode(encoding, errors).decode(encoding, "replace")
 
 
@@ -92,23 +106,17 @@ class _Terminal:
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.live import Live
 
         # `is_screen` decides whether this is a terminal, not variables such as FORCE_COLOR.
         self._console = Console(
             stderr=True, force_terminal=True, force_interactive=True, force_jupyter=False
         )
-        self._live = Live(
-            console=self._console,
-            auto_refresh=False,  # it would start a thread
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
+        self._live: Any = None
 
     def draw(self, lines: Sequence[Line]) -> None:
         from rich.console import Group
         from rich.constrain import Constrain
+        from rich.live import Live
 
         # A terminal prints ^C at the cursor. If that wrapped, old lines would stay on the screen.
         width = self._console.width - len("^C") - 1
@@ -118,7 +126,15 @@ class _Terminal:
         longest = max((len(text) for share, text in lines if share is not None), default=0)
         cells = min(_WIDEST, width - longest - 2)
         drawn = [self._line(share, text, cells) for share, text in lines[:height]]
-        self._live.start()
+        if self._live is None:  # a stopped one would erase what was printed since
+            self._live = Live(
+                console=self._console,
+                auto_refresh=False,  # it would start a thread
+                transient=True,
+                redirect_stdout=False,  # it would print to stderr
+                redirect_stderr=True,
+            )
+            self._live.start()
         self._live.update(Constrain(Group(*drawn), width), refresh=True)
 
     @staticmethod
@@ -143,7 +159,9 @@ class _Terminal:
         self._console.print(Text(text), soft_wrap=True)
 
     def close(self) -> None:
-        self._live.stop()
+        if self._live is not None:
+            self._live.stop()
+        self._live = None
 
 
 class _Notebook:

@@ -23,7 +23,7 @@ _MISTAKES = (ImportError, OSError, RuntimeError, TypeError, ValueError)
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line, with all commands."""
-    whole = Parser(prog="weightdecay", description="Decoupled weight decay, as the paper means it.")
+    whole = Parser(prog="weightdecay", description="Decoupled weight decay, as in the paper.")
     whole.add_argument("--version", action="version", version=f"weightdecay {__version__}")
     commands = whole.add_subparsers(required=True, metavar="command")
     for command in (convert, data, run, sweep, landscape, reproduce, completion):

@@ -62,7 +62,7 @@ def train_and_print(options: argparse.Namespace) -> int:
     if options.json:
         print_json(_values(config, folder, records, solutions, ensembles))
     else:
-        _show(config, folder, records, solutions, ensembles)
+        _show(config, folder, records, solutions, ensembles, quiet=options.quiet)
     return 0
 
 
@@ -72,10 +72,13 @@ def _show(
     records: list[Record],
     solutions: list[Path],
     ensembles: list[Ensemble],
+    *,
+    quiet: bool,
 ) -> None:
     rows = run_tables.of_records(records)
     print_table(rows)
-    if hidden := len(records) - len(rows[1:]):
+    hidden = len(records) - len(rows[1:])
+    if hidden and not quiet:
         export = f"weightdecay export {folder} run.csv"
         echo(f"{hidden} epochs are not shown. `{export}` writes all of them.")
     echo(f"Run {config.identity} is in {folder}")

@@ -81,6 +81,7 @@ def train(
         for event in events:
             match event:
                 case Notice():
+                    bars.clear()
                     _LOG.info(event.text)
                 case Progress():
                     bars.draw([(event.update / event.updates, training_line(event))])

@@ -71,12 +71,17 @@ def _draw_settings(seen: Evidence, small_print: str) -> "Figure":
     return curves(
         [
             _training_loss(traces("train_loss")),
-            Curves(seen.tested.capitalize(), traces(error), upward=upward, percent=percent),
+            Curves(_title(seen.tested), traces(error), upward=upward, percent=percent),
             Settings(f"Final {seen.tested}", list(scapes.items()), _LR, upward=upward),
             Scatter("The three best settings of each", points, upward=upward, percent=percent),
         ],
         small_print=small_print,
     )
+
+
+def _title(text: str) -> str:
+    """Return a text that begins with a capital; a metric's own capitals stay."""
+    return text[:1].upper() + text[1:]
 
 
 def _training_loss(traces: "Sequence[Trace]") -> "Curves":
@@ -192,7 +197,7 @@ def draw_contest(seen: Evidence, small_print: str, *, loss: bool = False) -> "Fi
     tested = "top-5 test error" if seen.scale.error == "error_top5" else seen.tested
     shown = traces(f"test_{seen.scale.error}")
     upward = tested + " (%)" * percent
-    panels = [Curves(tested.capitalize(), shown, upward=upward, percent=percent)]
+    panels = [Curves(_title(tested), shown, upward=upward, percent=percent)]
     if loss:
         panels.append(_training_loss(traces("train_loss")))
     return curves(panels, columns=1, small_print=small_print)

@@ -55,6 +55,7 @@ def sweep(
     with Bars(quiet=not progress) as bars:
         for event in events:
             if isinstance(event, Notice):
+                bars.clear()
                 _LOG.info(event.text)
             shown.take(event)
             if lines := shown.lines():
