@@ -378,14 +378,14 @@ def outcome(cls: type[torch.optim.Optimizer]) -> str:
     # Gravity begins with a random velocity of its own, which moves idle weights.
     if cls is not third_party("Gravity"):
         np.testing.assert_allclose(theta.detach(), 0.9 * before, rtol=1e-4)
-    return "Served"
+    return "Supported"
 
 
 def test_the_page_lists_what_every_class_of_pytorch_optimizer_does() -> None:
     pytorch_optimizer = pytest.importorskip("pytorch_optimizer", reason="it is not installed")
     names = pytorch_optimizer.get_supported_optimizers()
     classes = {pytorch_optimizer.load_optimizer(name) for name in names}
-    found: dict[str, list[str]] = {"Served": [], "Refused": [], "Not tried": []}
+    found: dict[str, list[str]] = {"Supported": [], "Refused": [], "Not tried": []}
     for cls in sorted(classes, key=lambda cls: cls.__name__):
         found[outcome(cls)].append(cls.__name__)
     sections = PAGE.read_text(encoding="utf-8").split("\n## ")[1:]

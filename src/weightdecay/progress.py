@@ -131,8 +131,8 @@ class _Terminal:
                 console=self._console,
                 auto_refresh=False,  # it would start a thread
                 transient=True,
-                redirect_stdout=False,  # it would print to stderr
-                redirect_stderr=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
             )
             self._live.start()
         self._live.update(Constrain(Group(*drawn), width), refresh=True)
