@@ -67,7 +67,7 @@ def sweep(
     if reasons:
         warnings.warn(
             f"{len(reasons)} of {len(asked)} configurations could not be trained. The first "
-            f"failed with: {reasons[0]} Sweep again with retry=True to try them again.",
+            f"failed with: {reasons[0].rstrip('.')}. Sweep with retry=True to try them again.",
             RuntimeWarning,
             stacklevel=2,
         )
