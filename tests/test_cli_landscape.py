@@ -252,6 +252,7 @@ def elsewhere(path: Path, *, count: int = 200) -> None:
             writer.writerow([f"run {number}", lr, decay / lr, 100 * (1 - error)])
 
 
+@pytest.mark.slow
 def test_a_random_search_made_elsewhere_gets_picture_setting_and_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

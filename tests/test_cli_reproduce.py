@@ -137,6 +137,7 @@ def test_figures_share_runs_and_all_are_those_that_the_scale_has(
     assert drawn == STUDIES.keys() - {"supplement-4", "supplement-6"}
 
 
+@pytest.mark.slow
 def test_figures_as_json_are_what_their_files_have(capsys: Output) -> None:
     assert reproduce("figure-2", "supplement-1", "--json", "--quiet") == 0
     out, err = capsys.readouterr()
@@ -167,6 +168,7 @@ def stopped_when_some_are_done() -> Iterator[Callable[[], bool]]:
     yield lambda: bool(Store(OUT).refresh().finished)
 
 
+@pytest.mark.slow
 def test_interrupted_and_repeated_it_goes_on(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
@@ -222,6 +224,7 @@ def test_a_figure_all_of_whose_own_runs_failed_is_judged_by_the_others(
     assert outcomes("supplement-2") == ["not decided"]
 
 
+@pytest.mark.slow
 def test_a_figure_is_drawn_of_those_panels_that_there_are(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
@@ -236,6 +239,7 @@ def test_a_figure_is_drawn_of_those_panels_that_there_are(
     assert len(outcomes("conjecture")) == 2
 
 
+@pytest.mark.slow
 def test_with_one_seed_it_is_said_first_that_little_can_be_decided(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:

@@ -200,6 +200,7 @@ def test_a_record_of_a_coupled_class_has_its_l2_times_eta() -> None:
     assert [record.decay for record in records] == pytest.approx([0.1, 0.01, 0.01])
 
 
+@pytest.mark.slow
 def test_coupled_lanes_that_were_stopped_end_with_the_same_bits(tmp_path: Path) -> None:
     whole = trained(PANELS)
     for epoch in (1, 2):

@@ -381,6 +381,7 @@ def outcome(cls: type[torch.optim.Optimizer]) -> str:
     return "Supported"
 
 
+@pytest.mark.slow
 def test_the_page_lists_what_every_class_of_pytorch_optimizer_does() -> None:
     pytorch_optimizer = pytest.importorskip("pytorch_optimizer", reason="it is not installed")
     names = pytorch_optimizer.get_supported_optimizers()

@@ -115,6 +115,7 @@ def test_what_does_not_train_does_not_import_torch(code: str) -> None:
     assert run(f"{code}\nimport sys; print('torch' in sys.modules)").splitlines()[-1] == "False"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("used", ["AdamW", "runs.train", "sweeps.Store"])
 def test_training_needs_torch_and_numpy_alone(used: str) -> None:
     code = (

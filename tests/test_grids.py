@@ -69,6 +69,7 @@ def test_cells_are_ordered_by_field_and_then_as_written(axes: dict[str, list[Any
     assert places == sorted(places)
 
 
+@pytest.mark.slow
 @given(axes)
 def test_what_is_stated_twice_is_there_once(axes: dict[str, list[Any]]) -> None:
     doubled = {name: values * 2 for name, values in axes.items()}

@@ -257,6 +257,7 @@ def test_a_stop_ends_a_worker_that_is_stuck_and_whose_pipe_stays_open(
     os.kill(int(mark.read_text()), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_death_is_noticed_though_the_pipe_stays_open(tmp_path: Path, mark: Path) -> None:
     engine = Local(1, "cpu")
     engine.begin(Job(1, (cell("forks_in_c"),), tmp_path / "s"))

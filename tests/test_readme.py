@@ -251,6 +251,7 @@ def test_a_sweep_runs_as_the_docs_say(
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_what_was_judged_on_cifar10_is_what_its_records_say(tmp_path: Path) -> None:
     """The page is written again from a copy of the records, and must be the committed one."""
     records = ROOT / "results" / "cifar10-small"

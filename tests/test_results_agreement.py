@@ -80,6 +80,7 @@ def test_runs_that_differ_in_anything_else_are_no_twins(one: RunConfig, other: R
     assert agreement([ended(one), ended(other, test_error=0.9)]).pairs == ()
 
 
+@pytest.mark.slow
 def test_twins_differ_by_no_more_than_noise_however_it_falls() -> None:
     """Each has noise of its own here: on a GPU rounding grows to about that."""
     broken = pairs = 0

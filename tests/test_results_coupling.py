@@ -135,6 +135,7 @@ def test_a_column_without_decay_changes_no_exponent() -> None:
     assert coupling(with_zero) == coupling(without)
 
 
+@pytest.mark.slow
 @given(rates=st.floats(0.01, 100), decays=st.floats(0.01, 1.0))
 def test_scaling_all_rates_or_all_decays_leaves_the_exponent_alone(
     rates: float, decays: float

@@ -175,6 +175,7 @@ def test_a_cell_all_seeds_of_which_are_wrong_is_named_as_one() -> None:
     assert (one.lr, one.decay, one.seed) == (lr, decay, None)
 
 
+@pytest.mark.slow
 def test_more_seeds_in_the_basin_and_half_steps_along_the_ridge_change_nothing() -> None:
     """One seed everywhere, two more in the basin, and decays between those near the best."""
     found: list[set[tuple[float, float]]] = []

@@ -84,6 +84,7 @@ def test_sensitivity_is_the_mean_excess_over_rates_at_their_best_decay() -> None
     assert sensitivity(of(errors)).value == pytest.approx((0.3 + 0 + 0.7) / 3)
 
 
+@pytest.mark.slow
 @given(shift=st.floats(-0.05, 0.3))
 def test_a_level_that_all_errors_share_changes_neither_regret_nor_sensitivity(shift: float) -> None:
     errors = DIAGONAL.errors()
@@ -105,6 +106,7 @@ def test_a_pure_interaction_is_the_whole_variance() -> None:
     assert interaction_share(of(np.array([[0.30, 0.31], [0.31, 0.30]]))).value == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_noise_is_not_taken_for_interaction() -> None:
     """Without the correction, the share of this landscape would be 0.1 and more."""
     truth = replace(SEPARATE, rates=7, decays=7, level=0.004, curvature=0.004)

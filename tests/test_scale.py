@@ -41,6 +41,7 @@ def kept(configs: list[RunConfig], folder: Path, law: Law) -> list[Run]:
     return runs
 
 
+@pytest.mark.slow
 def test_of_many_cells_on_many_workers_each_is_recorded_once_as_it_was_found(
     tmp_path: Path,
 ) -> None:

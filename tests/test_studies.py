@@ -42,6 +42,7 @@ def cells_of(name: str) -> list[RunConfig]:
     return study.cells(at)
 
 
+@pytest.mark.slow
 def test_every_study_trains_the_same_configurations_as_when_its_results_were_made() -> None:
     """Another hash would leave recorded runs behind: change a scale only knowing that."""
     found = {}

@@ -433,6 +433,7 @@ def test_packs_are_even_and_keep_every_worker_busy(count: int, workers: int, lan
     assert len(found) >= min(workers, count)
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(st.permutations(range(5)), st.integers(1, 5), st.integers(1, 4))
 def test_results_do_not_depend_on_packs(
