@@ -19,6 +19,8 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from tests.landscapes import Truth
+from tests.scattered import search
 from weightdecay.colours import COLOURS_OF_ERRORS, luminance
 from weightdecay.figures import (
     Curves,
@@ -286,6 +288,18 @@ def test_the_recommended_setting_is_marked_with_its_ranges() -> None:
     assert told not in [text.get_text() for text in words(a_small_heat_map())]
     with pytest.raises(ValueError, match="one entry per panel, got 2 for 1"):
         heatmaps([("one", landscape(), None)], columns=1, recommended=[None, None])
+
+
+@pytest.mark.parametrize(("count", "drawn"), [(60, 2), (7, 0)])
+def test_ranges_of_scattered_runs_are_called_intervals_and_need_a_surface(
+    count: int, drawn: int
+) -> None:
+    scape = search(Truth(s=0.0), np.random.default_rng(1), noise=0.002, count=count)
+    figure = heatmaps([("search", scape, None)], columns=1, recommended=[recommend(scape)])
+    told = [text.get_text() for text in words(figure)]
+    assert "recommended; lines: 95 % intervals" in told
+    segments = found(figure.axes[0], "recommended ranges").get_segments()
+    assert sum(bool(np.ptp(one, axis=0).any()) for one in segments) == drawn
 
 
 def three_heat_maps() -> Figure:

@@ -24,7 +24,8 @@ _CAPTION = (
     "learning rate, λ* ∝ α⁻ˢ: 0 means that the two are separate knobs."
 )
 _FITTED = (
-    "The recommended setting is the lowest point of a surface fitted to all cells near the best."
+    "The recommended setting is the lowest point of a surface fitted to the runs near the best, or "
+    "the best run if they are too few."
 )
 _COLUMNS = ("title", "task", "model", "algorithm", "schedule", "epochs", "batch", "decay_is")
 _NUMBERS = (

@@ -5,7 +5,7 @@
     ×  diverged: every seed; a single stroke, some of them
     —  the fitted ridge: the best decay at each learning rate, λ* ∝ α⁻ˢ
     △  stands out from its neighbours by more than noise explains
-    ◆  the recommended setting, with lines along the ranges that are as good
+    ◆  the recommended setting, with lines along its ranges
 
 `results` computes all of these; only the colour scale is computed here.
 """
@@ -13,19 +13,16 @@
 import math
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any, TypeAlias
 
-from matplotlib.artist import Artist
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from weightdecay import checks
-from weightdecay.colours import COLOURS_OF_ERRORS, FAINT, INK, MUTED, PAPER, RECOMMENDED
+from weightdecay.colours import COLOURS_OF_ERRORS
 from weightdecay.figures.heatmap import CellPositions, along_words, draw, upward_words
+from weightdecay.figures.legend import Panel, marks
 from weightdecay.figures.sheet import (
     HEADING,
     MARGIN,
@@ -42,11 +39,7 @@ from weightdecay.figures.sheet import (
 )
 from weightdecay.labels import titled
 from weightdecay.number_format import in_units, interval, measured, metric_words
-from weightdecay.results import Coupling, Landscape, Outlier, Recommendation, outliers
-from weightdecay.results.fit import AS_GOOD
-
-#: A panel's title, or None for its labels; its landscape; its coupling where that was measured.
-Panel: TypeAlias = tuple[str | None, Landscape, Coupling | None]
+from weightdecay.results import Landscape, Outlier, Recommendation, outliers
 
 _LARGEST_CELL = 0.46
 _LABEL = 0.22  # inches for the label beside a panel
@@ -91,7 +84,7 @@ def heatmaps(
     norm, beyond = scale([landscape for _, landscape, _ in panels])
     layout = _Layout(panels, columns)
     doubted = [outliers(landscape) for _, landscape, _ in panels]
-    handles = _handles(panels, doubted=any(doubted), recommended=any(advice))
+    handles = marks(panels, doubted=any(doubted), recommended=any(advice))
     per_row = fitting(handles, width=layout.width - 2 * MARGIN)
     legend = math.ceil(len(handles) / per_row) * 0.19 + 0.06
     sheet = page(
@@ -249,54 +242,3 @@ def _bar(sheet: Sheet, layout: _Layout, norm: Normalize, *, beyond: bool, quanti
     bar.outline.set_visible(False)
     bar.set_label(quantity)
     axes.tick_params(length=2.5)
-
-
-def _handles(panels: Sequence[Panel], *, doubted: bool, recommended: bool) -> list[Artist]:
-    """Return the legend's entries for the marks that are drawn."""
-    landscapes = [landscape for _, landscape, _ in panels]
-    cells = [cell for landscape in landscapes for cell in landscape.cells.values()]
-    chosen = " and ".join(sorted({landscape.chosen_on for landscape in landscapes}))
-    ring: dict[str, Any] = {"marker": "o", "markersize": 7, "color": INK, "linestyle": "none"}
-    handles: list[Artist] = []
-    if recommended:
-        diamond: dict[str, Any] = {"marker": "D", "markersize": 6, "color": RECOMMENDED}
-        label = f"recommended; lines: fitted error within {100 * AS_GOOD:g} % of it"
-        handles.append(Line2D([], [], linewidth=1.6, markeredgecolor=PAPER, label=label, **diamond))
-    if cells:
-        handles.append(
-            Line2D([], [], fillstyle="none", label=f"ten best on {chosen}, ● the best", **ring)
-        )
-    if cells and not all(landscape.scattered for landscape in landscapes):
-        frame = Patch(facecolor="none", edgecolor=INK, linewidth=1.5, label="tied with the best")
-        handles.append(frame)
-    measured = [coupling for _, _, coupling in panels if coupling is not None]
-    if any(coupling.line is not None for coupling in measured):
-        handles.append(Line2D([], [], color=INK, linewidth=1.4, label="fitted ridge, λ* ∝ α⁻ˢ"))
-    if any(coupling.ridge for coupling in measured):
-        point: dict[str, Any] = {
-            "marker": "o",
-            "markersize": 3.5,
-            "color": INK,
-            "markerfacecolor": PAPER,
-        }
-        label = "best λ at an α, ± standard error"
-        handles.append(Line2D([], [], linewidth=0.7, markeredgewidth=0.8, label=label, **point))
-    if any(cell.diverged for cell in cells):
-        crossed: dict[str, Any] = {
-            "marker": "x",
-            "color": MUTED,
-            "linestyle": "none",
-            "markersize": 6,
-        }
-        handles.append(Line2D([], [], label="diverged (/ for some seeds)", **crossed))
-    if doubted:
-        label = "stands out from its neighbours"
-        triangle: dict[str, Any] = {"marker": "^", "markersize": 7, "color": INK}
-        shape = Line2D([], [], linestyle="none", fillstyle="none", label=label, **triangle)
-        handles.append(shape)
-    if any(
-        not scape.scattered and len(scape.cells) < len(scape.lrs) * len(scape.decays)
-        for scape in landscapes
-    ):
-        handles.append(Patch(facecolor="none", edgecolor=FAINT, label="not run"))
-    return handles
