@@ -159,6 +159,16 @@ def needed(seen: dict[float, Column]) -> Iterator[tuple[float, float]]:
         yield one.used_at, one.decay
 
 
+def listed(seen: dict[float, Column]) -> str:
+    """Return columns as they are written down."""
+    rows = (
+        f"    [{one.lr!r}, {one.decay!r}, {one.error:.4f}, {str(one.inside).lower()}],\n"
+        for one in seen.values()
+    )
+    title = "columns = [  # α, λ*, validation error there, whether it is inside the grid\n"
+    return "".join([title, *rows, "]\n"])
+
+
 def study(seeds: str, settings: Sequence[tuple[str, float, float]]) -> str:
     """Return a study of such settings, each an algorithm, a learning rate and a decay."""
     tables = (
@@ -194,11 +204,7 @@ def main() -> None:
     for name, seen in of.items():
         best = chosen(seen)
         text += f"\n[chosen.{name}]\nlr = {best.lr!r}\n{METHODS[name]} = {best.decay!r}\n"
-        text += "columns = [  # α, λ*, validation error there, whether it is inside the grid\n"
-        for one in seen.values():
-            inside = str(one.inside).lower()
-            text += f"    [{one.lr!r}, {one.decay!r}, {one.error:.4f}, {inside}],\n"
-        text += "]\n"
+        text += listed(seen)
     for file, content in {"registered.toml": text, **files}.items():
         (options.out / file).write_text(content, encoding="utf-8")
     sys.stdout.write(text)

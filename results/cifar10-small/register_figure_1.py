@@ -11,7 +11,7 @@ import hashlib
 import sys
 from datetime import UTC, datetime
 
-from register import COMMON, HERE, METHODS, Column, chosen, columns
+from register import COMMON, HERE, METHODS, Column, chosen, columns, listed
 
 from weightdecay.sweeps import Store
 
@@ -73,11 +73,7 @@ def main() -> None:
         setting = f"lr = {best.lr!r}\n{METHODS[name]} = {best.decay!r}\n"
         study += f'\n[[grid]]\nalgorithm = "{name}"\nschedule = "{schedule}"\n{setting}'
         text += f'\n[[chosen]]\nalgorithm = "{name}"\nschedule = "{schedule}"\n{setting}'
-        text += "columns = [  # α, λ*, validation error there, whether it is inside the grid\n"
-        for one in seen.values():
-            inside = str(one.inside).lower()
-            text += f"    [{one.lr!r}, {one.decay!r}, {one.error:.4f}, {inside}],\n"
-        text += "]\n"
+        text += listed(seen)
     (HERE / "figure-1-registered.toml").write_text(text, encoding="utf-8")
     (HERE / "figure-1-judge.toml").write_text(study, encoding="utf-8")
     sys.stdout.write(text)
