@@ -111,7 +111,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[float, int]
     swept(
         [replace(cell, task="tests.own_tasks:numbers") for cell in CELLS],
         folder,
-        engine=InProcess(),
+        engine=InProcess("cpu"),
     )
     return found_in(folder)
 
@@ -133,7 +133,9 @@ def found_in(folder: Path) -> dict[tuple[float, int], list[Record]]:
 def test_a_sweeps_workers_get_the_task_that_is_handed_over(
     given: Any, workers: int, tmp_path: Path, expected: dict[tuple[float, int], list[Record]]
 ) -> None:
-    swept(CELLS, tmp_path, task=given, engine=Local(workers, "cpu") if workers else InProcess())
+    swept(
+        CELLS, tmp_path, task=given, engine=Local(workers, "cpu") if workers else InProcess("cpu")
+    )
     assert found_in(tmp_path) == expected
 
 
@@ -142,7 +144,7 @@ def test_a_task_goes_to_workers_without_what_it_was_split_into(tmp_path: Path) -
     """Which may be on a device, and is as large as the data."""
     task = numbers()
     before = len(pickle.dumps(task))
-    swept(CELLS, tmp_path / "here", task=task, engine=InProcess())
+    swept(CELLS, tmp_path / "here", task=task, engine=InProcess("cpu"))
     assert task.parts
     jobs = []
 
@@ -164,7 +166,7 @@ def test_what_workers_cannot_unpickle_is_refused_before_any_starts(tmp_path: Pat
     with pytest.raises(ValueError, match=message):
         sweep(CELLS, folder=tmp_path / "s", task=task, engine=Local(1, "cpu"))
     assert not (tmp_path / "s").exists()
-    swept(CELLS, tmp_path / "s", task=task, engine=InProcess())
+    swept(CELLS, tmp_path / "s", task=task, engine=InProcess("cpu"))
 
 
 SCRIPT = """
