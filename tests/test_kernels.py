@@ -83,6 +83,7 @@ def test_one_step_from_equal_state_agrees_to_four_last_places(case: Case, kernel
             assert in_last_places(*tensors, rate) <= 4
 
 
+@pytest.mark.slow
 @every_kernel
 def test_a_thousand_steps_agree_to_1e_5(case: Case, kernel: str) -> None:
     """Decay so small that a factor 1 − ηλ rounded always the same way would show."""

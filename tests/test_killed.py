@@ -113,6 +113,7 @@ def interrupted(configs: list[RunConfig], folder: Path, updates: Iterator[int]) 
 
 
 @pytest.mark.usefixtures("eager")
+@pytest.mark.slow
 @settings(
     max_examples=12,
     deadline=None,
