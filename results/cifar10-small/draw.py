@@ -1,14 +1,20 @@
-"""Draw Figures 1 and 2 from the first stages, with what the second stages came to in their titles.
+"""Draw Figures 1 to 3 from the first stages, with what second stages came to in the titles.
 
     python results/cifar10-small/draw.py
 
-reads the stores and both registrations, and writes `figure-1.png` and `figure-2.png`.
+reads the stores and the registrations, and writes `figure-1.png` to `figure-3.png`.
 """
 
 from dataclasses import replace
 from statistics import fmean
 
-from judge import judges_of_figure_1, judges_of_figure_2, regrets_of, settings_of
+from judge import (
+    evidence_of_figure_3,
+    judges_of_figure_1,
+    judges_of_figure_2,
+    regrets_of,
+    settings_of,
+)
 from register import HERE, first_stage
 from register_figure_1 import panels
 
@@ -17,6 +23,7 @@ from weightdecay.labels import NAMES, SCHEDULES
 from weightdecay.number_format import percent
 from weightdecay.records import Run
 from weightdecay.results import Landscape, landscapes
+from weightdecay.studies import STUDIES
 from weightdecay.studies.formats import points
 from weightdecay.sweeps import Store
 from weightdecay.sweeps.grids import read_study
@@ -31,9 +38,11 @@ CIFAR-10, a small conv net, 8 epochs, bfloat16, one H200. Cells are the mean tes
 first stage: one seed, three in the basins. In the titles: the test error of 24 other seeds at the \
 registered setting."""
 
+FIGURE_3 = "CIFAR-10, a small conv net, 60 epochs, α = 0.001, bfloat16, one H200. Three seeds."
+
 
 def main() -> None:
-    """Draw both figures."""
+    """Draw the three figures."""
     first, further = Store(HERE / "store").runs(), Store(HERE / "figure-1").runs()
     of, at = first_stage(first), settings_of(Store(HERE / "judging").runs())
     judges = judges_of_figure_2(of, at)
@@ -59,6 +68,9 @@ def main() -> None:
         for schedule in ("constant", "drops", "cosine")
     ]
     save(heatmaps(titled, columns=3, small_print=FIGURE_1), HERE / "figure-1", formats=("png",))
+
+    drawn_3 = STUDIES["figure-3"].draw(evidence_of_figure_3(), FIGURE_3)
+    save(drawn_3, HERE / "figure-3", formats=("png",))
 
 
 def drawn(runs: list[Run], study: str) -> dict[tuple[str, str], Landscape]:

@@ -1,9 +1,10 @@
-"""Judge the chosen settings of Figures 1 and 2 by the registered seeds, and what carrying costs.
+"""Judge the chosen settings of Figures 1 to 3 by the registered seeds, and what carrying costs.
 
     python results/cifar10-small/judge.py
 
-reads the stores and both registrations, and writes `judged.md`. Estimates and rules are those that
-were registered; nothing is chosen here.
+reads the stores and the registrations, and writes `judged.md`. Estimates and rules are those that
+were registered; nothing is chosen here. Figure 3 has its first stage alone: three seeds, which also
+chose the settings.
 """
 
 import math
@@ -17,9 +18,11 @@ from typing import Any, TypeAlias
 from register import HERE, METHODS, SLOPES, Column, carried, chosen, first_stage
 from register_figure_1 import panels
 
-from weightdecay.records import Run
+from weightdecay.records import DECAYS, Run
 from weightdecay.results.estimate import Estimate
 from weightdecay.results.judging import error_of, judged, mean_of, transfer_regret
+from weightdecay.studies import STUDIES, Evidence, scale
+from weightdecay.studies.formats import because
 from weightdecay.sweeps import Store
 
 JUDGES, CARRIERS = range(1000, 1024), range(2000, 2008)
@@ -43,6 +46,7 @@ def main() -> None:
             "\n## Figure 1\n\nThe runs under cosine annealing are Figure 2's.\n",
             *settings(figure_1 | cosine),
             *compared(registered("figure-1-registered.toml")["judging"], figure_1 | cosine),
+            *figure_3(),
         ]
     )
     (HERE / "judged.md").write_text(text + "\n", encoding="utf-8")
@@ -88,12 +92,35 @@ def judges_of_figure_1(of: dict[tuple[str, str], dict[float, Column]]) -> dict[s
     return found
 
 
+def evidence_of_figure_3() -> Evidence:
+    """Return the runs of Figure 3's two panels."""
+    return STUDIES["figure-3"].evidence(scale("cifar10", "small"), Store(HERE / "figure-3").runs())
+
+
+def figure_3() -> Iterator[str]:
+    """Yield what Figure 3's first stage came to."""
+    seen = evidence_of_figure_3()
+    best = {name: seen[name].landscape.best for name in ("adam", "adamw")}
+    runs = {name: seen[name].runs_at(cell.lr, cell.decay) for name, cell in best.items()}
+    yield """
+## Figure 3
+
+60 epochs at α = 0.001. The three seeds also chose the settings, on the validation split; the
+intervals are those of seeds alone. For AdamW, λ is λ_norm.
+"""
+    yield from settings(runs)
+    yield from compared({"compared": ["adamw - adam"]}, runs)
+    yield ""
+    for verdict in STUDIES["figure-3"].verdicts(seen):
+        yield f"- {verdict.claim}: **{verdict.outcome}**. {because(verdict)}."
+
+
 def settings(judges: dict[str, list[Run]]) -> Iterator[str]:
     """Yield a table of the settings and the errors of their fresh seeds."""
     yield "| method | α | λ | seeds | test error (%) |\n| --- | --- | --- | --- | --- |"
     for name, runs in judges.items():
         config = runs[0].config
-        decay = getattr(config, METHODS[config.algorithm])
+        decay = next(getattr(config, way) for way in DECAYS if getattr(config, way) is not None)
         errors = [100 * run.records[-1].test_error for run in runs]
         error = f"{fmean(errors):.2f} ± {stdev(errors):.2f}"
         yield f"| {name} | {config.lr:g} | {decay:g} | {len(errors)} | {error} |"
