@@ -94,11 +94,11 @@ def test_a_run_taken_up_in_another_environment_has_both(
 
 
 def test_the_source_is_known_where_git_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    place._commit.cache_clear()
+    place.commit.cache_clear()
     monkeypatch.setenv("PATH", "")
     assert environment(CPU).commit == "unknown"
     assert re.fullmatch(r"[0-9a-f]{16}", environment(CPU).source)
-    place._commit.cache_clear()
+    place.commit.cache_clear()
 
 
 @pytest.mark.parametrize("model", ["mlp", "dropping"])

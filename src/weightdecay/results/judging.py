@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
 from weightdecay.records import Run, unpacked
-from weightdecay.results.estimate import Array, Estimate, within
+from weightdecay.results.estimate import Array, Estimate, student, within
 
 #: The error of a run that diverged: that of guessing among ten classes.
 CHANCE = 0.9
@@ -43,6 +44,16 @@ class Judgement:
     def as_good(self) -> bool:
         """Whether the first is at most 3 % worse over the whole interval."""
         return self.ratio.high < math.log(MARGIN)
+
+    @property
+    def detectable(self) -> float:
+        """Return the smallest ln(error / other error) that this many seeds show in 80 % of cases.
+
+        It is (t.975 + t.8) times the standard error.
+        """
+        freedom = self.seeds - 1
+        half = (self.ratio.high - self.ratio.low) / 2
+        return half * (1 + float(stdtrit(freedom, 0.8)) / student(freedom))
 
 
 def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) -> Judgement:

@@ -21,8 +21,8 @@ def environment(device: torch.device) -> Environment:
         torch=str(torch.__version__),  # a subclass of str
         python=platform.python_version(),
         version=weightdecay.__version__,
-        commit=_commit(),
-        source=_source(),
+        commit=commit(),
+        source=source(),
     )
 
 
@@ -35,7 +35,7 @@ def _device(device: torch.device) -> str:
 
 
 @cache
-def _source() -> str:
+def source() -> str:
     """Return a hash of the package's own files, which exist even without git."""
     found = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
@@ -44,7 +44,7 @@ def _source() -> str:
 
 
 @cache
-def _commit() -> str:
+def commit() -> str:
     """Return the commit of the package's files, with "+" if they differ from it, or "unknown".
 
     Git must track the files: a package installed inside another repository does not belong to that

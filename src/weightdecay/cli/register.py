@@ -1,0 +1,287 @@
+"""`weightdecay register` and `weightdecay judge`: methods compared by seeds that chose nothing."""
+
+import argparse
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from weightdecay.cli.arguments import Commands, whole
+from weightdecay.cli.output import add_output_options, print_json
+from weightdecay.cli.printing import echo, print_table
+
+if TYPE_CHECKING:
+    from weightdecay.records import Run
+    from weightdecay.results import Estimate, Judgement
+    from weightdecay.studies.registration import Judged, Registration
+
+_REGISTER = """\
+Choose a setting for each landscape of a finished sweep, and write down how
+other seeds will judge these settings, before they are trained: settings,
+seeds, comparisons, rules and margins, with date, commit and a hash of the
+runs seen so far."""
+_JUDGE = """\
+Compare methods at their registered settings, by seeds that chose nothing, and
+measure what it costs to carry a decay to another learning rate. Says what
+differs from the registration."""
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    parser = commands.add_parser(
+        "register",
+        help="write down what will be compared, before the seeds that judge are trained",
+        description=_REGISTER,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="the folder of a sweep")
+    parser.add_argument(
+        "--compare",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("ONE", "OTHER"),
+        help="two landscapes to compare, by their names; may be repeated (default all that differ "
+        "in nothing but the algorithm)",
+    )
+    parser.add_argument(
+        "--seeds", type=whole, default=24, metavar="N", help="seeds that judge (default 24)"
+    )
+    parser.add_argument(
+        "--carry",
+        type=whole,
+        default=8,
+        metavar="N",
+        help="seeds that measure the cost of carried decays, or 0 (default 8)",
+    )
+    parser.add_argument(
+        "--at-edge",
+        action="store_true",
+        help="also register settings at an edge of their grid; claims about them are withdrawn",
+    )
+    add_output_options(parser)
+    parser.set_defaults(command=_register)
+
+    judge = commands.add_parser(
+        "judge",
+        help="compare methods at their registered settings",
+        description=_JUDGE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    judge.add_argument("folder", type=Path, metavar="FOLDER", help="a folder that is registered")
+    judge.add_argument(
+        "--second",
+        type=Path,
+        metavar="FOLDER",
+        help="the folder of the second stage (default FOLDER/judging)",
+    )
+    add_output_options(judge)
+    judge.set_defaults(command=_judge)
+
+
+def _register(options: argparse.Namespace) -> int:
+    from datetime import UTC, datetime
+
+    from weightdecay.cli import sources
+    from weightdecay.results.choosing import chosen_otherwise
+    from weightdecay.studies.registration import named, register
+    from weightdecay.studies.registration_file import SECOND, check_new, write
+
+    check_new(options.folder)
+    source = sources.read(options.folder)
+    if not source.complete or source.notes:
+        raise ValueError(
+            f"{options.folder} must be a finished sweep. {' '.join(source.notes)} Finish it before "
+            "anything is chosen."
+        )
+    found = register(
+        source.runs,
+        date=datetime.now(UTC).date().isoformat(),
+        seeds=options.seeds,
+        carry=options.carry,
+        compare=[(one, other) for one, other in options.compare],
+        at_edge=options.at_edge,
+    )
+    scapes = named(source.runs)
+    otherwise = {
+        name: chosen_otherwise(scapes[name], method.choice)
+        for name, method in found.methods.items()
+    }
+    registered, study = write(found, options.folder)
+    if options.json:
+        print_json(
+            {"registered": registered, "study": study, **_chosen(found, otherwise)},
+        )
+        return 0
+    for line in _settings(found, otherwise):
+        echo(line)
+    if not options.quiet:
+        echo(f"\nWrote {registered} and {study}: {len(found.cells())} runs.")
+        echo("Commit the first, so that its date can be trusted. Then train and judge:")
+        echo(f"  weightdecay sweep {study} --out {options.folder / SECOND}")
+        echo(f"  weightdecay judge {options.folder}")
+    return 0
+
+
+def _settings(found: "Registration", otherwise: dict[str, float | None]) -> Iterator[str]:
+    for name, method in found.methods.items():
+        choice, share = method.choice, otherwise[name]
+        told = f"{name}: α = {choice.lr:g}, {_symbol(method.way)} = {choice.decay:g}, of "
+        told += f"{method.settings} settings"
+        if share is not None:
+            told += f"; {share:.0%} of resampled seeds choose otherwise".replace("%", " %")
+        if choice.edges:
+            told += f"; at an edge of its grid ({', '.join(choice.edges)})"
+        yield told
+    sizes = {method.settings for method in found.methods.values()}
+    if max(sizes) > 1.1 * min(sizes):
+        yield "The grids differ in size: the larger has had more chances to find a low error."
+
+
+def _symbol(way: str) -> str:
+    from weightdecay.labels import AXES
+
+    return AXES[way][1]
+
+
+def _chosen(found: "Registration", otherwise: dict[str, float | None]) -> dict[str, Any]:
+    return {
+        "runs": len(found.cells()),
+        "judges": list(found.judges),
+        "carriers": list(found.carriers),
+        "compared": [list(pair) for pair in found.compared],
+        "chosen": [
+            {
+                "name": name,
+                "lr": method.choice.lr,
+                "decay": method.choice.decay,
+                "decay_is": method.way,
+                "settings": method.settings,
+                "edges": list(method.choice.edges),
+                "chosen_otherwise": otherwise[name],
+            }
+            for name, method in found.methods.items()
+        ],
+    }
+
+
+def _judge(options: argparse.Namespace) -> int:
+    from weightdecay.cli import sources
+    from weightdecay.studies.registration import judge
+    from weightdecay.studies.registration_file import SECOND, read
+
+    found = read(options.folder)
+    second = options.second or options.folder / SECOND
+    if not (second / "log").is_dir():
+        raise FileNotFoundError(
+            f"{second} must hold the registered runs, and is not a sweep. Train them: `weightdecay "
+            f"sweep {options.folder / 'judge.toml'} --out {second}`."
+        )
+    first = sources.read(options.folder)
+    seen = judge(found, first.runs, sources.read(second).runs)
+    if options.json:
+        print_json(_as_json(found, seen))
+    else:
+        _show(found, seen)
+    return 1 if seen.changed else 0
+
+
+def _show(found: "Registration", seen: "Judged") -> None:
+    from weightdecay.number_format import measured
+
+    metric = next((runs[0].last.metric for runs in seen.runs.values() if runs), None)
+    rows = [("method", "α", "decay", f"test {metric or 'error'}", "seeds")]
+    for name, runs in seen.runs.items():
+        choice = found.methods[name].choice
+        error = "–" if not runs else measured(fmean(_errors(runs)), runs[0].last.metric)
+        rows.append((name, f"{choice.lr:g}", f"{choice.decay:g}", error, str(len(runs))))
+    print_table(rows)
+    if seen.compared:
+        echo("")
+        compared = [("compared", "relative", "difference" if metric else "points", "verdict")]
+        for (one, other), judgement in seen.compared.items():
+            edged = any(found.methods[name].choice.edges for name in (one, other))
+            verdict = (
+                "withdrawn: a setting is at an edge of its grid" if edged else _said(judgement)
+            )
+            numbers = _relative(judgement.ratio), _difference(judgement.points, metric)
+            compared.append((f"{one} − {other}", *numbers, verdict))
+        print_table(compared)
+    slopes = list(dict.fromkeys(s for own in seen.regrets.values() for s in own))
+    if slopes:
+        cost = metric or "Points of error"
+        echo(f"\n{cost} that it costs to carry the decay to another α, by λ ∝ α^(−s):")
+        head = ("method", *(f"s = {s:g}".replace("-", "−") for s in slopes))
+        body = [
+            (name, *(_difference(own[s], metric) if s in own else "–" for s in slopes))
+            for name, own in seen.regrets.items()
+        ]
+        print_table([head, *body])
+    echo(f"\nRegistered on {found.date}, commit {found.commit[:12]}.")
+    for line in seen.changed or ["What judged is what was registered."]:
+        echo(line)
+
+
+def _errors(runs: "Sequence[Run]") -> list[float]:
+    from weightdecay.results.judging import error_of
+
+    return [error_of(run) for run in runs]
+
+
+def _said(judgement: "Judgement") -> str:
+    if judgement.better:
+        return "better"
+    if judgement.ratio.low > 0:
+        return "worse"
+    if judgement.as_good:
+        return "as good, within 3 %"
+    least = 100 * math.expm1(judgement.detectable)
+    return f"not decided; a difference of {least:.1f} % would have been seen"
+
+
+def _relative(found: "Estimate") -> str:
+    value, low, high = (100 * math.expm1(end) for end in (found.value, found.low, found.high))
+    return f"{value:+.2f} % ({low:+.2f} to {high:+.2f})".replace("-", "−")
+
+
+def _difference(found: "Estimate", metric: str | None) -> str:
+    ends = (found.value, found.low, found.high)
+    value, low, high = (f"{100 * x:+.2f}" if metric is None else f"{x:+.3g}" for x in ends)
+    return f"{value} ({low} to {high})".replace("-", "−")
+
+
+def _as_json(found: "Registration", seen: "Judged") -> dict[str, Any]:
+    return {
+        "registered": {"date": found.date, "commit": found.commit, "source": found.source},
+        "changed": list(seen.changed),
+        "methods": [
+            {
+                "name": name,
+                "lr": found.methods[name].choice.lr,
+                "decay": found.methods[name].choice.decay,
+                "decay_is": found.methods[name].way,
+                "edges": list(found.methods[name].choice.edges),
+                "test_errors": _errors(runs),
+                "regrets": {f"{s:g}": _interval(one) for s, one in seen.regrets[name].items()},
+            }
+            for name, runs in seen.runs.items()
+        ],
+        "compared": [
+            {
+                "one": one,
+                "other": other,
+                "seeds": judgement.seeds,
+                "log_ratio": _interval(judgement.ratio),
+                "points": _interval(judgement.points),
+                "detectable_log_ratio": judgement.detectable,
+                "better": judgement.better,
+                "as_good": judgement.as_good,
+            }
+            for (one, other), judgement in seen.compared.items()
+        ],
+    }
+
+
+def _interval(found: "Estimate") -> dict[str, float]:
+    return {"value": found.value, "low": found.low, "high": found.high}

@@ -1,0 +1,288 @@
+"""Settings are chosen, registered, and judged by other seeds: the whole way, and each step."""
+
+import json
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.landscapes import ended
+from weightdecay.cli import main
+from weightdecay.records import Run, RunConfig
+from weightdecay.results import judged, landscapes
+from weightdecay.results.choosing import SLOPES, choose, chosen_otherwise
+from weightdecay.studies.registration import Registration, judge, register
+from weightdecay.studies.registration_file import read, write
+from weightdecay.sweeps import Store
+from weightdecay.sweeps.grids import read_study
+
+ROOT = Path(__file__).parents[1]
+COMMITTED = ROOT / "results" / "cifar10-small"
+CONFIG = RunConfig(
+    task="mnist1d", model="mlp", algorithm="adamw", lr=1, weight_decay=0, epochs=10, batch=100
+)
+RATES = [2.0**k for k in range(-10, -4)]
+DECAYS = [2.0**k for k in range(-12, -3)]
+
+
+def bowl(lr: float, decay: float) -> float:
+    """Return an error with its least at α = 2⁻⁷ and λ = 2⁻⁸, and a cliff above that decay."""
+    x, z = math.log2(lr) + 7, math.log2(decay) + 8
+    return 0.1 * (1 + 0.02 * x * x + (0.02 * z * z if z < 1 else 0.5 * z))
+
+
+def runs_of(
+    error: Any = bowl, *, seeds: int = 1, noise: float = 0.0, algorithm: str = "adamw", **other: Any
+) -> list[Run]:
+    draw = np.random.default_rng(0)
+    way = "weight_decay" if algorithm.endswith("w") else "l2"
+    found = []
+    for lr in RATES:
+        for decay in DECAYS:
+            for seed in range(seeds):
+                stated: dict[str, Any] = {"weight_decay": None, way: decay, **other}
+                config = replace(CONFIG, algorithm=algorithm, lr=lr, seed=seed, **stated)
+                value = error(lr, decay) * math.exp(noise * draw.normal())
+                found.append(ended(config, test_error=value, validation_error=value))
+    return found
+
+
+def registered(*sides: list[Run], **options: Any) -> Registration:
+    return register([run for side in sides for run in side], date="2026-11-16", **options)
+
+
+def fresh(registration: Registration, **factor: float) -> list[Run]:
+    """Return the second stage, each run with its error of `bowl` times its method's factor."""
+    draw = np.random.default_rng(1)
+    return [
+        ended(
+            cell,
+            test_error=bowl(cell.lr, cell.weight_decay or cell.l2 or 0.0)
+            * factor.get(cell.algorithm, 1.0)
+            * math.exp(0.01 * draw.normal()),
+        )
+        for cell in registration.cells()
+    ]
+
+
+def test_a_basin_with_a_cliff_chooses_its_best_setting() -> None:
+    [landscape] = landscapes(runs_of())
+    choice = choose(landscape)
+    assert choice.lr == 2**-7
+    assert abs(math.log2(choice.decay) + 8) < 0.5
+    assert choice.edges == ()
+
+
+def test_a_parabola_in_the_logarithm_gives_its_vertex() -> None:
+    """The vertex lies between two settings; small rises are not flattened."""
+    off = 0.3
+
+    def error(lr: float, decay: float) -> float:
+        return 0.1 * (1 + 1e-4 * ((math.log2(decay) + 8 - off) ** 2 + (math.log2(lr) + 7) ** 2))
+
+    [landscape] = landscapes(runs_of(error))
+    assert math.log2(choose(landscape).decay) == pytest.approx(-8 + off, abs=0.01)
+
+
+def test_a_diverged_run_is_never_chosen() -> None:
+    """What it ended with may be low, if it ended early."""
+    runs = [
+        replace(run, records=(replace(run.records[-1], validation_error=0.01, diverged=True),))
+        if run.config.weight_decay == 2**-8
+        else run
+        for run in runs_of()
+    ]
+    [landscape] = landscapes(runs)
+    assert choose(landscape).decay != 2**-8
+    assert choose(landscape).error > 0.1
+
+
+@pytest.mark.parametrize(
+    ("moved", "edges"),
+    [((0, 4), "the last decay"), ((5, 0), "highest lr"), ((-5, 0), "lowest lr")],
+)
+def test_a_choice_at_an_edge_is_refused_or_withdrawn(moved: tuple[int, int], edges: str) -> None:
+    runs = runs_of(lambda lr, decay: bowl(lr * 2.0 ** -moved[0], decay * 2.0 ** -moved[1]))
+    with pytest.raises(ValueError, match=f"must lie inside its grid.*AdamW: {edges}"):
+        registered(runs)
+    [method] = registered(runs, at_edge=True).methods.values()
+    assert method.choice.edges == (edges,)
+
+
+def test_how_often_other_seeds_would_choose_otherwise() -> None:
+    def share(**options: Any) -> float | None:
+        [landscape] = landscapes(runs_of(**options))
+        return chosen_otherwise(landscape, choose(landscape))
+
+    assert share(seeds=1) is None
+    assert share(seeds=3) == 0
+    often = share(seeds=3, noise=0.1)
+    assert often is not None
+    assert often > 0.3
+
+
+def test_the_file_holds_the_whole_registration(tmp_path: Path) -> None:
+    made = registered(runs_of(), runs_of(algorithm="adam"), compare=[("Adam", "AdamW")])
+    write(made, tmp_path)
+    assert read(tmp_path) == made
+    assert read_study(tmp_path / "judge.toml") == made.cells()
+
+
+def test_no_seed_that_chose_judges() -> None:
+    runs = [replace(run, config=replace(run.config, seed=1003)) for run in runs_of()]
+    made = registered(runs)
+    assert {run.config.seed for run in runs}.isdisjoint(made.judges + made.carriers)
+    assert set(made.judges).isdisjoint(made.carriers)
+
+
+def test_methods_that_differ_in_the_algorithm_alone_are_compared() -> None:
+    longer = runs_of(epochs=20)
+    made = registered(runs_of(), runs_of(algorithm="adam"), longer)
+    assert len(made.methods) == 3
+    [pair] = made.compared
+    assert {made.methods[name].config.algorithm for name in pair} == {"adam", "adamw"}
+    assert {made.methods[name].config.epochs for name in pair} == {10}
+
+
+def test_a_name_that_is_not_there_is_refused_with_those_that_are() -> None:
+    with pytest.raises(ValueError, match="`compare` must be one of 'AdamW', got 'AdamX'"):
+        registered(runs_of(), compare=[("AdamW", "AdamX")])
+
+
+def test_fresh_seeds_judge_and_carried_decays_cost_what_the_landscape_says() -> None:
+    first = [*runs_of(), *runs_of(algorithm="adam")]
+    made = registered(first)
+    seen = judge(made, first, fresh(made, adam=1.1))
+    assert not seen.changed
+    [judgement] = seen.compared.values()
+    assert abs(judgement.ratio.value) == pytest.approx(math.log(1.1), abs=0.02)
+    for name, method in made.methods.items():
+        for s in SLOPES:
+            moved = [one for one in method.choice.carried() if one.s == s]
+            own = method.choice.columns
+            factor = 1.1 if method.config.algorithm == "adam" else 1.0
+            truth = factor * np.mean(
+                [
+                    bowl(one.used_at, one.decay) - bowl(one.used_at, own[one.used_at].decay)
+                    for one in moved
+                ]
+            )
+            found = seen.regrets[name][s]
+            assert found.low - 0.002 <= truth <= found.high + 0.002, (name, s)
+
+
+def test_what_differs_from_the_registration_is_told() -> None:
+    first = runs_of()
+    made = registered(first, carry=0)
+    second = fresh(made)
+    assert judge(made, first, second).changed == []
+    better = [
+        replace(run, records=(replace(run.records[-1], validation_error=0.01),))
+        if (run.config.lr, run.config.weight_decay) == (2**-6, 2**-9)
+        else run
+        for run in first
+    ]
+    [changed, chooses] = judge(made, better, second).changed
+    assert changed == "The first stage has changed: it had 54 runs, and has 54."
+    assert chooses.startswith("The first stage would now choose α = 0.015625")
+    [missing] = judge(made, first, second[1:]).changed
+    assert missing == "1 of 24 registered runs are not trained yet."
+    stranger = replace(second[0], config=replace(second[0].config, seed=7))
+    [told] = judge(made, first, [*second, stranger]).changed
+    assert told == "1 runs were not registered, and are left out."
+
+
+def test_the_detectable_difference_is_seen_in_four_of_five_cases() -> None:
+    draw = np.random.default_rng(0)
+
+    def compare(effect: float) -> Any:
+        sides = [
+            [
+                ended(replace(CONFIG, lr=0.1, seed=seed), test_error=float(error))
+                for seed, error in enumerate(0.1 * np.exp(by + 0.05 * draw.normal(size=10)))
+            ]
+            for by in (effect, 0.0)
+        ]
+        return judged(*sides)
+
+    least = float(np.mean([compare(0.0).detectable for _ in range(200)]))
+    seen = np.mean([compare(-least).better for _ in range(400)])
+    assert 0.70 < seen < 0.88
+
+
+@pytest.mark.slow
+def test_the_committed_comparison_on_cifar10_comes_out_of_the_general_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same settings as its own script had registered, and the numbers on its page."""
+    shutil.copytree(COMMITTED / "store", tmp_path / "store")
+    folder = str(tmp_path / "store")
+    assert main(["register", folder, "--compare", "AdamW", "Adam", "--json"]) == 0
+    chosen = {one["name"]: one for one in json.loads(capsys.readouterr().out)["chosen"]}
+    assert (chosen["AdamW"]["lr"], chosen["AdamW"]["decay"]) == (0.00125, 0.00179)
+    assert (chosen["SGD"]["lr"], chosen["SGD"]["decay"]) == (0.03125, 0.00739)
+    assert main(["judge", folder, "--second", str(COMMITTED / "judging")]) == 0
+    told, page = capsys.readouterr().out, (COMMITTED / "judged.md").read_text("utf-8")
+    assert "−8.03 % (−9.51 to −6.53)" in told
+    assert "−8.03 [−9.51, −6.53]" in page
+    assert "+0.04 (−0.11 to +0.20)" in told
+    assert "+0.04 [−0.11, +0.20]" in page
+    assert "What judged is what was registered." in told
+
+
+STUDY = """
+task = "mnist1d"
+model = "mlp,width=8"
+epochs = 1
+batch = 64
+data = 256
+validation = 128
+lr = "2^-9..2^-3"
+seed = 0
+[[grid]]
+algorithm = "adamw"
+weight_decay = "2^-12..2^-4"
+[[grid]]
+algorithm = "adam"
+l2 = "2^-12..2^-4"
+"""
+
+
+@pytest.mark.slow
+def test_sweep_register_sweep_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, folder = tmp_path / "study.toml", tmp_path / "folder"
+    study.write_text(STUDY)
+    assert main(["register", str(folder)]) == 2
+    capsys.readouterr()
+    sweep = ["sweep", str(study), "--out", str(folder), "--quiet", "--on", "here"]
+    assert main([*sweep, "--device", "cpu"]) == 0
+    asked = ["register", str(folder), "--seeds", "3", "--carry", "2", "--at-edge"]
+    assert main(asked) == 0
+    assert "Adam: α = " in capsys.readouterr().out
+    before = (folder / "registered.toml").read_bytes()
+    assert main(asked) == 2
+    assert "stays as it is" in capsys.readouterr().err
+    assert (folder / "registered.toml").read_bytes() == before
+    assert main(["judge", str(folder)]) == 2
+    assert "must hold the registered runs" in capsys.readouterr().err
+    second = ["sweep", str(folder / "judge.toml"), "--out", str(folder / "judging"), "--quiet"]
+    assert main([*second, "--on", "here", "--device", "cpu"]) == 0
+    capsys.readouterr()
+    assert main(["judge", str(folder)]) == 0
+    told = capsys.readouterr().out
+    assert "What judged is what was registered." in told
+    errors = {
+        name: [
+            run.last.test_error
+            for run in Store(folder / "judging").runs()
+            if run.config.algorithm == name and run.config.seed < 2000
+        ]
+        for name in ("adam", "adamw")
+    }
+    for name, own in errors.items():
+        assert len(own) == 3
+        assert f"{100 * np.mean(own):.2f}" in told, name
