@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator
 from statistics import fmean, stdev
 from typing import Any, TypeAlias
 
-from register import HERE, METHODS, SLOPES, Column, carried, chosen, first_stage
+from register import HERE, METHODS, carried, chosen, first_stage
 from register_figure_1 import panels
 
 from weightdecay.records import DECAYS, Run
+from weightdecay.results.choosing import SLOPES, Column
 from weightdecay.results.estimate import Estimate
 from weightdecay.results.judging import error_of, judged, mean_of, transfer_regret
 from weightdecay.studies import STUDIES, Evidence, scale

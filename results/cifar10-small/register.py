@@ -8,27 +8,20 @@ errors are read. It is run, and what it wrote is committed, before the second st
 
 import argparse
 import hashlib
-import math
 import sys
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
-
 from weightdecay.records import Run
-from weightdecay.results.judging import CHANCE, Carried
+from weightdecay.results import landscapes
+from weightdecay.results.choosing import Choice, Column, choose
+from weightdecay.results.judging import Carried
 from weightdecay.sweeps import Store
 
 HERE = Path(__file__).parent
 METHODS = {"adamw": "weight_decay", "adam": "l2", "sgdw": "weight_decay", "sgd": "l2"}
-SLOPES = (-1.0, -0.5, 0.0, 0.5, 1.0)
-PAIRS = ((0.5, 2.0), (2.0, 0.5), (1.0, 4.0), (1.0, 0.25))  # of the chosen α: tuned at, used at
-SCALE = 0.1  # errors a tenth above a column's best count 1 − 1/e, and a cliff counts 1
-REACH = 1.5  # doublings of λ to either side of a column's best that the smooth is fitted to
 COMMON = """\
 task = "cifar10"
 model = "convnet"
@@ -77,82 +70,31 @@ interval = "95 %, Student's t over seeds; rules are compared by paired differenc
 """
 
 
-@dataclass(frozen=True)
-class Column:
-    """What the first stage says of one learning rate: its best decay, and the error there."""
-
-    lr: float
-    decay: float
-    error: float
-    inside: bool
-
-
-def columns(runs: Sequence[Run], way: str) -> dict[float, Column]:
+def columns(runs: Sequence[Run]) -> dict[float, Column]:
     """Return each learning rate's column, from the mean validation error of its settings."""
-    seen: dict[float, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for run in runs:
-        decay = getattr(run.config, way)
-        if decay:
-            last = run.records[-1]
-            error = CHANCE if last.diverged else last.validation_error
-            seen[run.config.lr][decay].append(error)
-    return {lr: smoothed(lr, settings) for lr, settings in sorted(seen.items())}
-
-
-def smoothed(lr: float, settings: dict[float, list[float]]) -> Column:
-    """Return the least point of a parabola through errors whose cliff is flattened.
-
-    With m the column's least mean error, an error e becomes 1 − exp(−(e/m − 1)/0.1), so that what
-    is far above the best counts as far, not as farther. The parabola in log2 λ is fitted to
-    settings within 1.5 doublings of the best, each weighted by its number of seeds. Where these are
-    fewer than three, or it opens downwards, or its vertex is outside of them, the best setting
-    itself is taken.
-    """
-    x = np.log2(sorted(settings))
-    mean = np.array([np.mean(settings[decay]) for decay in sorted(settings)])
-    seeds = np.array([len(settings[decay]) for decay in sorted(settings)])
-    best = int(np.argmin(mean))
-    near = np.abs(x - x[best]) <= REACH + 1e-9
-    flat = -np.expm1(-(mean[near] / mean[best] - 1) / SCALE)
-    a = b = c = 0.0
-    if near.sum() >= 3:
-        a, b, c = map(float, np.polyfit(x[near] - x[best], flat, 2, w=np.sqrt(seeds[near])))
-    vertex = -b / (2 * a) if a > 0 else 0.0
-    low, high = x[near][0] - x[best], x[near][-1] - x[best]
-    if not low <= vertex <= high:
-        vertex = 0.0
-    height = min(float(np.polyval([a, b, c], vertex)), 0.999)
-    error = mean[best] * (1 - SCALE * math.log1p(-height))
-    inside = bool(x[0] < x[best] + vertex < x[-1] and 0 < best < len(x) - 1)
-    decay = float(f"{2.0 ** (x[best] + vertex):.3g}")
-    return Column(lr, decay, float(error), inside)
+    [landscape] = landscapes(runs)
+    return dict(choose(landscape).columns)
 
 
 def first_stage(runs: Sequence[Run]) -> dict[str, dict[float, Column]]:
     """Return the columns of every method."""
     return {
-        name: columns([run for run in runs if run.config.algorithm == name], way)
-        for name, way in METHODS.items()
+        name: columns([run for run in runs if run.config.algorithm == name]) for name in METHODS
     }
 
 
-def chosen(seen: dict[float, Column]) -> Column:
+def chosen(seen: Mapping[float, Column]) -> Column:
     """Return the column with the least error at its best decay."""
     return min(seen.values(), key=lambda column: column.error)
 
 
-def carried(seen: dict[float, Column]) -> Iterator[Carried]:
+def carried(seen: Mapping[float, Column]) -> Iterator[Carried]:
     """Yield each pair of columns × rule, where both have their best decay inside the grid."""
     best = chosen(seen)
-    for tuned, used in PAIRS:
-        source, target = seen.get(best.lr * tuned), seen.get(best.lr * used)
-        if source and target and source.inside and target.inside:
-            for s in SLOPES:
-                decay = source.decay * (target.lr / source.lr) ** -s
-                yield Carried(source.lr, target.lr, s, decay)
+    yield from Choice(best.lr, best.decay, best.error, seen, ()).carried()
 
 
-def needed(seen: dict[float, Column]) -> Iterator[tuple[float, float]]:
+def needed(seen: Mapping[float, Column]) -> Iterator[tuple[float, float]]:
     """Yield the settings, each learning rate × decay, that the regret of carrying needs."""
     for one in carried(seen):
         yield one.used_at, seen[one.used_at].decay

@@ -11,8 +11,9 @@ import hashlib
 import sys
 from datetime import UTC, datetime
 
-from register import COMMON, HERE, METHODS, Column, chosen, columns, listed
+from register import COMMON, HERE, METHODS, chosen, columns, listed
 
+from weightdecay.results.choosing import Column
 from weightdecay.sweeps import Store
 
 SCHEDULES = ("constant", "drops,at=2.4/4.8/6.4")
@@ -47,12 +48,7 @@ def panels() -> dict[tuple[str, str], dict[float, Column]]:
     runs = Store(HERE / "figure-1").runs()
     return {
         (name, schedule): columns(
-            [
-                run
-                for run in runs
-                if (run.config.algorithm, run.config.schedule) == (name, schedule)
-            ],
-            METHODS[name],
+            [run for run in runs if (run.config.algorithm, run.config.schedule) == (name, schedule)]
         )
         for schedule in SCHEDULES
         for name in ADAPTIVE
