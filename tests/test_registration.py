@@ -15,6 +15,7 @@ from weightdecay.cli import main
 from weightdecay.records import Run, RunConfig
 from weightdecay.results import judged, landscapes
 from weightdecay.results.choosing import SLOPES, choose, chosen_otherwise
+from weightdecay.results.judging import error_of
 from weightdecay.studies.registration import Registration, judge, register
 from weightdecay.studies.registration_file import read, write
 from weightdecay.sweeps import Store
@@ -277,7 +278,7 @@ def test_sweep_register_sweep_judge(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "What judged is what was registered." in told
     errors = {
         name: [
-            run.last.test_error
+            error_of(run)
             for run in Store(folder / "judging").runs()
             if run.config.algorithm == name and run.config.seed < 2000
         ]
