@@ -38,6 +38,8 @@ def every_warning_counts() -> Iterator[None]:
         (6e-4, 0.1, "6.6", "6e-05"),
         (1e-3, 0.05, "14", "5e-05"),
         (2e-5, 0.01, "69", "2e-07"),
+        (3e-3, 0.01, "69", "3e-05"),
+        (1e-2, 0.05, "14", "0.0005"),
         (torch.tensor(1e-4, dtype=torch.float64), 0.3, "1.9", "3e-05"),
     ],
 )
@@ -57,7 +59,10 @@ def test_torchs_number_is_noticed_and_converted(
         lambda p: AdamW(p, 1e-3, weight_decay=1e-4),
         lambda p: AdamW(p, 1e-3, weight_decay=0.005),  # the landscapes' best at lr = 2^-8
         lambda p: AdamW(p, 2e-5, weight_decay=0.005),  # a smaller lr leaves λ alone
-        lambda p: AdamW(p, 0.01, weight_decay=0.0625),
+        lambda p: AdamW(p, 2**-8, weight_decay=2**-7),  # the best of mnist1d-small
+        lambda p: AdamW(p, 2**-5, weight_decay=2**-6),  # the best of text-small
+        lambda p: AdamW(p, 2**-6, weight_decay=2**-6),  # with twice the epochs
+        lambda p: AdamW(p, 0.02, weight_decay=0.004),
         lambda p: AdamW(p, 1e-3, weight_decay=0.0),
         lambda p: AdamW(p, 0.0, weight_decay=0.0),
         lambda p: AdamW(p, 1e-4, weight_decay=Normalized(0.1, steps=4)),

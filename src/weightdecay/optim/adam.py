@@ -201,7 +201,7 @@ class AdamW(Elementwise):
 
     Each step shrinks the weights by `weight_decay`, whatever `lr` is; a schedule scales both.
     `torch.optim.AdamW` shrinks them by `lr * weight_decay`: to get the same, pass
-    `weight_decay = lr * its_weight_decay`. A number that is at least 0.01 and at least `10 * lr`
+    `weight_decay = lr * its_weight_decay`. A number that is at least 0.01 and at least `3 * lr`
     was probably meant as torch's and triggers a warning; a `Normalized` never does.
     """
 
