@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.cases import parameter
 from tests.lion import Lion
-from weightdecay import SGD, SGDW, SGDWR, Adam, AdamW, AdamWR
+from weightdecay import SGD, SGDW, SGDWR, Adam, AdamW, AdamWR, Normalized
 from weightdecay.optim.arguments import documented
 
 CLASSES = [SGD, SGDW, SGDWR, Adam, AdamW, AdamWR, Lion]
@@ -31,6 +32,22 @@ def test_help_has_one_line_for_every_argument_and_for_no_other(cls: Any) -> None
     assert [line.partition(": ")[0] for line in lines] == list(inspect.signature(cls).parameters)
     assert all(re.fullmatch(r"\w+: \S.{8,}", line) for line in lines), lines
     assert all(len(line) <= 92 for line in lines)
+
+
+@pytest.mark.parametrize("cls", [SGDW, AdamW, Lion])
+def test_help_shows_a_required_decay_without_a_default(cls: Any) -> None:
+    decay = inspect.signature(cls).parameters["weight_decay"]
+    assert decay.default is inspect.Parameter.empty
+    assert decay.annotation == float | Normalized
+    with pytest.raises(TypeError, match="`weight_decay` must be stated"):
+        cls([parameter()], 0.1)
+    cls([{"params": [parameter()], "weight_decay": 0.001}], 0.1)
+
+
+@pytest.mark.parametrize("cls", [SGDW, AdamW])
+def test_help_says_when_a_decay_is_not_required(cls: Any) -> None:
+    told = " ".join(cls.__doc__.split())
+    assert "`weight_decay` is required, unless every group has its own." in told
 
 
 def test_an_argument_without_a_line_is_noticed_when_the_class_is_made() -> None:

@@ -203,6 +203,7 @@ class AdamW(Elementwise):
     `torch.optim.AdamW` shrinks them by `lr * weight_decay`: to get the same, pass
     `weight_decay = lr * its_weight_decay`. A number that is at least 0.01 and at least `3 * lr`
     was probably meant as torch's and triggers a warning; a `Normalized` never does.
+    `weight_decay` is required, unless every group has its own.
     """
 
     algorithm = ALGORITHM_2

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from weightdecay.decay import Normalized
 from weightdecay.optim.unknown_keys import refuse
 
 T = TypeVar("T")
@@ -42,7 +43,8 @@ def documented(**own: str) -> Callable[[type[T]], type[T]]:
 
     def decorate(cls: type[T]) -> type[T]:
         init: Callable[..., None] = cls.__init__
-        _, *names = inspect.signature(init).parameters
+        signature = inspect.signature(init)
+        _, *names = signature.parameters
         listed = (f"    {name}: {lines[name]}" for name in names)
         cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", "Args:", *listed])
 
@@ -52,7 +54,22 @@ def documented(**own: str) -> Callable[[type[T]], type[T]]:
             refuse(unknown, owner=type(self).__name__, known=names[1:])
             init(self, *args, **options)
 
+        checked.__signature__ = _requiring_decay(signature)  # type: ignore[attr-defined]
         cls.__init__ = checked  # type: ignore[method-assign, assignment]
         return cls
 
     return decorate
+
+
+def _requiring_decay(signature: inspect.Signature) -> inspect.Signature:
+    """Return a signature that shows `weight_decay` without a default.
+
+    None, its default in code, is only valid if every group has a decay of its own.
+    """
+    parameters = [
+        parameter.replace(default=inspect.Parameter.empty, annotation=float | Normalized)
+        if parameter.name == "weight_decay"
+        else parameter
+        for parameter in signature.parameters.values()
+    ]
+    return signature.replace(parameters=parameters)

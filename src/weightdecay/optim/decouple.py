@@ -242,8 +242,9 @@ def decouple(cls: type[torch.optim.Optimizer]) -> type[Decoupled]:
     """Return a subclass of `cls` with decoupled weight decay and a schedule.
 
     It takes the arguments of `cls`, and `schedule`. `weight_decay` is λ, the fraction of a weight
-    removed per step, whatever `lr` is. `l2` is what `cls` itself calls weight_decay. Each group may
-    state one of the two. Calling `decouple` again returns the same subclass, which can be pickled.
+    removed per step, whatever `lr` is. `l2` is what `cls` itself calls weight_decay. One of the two
+    is required, as an argument or in every group. Calling `decouple` again returns the same
+    subclass, which can be pickled.
     """
     if not (isinstance(cls, type) and issubclass(cls, torch.optim.Optimizer)):
         raise TypeError(f"`cls` must be a subclass of torch.optim.Optimizer, got {cls!r}.")

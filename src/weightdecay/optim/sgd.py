@@ -203,7 +203,8 @@ class SGDW(Elementwise):
     Each step shrinks the weights by `weight_decay`, whatever `lr` is; a schedule scales both. torch
     has no SGDW: the `weight_decay` of `torch.optim.SGD` is the `l2` of our SGD. Only without
     momentum does `weight_decay = lr * its_weight_decay` do the same. A number that is at least 0.01
-    and at least `3 * lr` triggers a warning, as in AdamW.
+    and at least `3 * lr` triggers a warning, as in AdamW. `weight_decay` is required, unless every
+    group has its own.
     """
 
     algorithm = ALGORITHM_1
