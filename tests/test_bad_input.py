@@ -15,6 +15,7 @@ from weightdecay import (
     AdamW,
     AdamWR,
     Constant,
+    Cosine,
     Normalized,
     StepDrop,
 )
@@ -133,6 +134,26 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
         lambda p: AdamW([{"params": p, "wieght_decay": 0.1}], weight_decay=0.1),
         TypeError,
         r"no `wieght_decay`\. Did you mean `weight_decay`\? It has `lr`, `betas`, `eps`, `weight_d",
+    ),
+    (
+        lambda p: AdamWR(p, 0.1, first=9, weight_decay=0.1),  # type: ignore[call-arg]
+        TypeError,
+        r"AdamWR has no `weight_decay`\. .* Pass λ_norm as `normalized_decay`.* SGDW with `sched",
+    ),
+    (
+        lambda p: SGDWR(p, 0.1, first=9, normalized_decay=0.1, schedule=Cosine(9)),  # type: ignore[call-arg]
+        TypeError,
+        r"SGDWR has no `schedule`\..* `WarmRestarts\(first\)`\. For another one, use AdamW or SGDW",
+    ),
+    (
+        lambda p: AdamW(p, normalized_decay=0.1),  # type: ignore[call-overload]
+        TypeError,
+        r"AdamW has no `normalized_decay`\..* Pass `weight_decay=Normalized\(λ_norm\)`\.$",
+    ),
+    (
+        lambda p: AdamWR([{"params": p, "normalized_decay": 0}], 0.1, first=9, normalized_decay=1),
+        TypeError,
+        r"A group of AdamWR has no `normalized_decay`\..* Pass `weight_decay=Normalized\(λ_norm\)",
     ),
     (
         lambda p: AdamW([{"params": p, "lr": NAN}], weight_decay=0.1),

@@ -62,7 +62,7 @@ class Elementwise(ScheduledOptimizer):
     def _check(self, group: Group) -> None:
         known = [key for key in (*self.defaults, "schedule") if key not in OURS]
         wrong = [key for key in group.keys() - self.defaults.keys() if looks_wrong(key, known)]
-        refuse(wrong, owner=type(self).__name__, known=known)
+        refuse(wrong, owner=f"A group of {type(self).__name__}", known=known)
         super()._check(group)
         checks.flag("maximize", group["maximize"])
         checks.one_of("rounding", group["rounding"], ("stochastic", "compensated"))

@@ -9,14 +9,27 @@ from collections.abc import Iterable
 from weightdecay import checks
 from weightdecay.optim.rates import OURS
 
-# All arguments of our classes.
+# The arguments of our classes, less those that only describe a schedule.
 _NAMES = {"lr", "betas", "momentum", "eps", "l2", "weight_decay", "amsgrad", "nesterov"}
-_NAMES |= {"maximize", "rounding", "state_dtype", "kernel", "schedule"}
+_NAMES |= {"maximize", "rounding", "state_dtype", "kernel", "schedule", "normalized_decay"}
 # Keys that torch and this package add to a group.
 _OF_A_GROUP = {"params", "param_names", "initial_lr", *OURS}
 # Arguments of torch that choose its kernels, and arguments that change its results.
 _TORCHS_KERNELS = {"fused", "foreach", "capturable", "differentiable"}
 _TORCHS = {"dampening", "decoupled_weight_decay"}
+# What to write instead of a name (the first) where a class has another (the second).
+_INSTEAD = {
+    ("weight_decay", "normalized_decay"): "Pass λ_norm as `normalized_decay`: a cycle of N updates "
+    "has λ = λ_norm/√N. For the same λ in every cycle, use AdamW or SGDW with "
+    "`schedule=WarmRestarts(first)`.",
+    ("normalized_decay", "weight_decay"): "Pass `weight_decay=Normalized(λ_norm)`.",
+    ("schedule", "first"): "Its schedule is `WarmRestarts(first)`. For another one, use AdamW or "
+    "SGDW.",
+}
+_WAYS = (
+    "L2 regularization is `l2` of SGD and Adam, decoupled decay is `weight_decay` of SGDW and "
+    "AdamW."
+)
 
 
 def looks_wrong(key: str, known: Iterable[str]) -> bool:
@@ -42,10 +55,10 @@ def refuse(unknown: Iterable[str], *, owner: str, known: Iterable[str]) -> None:
     listed = [name for name in known if name not in OURS]
     meant = [_meant(name, listed) for name in names]
     asked = ", ".join(f"`{name}`" for name in dict.fromkeys(meant) if name in listed)
+    instead = [_INSTEAD[name, has] for name in names for has in listed if (name, has) in _INSTEAD]
     raise TypeError(
         f"{problem}.{f' Did you mean {asked}?' if asked else ''} It has "
-        f"{', '.join(f'`{name}`' for name in listed)}. L2 regularization is `l2` of SGD and Adam, "
-        "decoupled decay is `weight_decay` of SGDW and AdamW."
+        f"{', '.join(f'`{name}`' for name in listed)}. {' '.join(instead) or _WAYS}"
     )
 
 
