@@ -1,6 +1,7 @@
 """Schedules: restarts land exactly, far into a run, and bad ones cannot be built."""
 
 import pickle
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from math import cos, floor, pi
@@ -10,7 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weightdecay import Constant, Cosine, Cycle, Schedule, StepDrop, WarmRestarts, Warmup
+from weightdecay import (
+    Constant,
+    Cosine,
+    Cycle,
+    Normalized,
+    Schedule,
+    StepDrop,
+    WarmRestarts,
+    Warmup,
+)
 from weightdecay.schedules import as_schedule, cycles
 
 FACTORS = [1, 2, 3, 10, 1.5, Fraction(7, 3), 1.1, 1.7]
@@ -226,3 +236,24 @@ def test_a_bad_schedule_says_requirement_and_value(
 ) -> None:
     with pytest.raises(error, match=text):
         build()
+
+
+@pytest.mark.parametrize(
+    ("build", "arguments", "text"),
+    [
+        (Cosine, {"step": 9}, "Cosine has no `step`. Did you mean `steps`? It has `steps`, `low`."),
+        (Cosine, {"T_max": 9}, "Cosine has no `T_max`. Did you mean `steps`?"),
+        (StepDrop, {"milestones": [9]}, "StepDrop has no `milestones`. Did you mean `at`?"),
+        (WarmRestarts, {"first": 9, "factr": 2}, "no `factr`. Did you mean `factor`?"),
+        (WarmRestarts, {"T_0": 9}, "WarmRestarts has no `T_0`. Did you mean `first`?"),
+        (WarmRestarts.from_budget, {"step": 9}, "Did you mean `steps`? It has `steps`, `cycles`,"),
+        (Warmup, {"step": 9, "then": Cosine(9)}, "Warmup has no `step`. Did you mean `steps`?"),
+        (Constant, {"value": 1}, "Constant has no `value`."),
+        (Normalized, {"value": 1, "step": 9}, "no `step`. Did you mean `steps`?"),
+    ],
+)
+def test_an_unknown_argument_is_told_what_was_meant(
+    build: Callable[..., Any], arguments: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(TypeError, match=re.escape(text)):
+        build(**arguments)

@@ -1,9 +1,16 @@
 """Checks of numbers and names, with one form of error everywhere: requirement, value, cure."""
 
 import difflib
+import functools
+import inspect
 import math
 import numbers
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
 
 #: Names that other libraries use, and ours for the same thing.
 ALSO_CALLED = {
@@ -17,6 +24,12 @@ ALSO_CALLED = {
     "optimizer": "algorithm",
     "dataset": "task",
     "gpu": "cuda",
+    "t_max": "steps",
+    "total_iters": "steps",
+    "t_0": "first",
+    "t_mult": "factor",
+    "milestones": "at",
+    "gamma": "drop",
 }
 
 
@@ -103,6 +116,29 @@ def did_you_mean(name: str, choices: Iterable[str]) -> str:
     """Return "Did you mean …?" with the nearest choice; empty if none is near."""
     meant = nearest(name, choices)
     return "" if meant is None else f"Did you mean `{meant}`?"
+
+
+def arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a method so that an unknown argument is refused with the name that was meant."""
+    _, *known = inspect.signature(function).parameters
+    owner = function.__qualname__.removesuffix(".__init__")
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **named: P.kwargs) -> R:
+        for name in named:
+            if name not in known:
+                problem = f"{owner} has no `{name}`. {did_you_mean(name, known)}".rstrip()
+                has = f"It has {', '.join(f'`{each}`' for each in known)}." if known else ""
+                raise TypeError(f"{problem} {has}".rstrip())
+        return function(*args, **named)
+
+    return checked
+
+
+def constructor(cls: type[T]) -> type[T]:
+    """Wrap the constructor of a class like `arguments`; for dataclasses, whose own is generated."""
+    cls.__init__ = arguments(cls.__init__)  # type: ignore[method-assign]
+    return cls
 
 
 def flag(name: str, value: object) -> bool:

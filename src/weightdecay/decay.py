@@ -34,6 +34,7 @@ def checked_weight_decay(value: object) -> float:
     return checks.number("weight_decay", value, at_least=0, below=1, cure=NOT_TORCH)
 
 
+@checks.constructor
 @dataclass(frozen=True)
 class Normalized:
     """A weight decay that depends on the budget: λ = value · N^(−power), with N updates.

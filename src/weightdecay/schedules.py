@@ -50,6 +50,7 @@ class Schedule(ABC):
         return Cycle(index=0, start=0, length=None)
 
 
+@checks.constructor
 @dataclass(frozen=True)
 class Constant(Schedule):
     """η = 1 throughout."""
@@ -59,6 +60,7 @@ class Constant(Schedule):
         return 1.0
 
 
+@checks.constructor
 @dataclass(frozen=True)
 class StepDrop(Schedule):
     """η starts at 1 and is multiplied by `drop` at each update listed in `at`."""
@@ -81,6 +83,7 @@ class StepDrop(Schedule):
         return self.drop ** bisect_right(self.at, _update(t))
 
 
+@checks.constructor
 @dataclass(frozen=True)
 class Cosine(Schedule):
     """One cycle: η falls from 1 to `low` over `steps` updates and then stays at `low`.
@@ -112,6 +115,7 @@ class Cosine(Schedule):
 PerCycle: TypeAlias = float | Sequence[float] | Callable[[int], float]
 
 
+@checks.constructor
 @dataclass(frozen=True)
 class WarmRestarts(Schedule):
     """Cosine cycles, each `factor` times as long as the one before: SGDR, and the R of AdamWR.
@@ -144,6 +148,7 @@ class WarmRestarts(Schedule):
             self._range(index)
 
     @classmethod
+    @checks.arguments
     def from_budget(
         cls,
         steps: int,
@@ -182,6 +187,7 @@ class WarmRestarts(Schedule):
         return high, low
 
 
+@checks.constructor
 @dataclass(frozen=True)
 class Warmup(Schedule):
     """η rises linearly over `steps` updates, then the schedule `then` starts.
@@ -208,6 +214,7 @@ class Warmup(Schedule):
         return replace(cycle, start=cycle.start + self.steps)
 
 
+@checks.constructor
 @dataclass(frozen=True)
 class Custom(Schedule):
     """η from any pure function of t: the paper's SetScheduleMultiplier.
