@@ -163,9 +163,18 @@ def test_what_torch_couples_is_called_l2(cls: Any) -> None:
 def test_without_steps_it_is_the_first_cycle_or_one_update() -> None:
     ours = AdamW([parameter()], 0.1, weight_decay=0.1, schedule=Warmup(5, Cosine(20)))
     assert explain(ours).steps == 25
+    assert not explain(ours).open_ended
     told = explain(torch.optim.AdamW([parameter()], lr=0.1, weight_decay=1.0))
-    [row] = str(told).splitlines()[1:-1]
-    assert row.split() == ["0", "7", "0.1", "0–0", "0.1", "–", "1", "6.579", "0.9"]
+    _, row, ending, note = str(told).splitlines()
+    assert row.split() == ["0", "7", "0.1", "0", "0.1", "–", "1", "6.579", "0.9"]
+    assert ending.startswith("all groups: no weightdecay schedule")
+    assert note == "only the first update is shown; pass steps= to see a whole run"
+
+
+def test_a_run_of_unknown_length_is_not_said_to_end() -> None:
+    opt = AdamW([parameter()], 0.1, weight_decay=0.1, schedule=Warmup(3, Constant()))
+    assert "the run ends" not in str(explain(opt))
+    assert "the run ends within the warm-up" in str(explain(opt, steps=1))
 
 
 class Net(torch.nn.Sequential):

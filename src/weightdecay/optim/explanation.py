@@ -58,12 +58,14 @@ class Explanation:
     """What happens in `steps` updates, group by group; `print` shows it as a table.
 
     `unusual` has the names of normalization parameters and biases that decay or are regularized;
-    None if no model was given.
+    None if no model was given. `open_ended` is True if the run's length is unknown and this is only
+    its first update.
     """
 
     steps: int
     groups: tuple[ExplainedGroup, ...]
     unusual: tuple[str, ...] | None = None
+    open_ended: bool = False
 
     def __str__(self) -> str:
         header = (
@@ -76,6 +78,8 @@ class Explanation:
             endings = [f"all groups: {endings[0]}"]
         else:
             endings = [f"group {n}: {ending}" for n, ending in enumerate(endings)]
+        if self.open_ended:
+            endings.append("only the first update is shown; pass steps= to see a whole run")
         if any(group.l2 for group in self.groups):
             endings.append(
                 "L2 regularization is added to the gradient: it is not a decay and has no λ"
@@ -110,7 +114,7 @@ def explain(
     length = steps or max((end for end in ends if end is not None), default=None)
     explained = tuple(_explain(group, schedule, length) for group, schedule in pairs)
     unusual = None if model is None else _unusual([group for group, _ in pairs], model)
-    return Explanation(length or 1, explained, unusual)
+    return Explanation(length or 1, explained, unusual, open_ended=length is None)
 
 
 def _groups_of(optimizer: torch.optim.Optimizer) -> Iterator[tuple[Group, Schedule | None]]:
@@ -158,7 +162,7 @@ def _explain(group: Group, schedule: Schedule | None, length: int | None) -> Exp
         scheduled=schedule is not None,
         stretches=tuple(_stretches(group, followed, passed, length)),
         restarts=tuple(cycle.start for cycle in passed[1:]),
-        warming_up=last.start >= steps,
+        warming_up=length is not None and last.start >= length,
         unfinished=last if last.end is not None and last.start < steps < last.end else None,
         idle_from=last.end if last.end is not None and last.end < steps else None,
     )
@@ -215,10 +219,14 @@ def _rows(number: int, group: ExplainedGroup) -> Iterator[tuple[str, ...]]:
             str(number),
             f"{group.parameters:,}",
             f"{group.lr:g}",
-            f"{stretch.start:,}–{stretch.end - 1:,}",
+            _updates(stretch.start, stretch.end - 1),
             *(shown(value, digits=4) for value in values),
             f"{stretch.left:.3g}",
         )
+
+
+def _updates(first: int, last: int) -> str:
+    return f"{first:,}" if first == last else f"{first:,}–{last:,}"
 
 
 def _who(unusual: tuple[str, ...]) -> str:
