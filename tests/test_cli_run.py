@@ -1,5 +1,6 @@
 """`weightdecay run`, as a person types it: what it prints, what it keeps, how it is stopped."""
 
+import errno
 import json
 import os
 import random
@@ -13,7 +14,7 @@ from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -24,6 +25,7 @@ from weightdecay.cli.arguments import option
 from weightdecay.progress import duration
 from weightdecay.records import Run
 from weightdecay.runs import pack
+from weightdecay.runs.checkpoints import RunFiles
 from weightdecay.sweeps import Store, sweep_events
 from weightdecay.sweeps.inprocess import InProcess
 
@@ -360,6 +362,19 @@ def test_a_quiet_run_prints_its_results_alone(
     assert (out.split()[0], err) == ("epoch", "")
     assert main([*SHORT, "--quiet"]) == 0  # without the notice that it was trained before
     assert capsys.readouterr() == (out, "")
+
+
+def test_a_quiet_run_still_says_what_could_not_be_saved(
+    clouds: Any, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(RunFiles, "keep_solution", full)
+    assert main([*SHORT, "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    assert err.startswith("The solution of cycle 0 could not be saved: [Errno 28] No space left")
+    assert "Its solutions were deleted, or not saved." in out
 
 
 def test_an_ensemble_is_asked_of_every_cycle(clouds: Any, capsys: Output) -> None:

@@ -448,6 +448,17 @@ def test_a_quiet_sweep_prints_its_results_and_failures_alone(
     assert told.err == ""
 
 
+def test_a_quiet_sweep_still_says_what_went_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    def script(job: Job) -> list[Message]:
+        return [Notice("The disk is full.", problem=True), *going(job)]
+
+    monkeypatch.setattr(sweep_view, "engine_of", lambda options: Scripted(script))
+    assert main([*long_study()[:4], "--quiet"]) == 0
+    assert capsys.readouterr().err == "The disk is full.\n"
+
+
 def test_a_quiet_failure_is_still_shown(capsys: Output) -> None:
     Path("rain").touch()
     assert main(["sweep", "moody.toml", "--out", "s", *HERE, "--quiet"]) == 1

@@ -101,7 +101,7 @@ def test_a_changed_result_does_not_count_and_is_trained_again(
     ) == 0
     assert len(said) == lost
     engine = Scripted()
-    assert Notice(said[0]) in swept(CELLS, tmp_path, engine)
+    assert Notice(said[0], problem=True) in swept(CELLS, tmp_path, engine)
     assert sum(len(job.cells) for job in engine.jobs) == lost
     assert Store(tmp_path).runs() == was
 
@@ -657,7 +657,7 @@ def test_a_line_of_no_use_is_left_out_and_said(case: str, tmp_path: Path) -> Non
     assert (standing.done, failures) == (len(CELLS), [])
     assert said.startswith("Line 1 of 000002.jsonl is left out: ")
     assert why in said
-    assert Notice(said) in swept(CELLS, tmp_path)
+    assert Notice(said, problem=True) in swept(CELLS, tmp_path)
 
 
 def planned(**changes: Any) -> str:

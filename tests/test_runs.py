@@ -1,10 +1,12 @@
 """Training: what a lane sees, what its neighbours cannot change, and what it leaves."""
 
+import errno
+import logging
 import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import torch
@@ -648,3 +650,16 @@ def test_train_logs_what_a_person_should_read(
     with caplog.at_level("INFO", "weightdecay"):
         train(lane, device="cpu", folder=tmp_path)
     assert caplog.messages == ["This run was already trained: these are its records."]
+
+
+def test_train_logs_a_failed_save_as_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(RunFiles, "keep_solution", full)
+    train(config(), device="cpu", folder=tmp_path)
+    [(_, level, said)] = caplog.record_tuples
+    assert level == logging.WARNING
+    assert said.startswith("The solution of cycle 0 could not be saved: [Errno 28]")

@@ -4,6 +4,7 @@ import errno
 import inspect
 import io
 import json
+import logging
 import os
 import pickle
 import random
@@ -230,7 +231,7 @@ def test_a_torn_last_line_is_dropped_said_and_trained_again(cut: int, tmp_path: 
     said = "The last line of 000001.jsonl is incomplete and is left out."
     assert store_status(Store(tmp_path))[2] == [said]
     engine = Scripted()
-    assert Notice(said) in swept(CELLS, tmp_path, engine)
+    assert Notice(said, problem=True) in swept(CELLS, tmp_path, engine)
     assert sum(len(job.cells) for job in engine.jobs) == 1
     assert done(tmp_path) == names(CELLS)
 
@@ -292,7 +293,8 @@ def test_a_repeat_that_fails_is_said_and_no_cell_has_failed(tmp_path: Path) -> N
         return [finished(job.cells), Ended()] if first else [failed]
 
     events = swept(CELLS, tmp_path, Scripted(script, workers=1, repeats=0.3))
-    assert Notice("2 cells could not be trained again: RuntimeError: no") in events
+    said = "2 cells could not be trained again: RuntimeError: no"
+    assert Notice(said, problem=True) in events
     assert not Store(tmp_path).refresh().failures
     assert not Store(tmp_path).repeats()
 
@@ -919,7 +921,7 @@ def test_a_result_that_does_not_fit_its_name_is_said_and_trained_again(tmp_path:
         "it was written."
     )
     engine = Scripted()
-    assert Notice(said) in swept([cell()], tmp_path, engine)
+    assert Notice(said, problem=True) in swept([cell()], tmp_path, engine)
     assert len(engine.jobs) == 1
     assert done(tmp_path) == [cell().identity]
 
@@ -1002,6 +1004,18 @@ def test_sweep_trains_and_returns_runs_in_the_order_asked_for(tmp_path: Path) ->
     assert [run.config for run in runs] == [CELLS[3], CELLS[0]]
     assert sweep(CELLS[:1], folder=tmp_path, engine=Scripted()) == runs[1:]
     assert sorted(runs, key=lambda run: run.config.identity) == Store(tmp_path).runs()
+
+
+def test_sweep_logs_a_problem_as_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def script(job: Job) -> list[Message]:
+        return [Notice("The disk is full.", problem=True), finished(job.cells), Ended()]
+
+    sweep(CELLS, folder=tmp_path, engine=Scripted(script))
+    assert [(level, said) for _, level, said in caplog.record_tuples] == [
+        (logging.WARNING, "The disk is full.")
+    ]
 
 
 def test_sweep_warns_of_what_could_not_be_trained(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def _show(
     if records[-1].diverged:
         echo(f"It diverged in epoch {records[-1].epoch}. This is a result and is kept.")
     elif not solutions:
-        echo("Its solutions were deleted. --fresh trains it again.")
+        echo("Its solutions were deleted, or not saved. --fresh trains it again.")
     else:
         echo(f"The solution to use, from the last cycle: {solutions[-1]}")
     if ensembles:
@@ -163,7 +163,7 @@ def _collect(
                     if stopping():
                         events.close()  # type: ignore[attr-defined]
                         raise KeyboardInterrupt
-                case Notice() if not quiet:
+                case Notice() if event.problem or not quiet:
                     bars.echo(event.text)
                 case Record():
                     records.append(event)

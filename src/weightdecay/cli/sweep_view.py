@@ -153,6 +153,8 @@ class _Screen:
         match event:
             case CellFailed():
                 self._report_failure(event, bars)
+            case Notice(problem=True):
+                bars.echo(event.text)
             case _ if self._options.quiet:
                 return
             case Status():

@@ -54,9 +54,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class Notice:
-    """A message for the user."""
+    """A message for the user; a `problem` is also shown to users who asked for quiet."""
 
     text: str
+    problem: bool = False
 
 
 @dataclass(frozen=True)

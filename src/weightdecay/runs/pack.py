@@ -206,7 +206,9 @@ class Pack:
             try:
                 files.keep_solution(cycle, self._lanes.solution(lane))
             except OSError as error:
-                yield Notice(f"The solution of cycle {cycle} could not be saved: {error}.")
+                yield Notice(
+                    f"The solution of cycle {cycle} could not be saved: {error}.", problem=True
+                )
 
     def _due(self) -> bool:
         took = _saving.get(self._kind(), 0.0)
@@ -238,7 +240,8 @@ class Pack:
                 whole = False
                 where, why = files.folder.parent, error.strerror or error
                 yield Notice(
-                    f"No checkpoint could be written to {where} ({why}); training continues."
+                    f"No checkpoint could be written to {where} ({why}); training continues.",
+                    problem=True,
                 )
         self._saved_at = time.monotonic()
         if whole:

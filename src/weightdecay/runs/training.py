@@ -71,8 +71,8 @@ def train(
     Several configurations must share task, model, batch and budget. With a `folder`, runs are saved
     there and resumed from there; `keep` says what stays when they have ended. `task` is a Task, or
     a function that returns one, for configurations whose task has no name to load it by. Notices
-    are logged to `weightdecay` at level INFO. A progress bar is shown on a terminal and in a
-    notebook, unless `progress` is False.
+    are logged to `weightdecay` at level INFO, problems at level WARNING. A progress bar is shown on
+    a terminal and in a notebook, unless `progress` is False.
     """
     lanes = [configs] if isinstance(configs, RunConfig) else list(configs)
     collector = RunCollector(lanes)
@@ -82,7 +82,7 @@ def train(
             match event:
                 case Notice():
                     bars.clear()
-                    _LOG.info(event.text)
+                    _LOG.log(logging.WARNING if event.problem else logging.INFO, event.text)
                 case Progress():
                     bars.draw([(event.update / event.updates, training_line(event))])
             collector.add(event)
@@ -243,13 +243,11 @@ def _newest_readable(paths: list[Path], notices: list[Notice]) -> LaneState | No
         try:
             return read(path)
         except (ValueError, OSError) as error:
-            notices.append(Notice(f"{error} The previous checkpoint is used."))
+            notices.append(Notice(f"{error} The previous checkpoint is used.", problem=True))
     if paths:
-        notices.append(
-            Notice(
-                f"Run {paths[0].parent.name} has no other checkpoint and starts from the beginning."
-            )
-        )
+        run = paths[0].parent.name
+        said = f"Run {run} has no other checkpoint and starts from the beginning."
+        notices.append(Notice(said, problem=True))
     return None
 
 

@@ -91,7 +91,7 @@ class Coordinator:
     def run(self, *, retry: bool) -> Iterator[SweepEvent]:
         """Train the cells that are not done; with `retry`, also those that have failed."""
         ledger = self._store.refresh()
-        yield from map(Notice, ledger.left_out)
+        yield from (Notice(text, problem=True) for text in ledger.left_out)
         self._store.forget_checkpoints(run for run in self._cells if run in ledger.finished)
         left = [
             config
@@ -203,7 +203,9 @@ class Coordinator:
         for config in job.pack:
             self._claims.free(config.identity)
         if job.pack and not isinstance(message, Ended):
-            yield Notice(f"{len(job.pack)} cells could not be trained again: {message.reason}")
+            yield Notice(
+                f"{len(job.pack)} cells could not be trained again: {message.reason}", problem=True
+            )
 
     def _ended(self, job: _RunningJob, message: Ended | Failed | Died) -> Iterator[SweepEvent]:
         """Try the unfinished cells of a job again, or give them up."""

@@ -63,7 +63,7 @@ def _recorded(
             dist.barrier()  # before any process reads the store
         done = [run for run in store.runs() if run.config == config]
         if leads():
-            yield from map(Notice, store.ledger.left_out)
+            yield from (Notice(text, problem=True) for text in store.ledger.left_out)
         if done:
             yield from _replayed(done[0])
         elif leads():

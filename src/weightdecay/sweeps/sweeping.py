@@ -44,8 +44,8 @@ def sweep(
     By default, the engine has one worker process per GPU, or per core. A worker that is silent for
     `timeout` seconds is killed and counts as crashed. `task` is a Task, or a function that returns
     one, for configurations whose task has no name to load it by; it is pickled for worker
-    processes. Notices are logged to `weightdecay` at level INFO. A progress bar is shown on a
-    terminal and in a notebook, unless `progress` is False.
+    processes. Notices are logged to `weightdecay` at level INFO, problems at level WARNING. A
+    progress bar is shown on a terminal and in a notebook, unless `progress` is False.
     """
     asked = list(dict.fromkeys(configs))
     events = sweep_events(
@@ -56,7 +56,7 @@ def sweep(
         for event in events:
             if isinstance(event, Notice):
                 bars.clear()
-                _LOG.info(event.text)
+                _LOG.log(logging.WARNING if event.problem else logging.INFO, event.text)
             shown.take(event)
             if lines := shown.lines():
                 bars.draw(lines)
