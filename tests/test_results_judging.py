@@ -58,14 +58,23 @@ def test_the_interval_covers_the_difference_over_all_examples_there_could_be() -
     seen = [compared(random) for _ in range(300)]
     covered = np.mean([one.points.low <= TRUTH <= one.points.high for one in seen])
     assert covered >= 0.92
-    assert all(one.of_test_set[1] > 0 for one in seen)
+    assert all(one.of_test_set is not None and one.of_test_set[1] > 0 for one in seen)
 
 
 def test_seeds_alone_do_not_know_that_the_test_set_is_a_sample() -> None:
     random = np.random.default_rng(0)
     seen = [compared(random, keep=False) for _ in range(300)]
     assert np.mean([one.points.low <= TRUTH <= one.points.high for one in seen]) < 0.6
-    assert all(one.of_test_set == (0, 0) for one in seen)
+    assert all(one.of_test_set is None for one in seen)
+
+
+def test_runs_that_kept_their_missed_examples_are_not_mixed_with_others() -> None:
+    random = np.random.default_rng(0)
+    kept = [run_of(seed, random.random(EXAMPLES) < 0.1) for seed in range(3)]
+    other = [run_of(seed, random.random(EXAMPLES) < 0.1) for seed in range(3)]
+    lacks = Run(other[2].config, (replace(other[2].records[-1], missed=None),))
+    with pytest.raises(ValueError, match=r"or none of them, got 5 of 6 .* with `keep_missed`\."):
+        judged(kept, [*other[:2], lacks])
 
 
 def test_noise_of_single_runs_is_not_taken_for_the_test_sets() -> None:
@@ -115,6 +124,11 @@ def test_runs_of_several_settings_are_not_taken_for_one() -> None:
     twice = of_errors([0.1, 0.2]) + of_errors([0.3, 0.4])
     with pytest.raises(ValueError, match="a seed of its own, got 4 runs of 2 seeds"):
         judged(twice, of_errors([0.2, 0.3]))
+
+
+def test_an_error_of_zero_has_no_ratio() -> None:
+    with pytest.raises(ValueError, match=r"must be above 0, since their ratios .*, got 0\. Use"):
+        judged(of_errors([0.1, 0.0]), of_errors([0.1, 0.2]))
 
 
 def test_a_diverged_run_counts_as_chance() -> None:

@@ -27,13 +27,14 @@ class Judgement:
     """One method against another, over fresh seeds at their chosen settings.
 
     `ratio` estimates the mean of ln(error / other error), `points` that of error − other error.
-    `of_test_set` has the parts of their two variances that come from the shared test set.
+    `of_test_set` has the parts of their two variances that come from the shared test set; None if
+    they are unknown, and the intervals are those of the seeds alone.
     """
 
     seeds: int
     ratio: Estimate
     points: Estimate
-    of_test_set: tuple[float, float]
+    of_test_set: tuple[float, float] | None
 
     @property
     def better(self) -> bool:
@@ -60,7 +61,8 @@ def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) 
     """Compare the runs of one setting with those of another, seed by seed.
 
     The interval is Student's over seeds; its variance is that of the seeds' mean plus that of the
-    test set. The latter is 0 if runs did not keep which examples they missed.
+    test set. The latter is unknown, and missing, if the runs did not keep which examples they
+    missed: train them with `keep_missed`.
     """
     sides = [_by_seed(runs) for runs in (one, other)]
     seeds = sorted(sides[0].keys() & sides[1].keys())
@@ -68,16 +70,21 @@ def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) 
         raise ValueError(f"Runs to compare must share at least two seeds, got {len(seeds)}.")
     runs = [[side[seed] for seed in seeds] for side in sides]
     errors = np.array([[error_of(run, chance) for run in side] for side in runs])
+    if not (errors > 0).all():
+        raise ValueError(
+            f"Errors to compare must be above 0, since their ratios are compared, got "
+            f"{errors.min():g}. Use more test examples, or compare another metric."
+        )
     missed = _missed(runs)
     ratios = np.log(errors[0] / errors[1])
     points = errors[0] - errors[1]
-    shared = (0.0, 0.0)
-    if missed is not None:
-        means = errors.mean(1)
-        shared = (
-            shared_variance(missed[0] / means[0] - missed[1] / means[1]),
-            shared_variance(missed[0] - missed[1]),
-        )
+    if missed is None:
+        return Judgement(len(seeds), _mean(ratios, 0.0), _mean(points, 0.0), None)
+    means = errors.mean(1)
+    shared = (
+        shared_variance(missed[0] / means[0] - missed[1] / means[1]),
+        shared_variance(missed[0] - missed[1]),
+    )
     return Judgement(len(seeds), _mean(ratios, shared[0]), _mean(points, shared[1]), shared)
 
 
@@ -117,11 +124,17 @@ def error_of(run: Run, chance: float = CHANCE) -> float:
 
 
 def _missed(runs: Sequence[Sequence[Run]]) -> npt.NDArray[np.float64] | None:
-    """Return 1 for each missed example, by sides × seeds × examples; None unless all kept them."""
-    kept = [[run.records[-1].missed for run in side] for side in runs]
-    if any(bits is None for side in kept for bits in side):
+    """Return 1 for each missed example, by sides × seeds × examples; None if no run kept them."""
+    kept = [[bits for run in side if (bits := run.records[-1].missed)] for side in runs]
+    count, of = sum(map(len, kept)), sum(map(len, runs))
+    if not count:
         return None
-    return np.array([[unpacked(bits) for bits in side if bits] for side in kept], dtype=np.float64)
+    if count < of:
+        raise ValueError(
+            "Runs to compare must all keep which test examples they missed, or none of them, got "
+            f"{count} of {of} runs that did. Train the others with `keep_missed`."
+        )
+    return np.array([[unpacked(bits) for bits in side] for side in kept], dtype=np.float64)
 
 
 @dataclass(frozen=True)
