@@ -376,3 +376,11 @@ def _true_error(place: tuple[float, float]) -> float:
 
 def _place(scape: Landscape) -> tuple[float, float]:
     return scape.best.lr, scape.best.decay
+
+
+def test_a_recommendation_is_shown_in_one_line() -> None:
+    landscape = landscape_of(QUADRATIC, exact(QUADRATIC.errors()))
+    advice = recommend(landscape)
+    setting = f"lr {advice.lr.value:.4g}, {landscape.way} {advice.decay.value:.4g}"
+    fitted = f"fitted error {advice.error.value:.4g}"
+    assert repr(advice) == f"<Recommendation {setting}, {fitted}, for {landscape!r}>"

@@ -1,15 +1,16 @@
 """What a run is: checked, serializable, and one identity for all that changes its result."""
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.landscapes import ended
 from tests.toys import config
-from weightdecay.records import Environment, Progress, RunConfig, Spec, packed, unpacked
+from weightdecay.records import Environment, Progress, Run, RunConfig, Spec, packed, unpacked
 
 OTHER: dict[str, Any] = {
     "task": "mnist1d",
@@ -153,3 +154,15 @@ def test_a_run_taken_up_elsewhere_has_both_environments() -> None:
     both = here.then(there)
     assert both == Environment(**dict.fromkeys(names, "same") | {"torch": "1 + 2"})
     assert both.then(here) == both
+
+
+def test_a_run_is_shown_in_one_line_however_many_records_it_has() -> None:
+    run = ended(RunConfig(**OTHER), test_error=0.25)
+    what = "mnist1d, mlp,width=4, sgdw, lr=0.03, normalized_decay=0.2, seed=1"
+    name = RunConfig(**OTHER).identity
+    assert repr(run) == f"<Run {name}: {what}, epoch 4, test error 0.25>"
+    lost = replace(run.last, diverged=True, test_error=None)
+    assert repr(Run(run.config, (lost,))) == f"<Run {name}: {what}, diverged in epoch 4>"
+    unknown = replace(run.last, metric="bits", test_error=None)
+    assert repr(Run(run.config, (unknown,))).endswith("epoch 4, test bits unknown>")
+    assert repr(Run(run.config, ())).endswith("no records>")

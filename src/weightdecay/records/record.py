@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from weightdecay.records.config import RunConfig
+from weightdecay.records.config import DECAYS, RunConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +86,22 @@ class Run:
     config: RunConfig
     records: tuple[Record, ...]
     environment: Environment | None = None
+
+    def __repr__(self) -> str:
+        config = self.config
+        given = {name: getattr(config, name) for name in ("lr", *DECAYS, "seed")}
+        settings = ", ".join(f"{name}={v}" for name, v in given.items() if v is not None)
+        what = f"{config.task}, {config.model}, {config.algorithm}, {settings}"
+        return f"<Run {config.identity}: {what}, {self._outcome()}>"
+
+    def _outcome(self) -> str:
+        if not self.records:
+            return "no records"
+        last = self.last
+        if last.diverged:
+            return f"diverged in epoch {last.epoch}"
+        error = "unknown" if last.test_error is None else f"{last.test_error:.4g}"
+        return f"epoch {last.epoch}, test {last.metric or 'error'} {error}"
 
     @property
     def last(self) -> Record:

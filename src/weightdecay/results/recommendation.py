@@ -98,6 +98,11 @@ class Recommendation:
     add: tuple[Extension, ...]
     repeat: Repeat | None
 
+    def __repr__(self) -> str:
+        setting = f"lr {self.lr.value:.4g}, {self.landscape.way} {self.decay.value:.4g}"
+        fitted = f"{self.landscape.metric or self.landscape.of} {self.error.value:.4g}"
+        return f"<Recommendation {setting}, fitted {fitted}, for {self.landscape!r}>"
+
 
 def recommend(landscape: Landscape) -> Recommendation:
     """Recommend a learning rate and a decay for a landscape."""
