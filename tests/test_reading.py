@@ -33,6 +33,13 @@ def test_runs_come_in_the_order_of_their_names(tmp_path: Path) -> None:
     assert records.read(str(tmp_path / "backwards.csv")).runs == runs
 
 
+def test_what_was_read_is_a_sequence_of_runs() -> None:
+    found, runs = records.read(STORES / "runs.csv"), StoreReader(STORES / "store").runs()
+    assert (len(found), list(found), found[-1], found[1:3]) == (4, runs, runs[-1], runs[1:3])
+    assert landscapes(found) == landscapes(runs)
+    assert repr(found) == "<FinishedRuns: 4 runs, 0 repeats, 0 left out>"
+
+
 def test_runs_that_were_trained_again_are_told_apart() -> None:
     [again] = records.read(STORES / "store").repeats
     assert again in StoreReader(STORES / "store").runs()

@@ -4,10 +4,10 @@ A folder may be read while it is written. Incomplete, damaged and outdated lines
 reported.
 """
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from weightdecay import checks
 from weightdecay.records.codec import as_line, run_in, values_of
@@ -20,8 +20,8 @@ from weightdecay.records.tables import imported
 
 
 @dataclass(frozen=True)
-class FinishedRuns:
-    """The finished runs of a folder or a file, sorted by name.
+class FinishedRuns(Sequence[Run]):
+    """The finished runs of a folder or a file, sorted by name: a sequence, and as a list `runs`.
 
     `repeats` are runs that were trained a second time as a control; tables have none. `left_out`
     has one sentence for each thing that could not be used.
@@ -30,6 +30,22 @@ class FinishedRuns:
     runs: list[Run]
     repeats: list[Run]
     left_out: list[str]
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    @overload
+    def __getitem__(self, at: int) -> Run: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Run]: ...
+
+    def __getitem__(self, at: int | slice) -> Run | list[Run]:
+        return self.runs[at]
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.runs)} runs, {len(self.repeats)} repeats"
+        return f"<FinishedRuns: {counts}, {len(self.left_out)} left out>"
 
 
 def read(path: Path | str) -> FinishedRuns:
