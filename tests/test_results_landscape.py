@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -278,3 +279,12 @@ def test_students_quantile_is_exact_between_whole_numbers_too(
     freedom: float, quantile: float
 ) -> None:
     assert student(freedom) == pytest.approx(quantile, abs=1e-4)
+
+
+def test_the_page_about_landscapes_names_the_columns_of_their_frames() -> None:
+    [landscape] = landscapes(sweep())
+    page = (Path(__file__).parents[1] / "docs" / "landscape.md").read_text(encoding="utf-8")
+    told = page.partition("`landscape.to_frame()`")[2]
+    columns = [name for name in landscape.to_columns() if name not in landscape.labels]
+    assert "tested_error" in columns
+    assert [name for name in columns if f"`{name}`" not in told] == []
