@@ -13,6 +13,7 @@ import pytest
 from tests.screen import Screen, pretend_a_terminal
 from tests.toys import config
 from weightdecay import progress
+from weightdecay.cli.encoding import spell_out
 from weightdecay.runs import pack, train
 from weightdecay.sweeps import InProcess, sweep
 
@@ -196,3 +197,34 @@ def test_training_imports_no_rich() -> None:
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert said.stdout.splitlines()[-1] == "False"
     assert said.stderr == ""
+
+
+class AsciiTerminal(io.TextIOWrapper):
+    """A terminal of an encoding that has no ellipsis."""
+
+    def __init__(self, errors: str) -> None:
+        super().__init__(io.BytesIO(), encoding="ascii", errors=errors)
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("errors", ["backslashreplace", "weightdecay.spelled"])
+@pytest.mark.parametrize("columns", [12, 40, 60])
+def test_a_shortened_line_fits_a_terminal_without_an_ellipsis(
+    errors: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend_a_terminal(monkeypatch, columns=columns)
+    terminal = AsciiTerminal(errors)
+    spell_out(terminal)
+    terminal.reconfigure(errors=errors)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress.Bars() as bars:
+        bars.draw([(0.5, "a loss that is long " * 5), (None, "a worker " * 9), (0.1, "η 0.5")])
+    assert isinstance(terminal.buffer, io.BytesIO)
+    frames = [frame for frame in Screen(terminal.buffer.getvalue().decode()).frames if frame]
+    assert frames
+    for frame in frames:
+        assert max(map(len, frame)) <= columns - len("^C") - 1
+        assert frame[0].endswith("...")
+        assert frame[1].endswith("...")

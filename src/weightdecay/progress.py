@@ -123,9 +123,10 @@ class _Terminal:
         height = max(1, self._console.height - 1)
         if len(lines) > height > 1:
             lines = [*lines[: height - 1], (None, f"… and {len(lines) - height + 1} more")]
+        lines = [(share, _shortened(text, width)) for share, text in lines[:height]]
         longest = max((len(text) for share, text in lines if share is not None), default=0)
         cells = min(_WIDEST, width - longest - 2)
-        drawn = [self._line(share, text, cells) for share, text in lines[:height]]
+        drawn = [self._line(share, text, cells) for share, text in lines]
         if self._live is None:  # a stopped one would erase what was printed since
             self._live = Live(
                 console=self._console,
@@ -144,12 +145,12 @@ class _Terminal:
         from rich.table import Table
         from rich.text import Text
 
-        shown = Text(writable(text, sys.stderr), no_wrap=True, overflow="ellipsis")
+        shown = Text(text, no_wrap=True, overflow="crop")
         if share is None or cells < _NARROWEST:
             return shown
         line = Table.grid(padding=(0, 2))
         line.add_column(width=cells)
-        line.add_column(no_wrap=True, overflow="ellipsis")
+        line.add_column(no_wrap=True, overflow="crop")
         line.add_row(ProgressBar(total=1.0, completed=share, width=cells), shown)
         return line
 
@@ -162,6 +163,20 @@ class _Terminal:
         if self._live is not None:
             self._live.stop()
         self._live = None
+
+
+def _shortened(text: str, width: int) -> str:
+    """Return a text as stderr will write it, cut to a width.
+
+    Rich would cut it with one ellipsis, which other encodings write as several characters.
+    """
+    from rich.cells import cell_len, set_cell_size
+
+    text = writable(text, sys.stderr)
+    if cell_len(text) <= width:
+        return text
+    dots = "…" if writable("…", sys.stderr) == "…" else "..."
+    return set_cell_size(text, max(0, width - len(dots))) + dots
 
 
 class _Notebook:
