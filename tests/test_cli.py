@@ -153,6 +153,17 @@ def test_what_is_not_a_number_is_refused(bad: str, capsys: pytest.CaptureFixture
 @pytest.mark.skipif(
     not list(distributions(name="weightdecay")), reason="these sources are not installed"
 )
+def test_without_stderr_an_error_does_not_go_to_stdout(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A process without a console, such as pythonw, has None there."""
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["convert", "--normalized", "0.05"]) == 2
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["convert", "--weight-decay", "0.001"]) == 0
+
+
 def test_it_is_installed_as_a_command() -> None:
     command = Path(sys.executable).with_name("weightdecay")
     said = subprocess.run([command, "--version"], check=True, capture_output=True, text=True)

@@ -64,11 +64,13 @@ def _explains_itself(error: Exception) -> bool:
     return isinstance(error, OSError) or raised_in.is_relative_to(_HERE)
 
 
-def _flush(stream: TextIO, *, quietly: bool = False) -> None:
-    """Flush a stream while a failure can still be reported.
+def _flush(stream: TextIO | None, *, quietly: bool = False) -> None:
+    """Flush a stream while a failure can still be reported; None is a process without a console.
 
     After a failure the stream goes to /dev/null: otherwise Python flushes again at exit and fails.
     """
+    if stream is None:
+        return
     try:
         stream.flush()
     except OSError:

@@ -8,7 +8,7 @@ import io
 import re
 import sys
 from collections.abc import Sequence
-from typing import IO, TextIO
+from typing import IO, Literal, TextIO
 
 from weightdecay.progress import is_screen, writable
 from weightdecay.table import table
@@ -22,9 +22,16 @@ def escaped(text: str) -> str:
     return _CONTROLS.sub(_code_of, text)
 
 
-def echo(text: str, *, file: TextIO | None = None, flush: bool = False) -> None:
-    r"""Print a text, with control characters written as in \x1b."""
-    print(escaped(text), file=sys.stdout if file is None else file, flush=flush)
+def echo(
+    text: str, *, file: TextIO | Literal["stdout"] | None = "stdout", flush: bool = False
+) -> None:
+    r"""Print a text, with control characters written as in \x1b.
+
+    A stream that is None, as in a process without a console, gets nothing.
+    """
+    stream = sys.stdout if file == "stdout" else file
+    if stream is not None:  # `print` would take None for stdout
+        print(escaped(text), file=stream, flush=flush)
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
