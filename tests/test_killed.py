@@ -191,11 +191,29 @@ def test_where_a_checkpoint_is_damaged_the_one_before_it_serves(
         for path in RunFiles(folder, lane).checkpoints()[:count]:
             damage(path)
         events = list(train_events(lane, folder=folder, device="cpu"))
-        said = notices_of(events)
-        assert re.match(r"checkpoint-000000000014\.pt (is damaged|must hold only)", said[0])
-        assert any("starts from the beginning" in text for text in said) == (count == 2)
+        *unused, last = notices_of(events)
+        newest = rf"Run {lane.identity}: checkpoint-000000000014\.pt (is damaged|must hold only)"
+        assert re.match(newest, unused[0])
+        assert all(said.endswith("This checkpoint is not used.") for said in unused[:count])
+        assert (len(unused), last) == [
+            (1, "Resumed at update 13 of 27."),
+            (2, f"Run {lane.identity} has no other checkpoint and starts from the beginning."),
+        ][count - 1]
         assert records_of(events) == expected
     assert not Path("touched").exists()
+
+
+@pytest.mark.usefixtures("eager")
+def test_each_damaged_checkpoint_of_lanes_that_were_together_is_told_once(tmp_path: Path) -> None:
+    pair = [config(seed=seed) for seed in (1, 2)]
+    interrupted(pair, tmp_path, iter([14]))
+    for lane in pair:
+        _cut(RunFiles(tmp_path, lane).checkpoints()[0])
+    _cut(RunFiles(tmp_path, pair[1]).checkpoints()[1])
+    said = notices_of(train_events(pair, folder=tmp_path, device="cpu"))
+    unused = [text.partition(":")[0] for text in said if text.endswith("is not used.")]
+    assert sorted(unused) == sorted(f"Run {pair[n].identity}" for n in (0, 1, 1))
+    assert sum("starts from the beginning" in text for text in said) == 1
 
 
 @pytest.mark.usefixtures("eager")

@@ -234,7 +234,7 @@ def _restored(
         for n in going if common else []:
             paths = [path for path in kept[n] if path.name <= max(common)]
             found[n] = _newest_readable(paths, notices)
-    return found, notices
+    return found, list(dict.fromkeys(notices))
 
 
 def _newest_readable(paths: list[Path], notices: list[Notice]) -> LaneState | None:
@@ -243,7 +243,8 @@ def _newest_readable(paths: list[Path], notices: list[Notice]) -> LaneState | No
         try:
             return read(path)
         except (ValueError, OSError) as error:
-            notices.append(Notice(f"{error} The previous checkpoint is used.", problem=True))
+            said = f"Run {path.parent.name}: {str(error).rstrip('.')}. This checkpoint is not used."
+            notices.append(Notice(said, problem=True))
     if paths:
         run = paths[0].parent.name
         said = f"Run {run} has no other checkpoint and starts from the beginning."
