@@ -352,6 +352,79 @@ def test_without_seeds_repeats_of_a_setting_are_numbered_and_copies_left_out() -
     assert (kinds(points)["repeated"], kinds(points)["numbered"]) == (1, 1)
 
 
+def logged(*runs: tuple[str, int, list[float]], rate: float = 0.1) -> dict[str, list[Any]]:
+    """Return one row per epoch of runs, each with its name, seed and errors."""
+    rows = [(n, s, at, error) for n, s, errors in runs for at, error in enumerate(errors, 1)]
+    names, seeds, epochs, errors = (list(column) for column in zip(*rows, strict=True))
+    same = {"lr": [rate] * len(rows), "wd": [0.01] * len(rows)}
+    return same | {"run": names, "seed": seeds, "epoch": epochs, "error": errors}
+
+
+PER_EPOCH = logged(("a", 0, [0.9, 0.5, 0.3]), ("b", 1, [0.8, 0.4, 0.2]))
+
+
+@pytest.mark.parametrize("without", [(), ("run",), ("seed",)])
+@pytest.mark.parametrize("column", ["epoch", "trainer/global_step", "summary._step"])
+def test_of_a_run_with_one_row_per_epoch_the_last_row_counts(
+    column: str, without: tuple[str, ...]
+) -> None:
+    table = {name: values for name, values in PER_EPOCH.items() if name not in without}
+    table[column] = table.pop("epoch")
+    points = read_points(table, convention="l2")
+    assert [(point.seed, point.tested) for point in points] == [(0, 0.3), (1, 0.2)]
+    [remark] = [remark for remark in points.remarks if remark.kind == "earlier"]
+    assert remark.count == 4
+    assert f"4 rows left out: by {column!r}, each is an earlier row of a run." in remark.text
+
+
+def test_the_order_in_which_epochs_were_logged_changes_nothing() -> None:
+    order = [3, 0, 5, 2, 4, 1]
+    table = {name: [values[at] for at in order] for name, values in PER_EPOCH.items()}
+    points = read_points(table, convention="l2")
+    assert {(point.seed, point.tested) for point in points} == {(0, 0.3), (1, 0.2)}
+
+
+def test_a_last_epoch_that_was_not_evaluated_is_no_result_and_one_that_diverged_is() -> None:
+    table = logged(("a", 0, [0.9, 0.5, 0.3]), ("b", 1, [0.8, math.nan]))
+    table["error"][2] = None
+    first, second = read_points(table, convention="l2")
+    assert (first.tested, first.diverged, second.diverged) == (0.5, False, True)
+
+
+def test_runs_with_one_row_each_that_stopped_at_different_epochs_all_count() -> None:
+    table = logged(("a", 0, [0.5]), ("b", 0, [0.4])) | {"epoch": [10, 7]}
+    del table["seed"]
+    assert [point.tested for point in read_points(table, convention="l2")] == [0.5, 0.4]
+
+
+def test_unnamed_runs_of_one_setting_count_if_their_rows_can_be_told_apart() -> None:
+    table = {name: PER_EPOCH[name] for name in ("lr", "wd", "epoch", "error")}
+    assert [point.tested for point in read_points(table, convention="l2")] == [0.3, 0.2]
+    uneven = {name: values[:-1] for name, values in table.items()}
+    with pytest.raises(ValueError, match=r"must be told from the others.*columns=\{'run': …\}"):
+        read_points(uneven, convention="l2")
+
+
+def test_a_learning_rate_that_a_schedule_changed_is_refused() -> None:
+    table = PER_EPOCH | {"lr": [0.1, 0.05, 0.0125] * 2}
+    with pytest.raises(
+        ValueError, match=r"one learning rate, got 0\.0125 to 0\.1 in the rows of a"
+    ):
+        read_points(table, convention="l2")
+    points = read_points(table | {"base": [0.1] * 6}, convention="l2", columns={"lr": "base"})
+    assert [point.tested for point in points] == [0.3, 0.2]
+
+
+def test_epochs_can_be_told_by_a_column_of_any_name_and_set_apart_by_a_label() -> None:
+    table = PER_EPOCH | {"epochs": PER_EPOCH["epoch"]}
+    del table["epoch"]
+    assert len(landscapes(read_points(table, convention="l2"))) == 3
+    points = read_points(table, convention="l2", columns={"epoch": "epochs"})
+    assert [point.tested for point in points] == [0.3, 0.2]
+    apart = read_points(PER_EPOCH, convention="l2", labels=["epoch"])
+    assert len(landscapes(apart)) == 3
+
+
 def test_thousands_of_rows_are_read(written: Callable[[str], Path]) -> None:
     rows = [f"{lr},{wd},{seed},0.{lr}" for lr in range(1, 41) for wd in range(50) for seed in "01"]
     text = "lr,wd,seed,error\n" + "\n".join(rows)

@@ -36,9 +36,21 @@ LABELS: dict[str, tuple[str, ...]] = {
     "batch": ("batch", "batch_size", "train_batch_size", "per_device_train_batch_size"),
     "precision": ("precision",),
 }
+#: What tells the rows of one run apart from those of others, and how far each row is. A table may
+#: have several of each.
+LOGGED: dict[str, tuple[str, ...]] = {
+    "run": (
+        *("run", "run_id", "run_name", "name", "trial", "trial_id", "trial_number"),
+        *("experiment", "exp_name", "job_id"),
+    ),
+    "epoch": (
+        *("epoch", "current_epoch", "step", "_step", "global_step", "current_step"),
+        *("iteration", "iter", "training_iteration"),
+    ),
+}
 #: The metrics, which are looked for by words.
 METRICS = ("error", "validation_error", "train_loss")
-ROLES = (*SETTINGS, *LABELS, *METRICS)
+ROLES = (*SETTINGS, *LABELS, *LOGGED, *METRICS)
 
 _KINDS = {
     "error": {"error", "err", "errors"},
@@ -51,7 +63,7 @@ _NEVER = {"top5", "acc5", "std", "stderr", "sem"}
 # A column that says nothing of what it measures; Optuna's objective is one.
 _NAMELESS = ("value", "objective", "metric", "score", "target", "result")
 # What is logged while training is an epoch's rate, not the run's.
-_LOGGED = _TRAIN | _VALIDATION | _TEST | {"summary"}
+_SPLITS = _TRAIN | _VALIDATION | _TEST | {"summary"}
 _PREFIXES = ("params_", "user_attrs_")
 
 
@@ -71,9 +83,16 @@ def find(table: Mapping[str, Sequence[Any]], role: str) -> str | None:
     ends = [
         column
         for column in table
-        if _parts(column)[-1] in names and not _LOGGED & set(_parts(column)[:-1])
+        if _parts(column)[-1] in names and not _SPLITS & set(_parts(column)[:-1])
     ]
     return _only(table, whole, role) or _only(table, ends, role)
+
+
+def find_all(table: Mapping[str, object], role: str) -> list[str]:
+    """Return the columns of a run's names, or of epochs and steps, in the order of their names."""
+    names = LOGGED[role]
+    found = [column for column in table if _parts(column)[-1] in names]
+    return sorted(found, key=lambda column: names.index(_parts(column)[-1]))
 
 
 def metrics(table: Mapping[str, Sequence[Any]], kind: str | None) -> dict[str, Metric]:

@@ -79,7 +79,7 @@ class Point:
 class Remark:
     """Something to know about how a table was read: its kind, the number of rows, and a text.
 
-    Kinds are "metric", "diverged", "repeated", "left out", "numbered" and "unused".
+    Kinds are "metric", "diverged", "earlier", "repeated", "left out", "numbered" and "unused".
     """
 
     kind: str

@@ -12,6 +12,7 @@ from weightdecay.results.column_names import (
     Metric,
     checked,
     find,
+    find_all,
     metrics,
     named,
     present,
@@ -55,6 +56,14 @@ class TableLayout:
         self.labels |= {label: label for label in labels}
         if self.settings["updates"] is not None:
             self.labels["updates"] = self.settings["updates"]
+        self.progress = [columns["epoch"]] if "epoch" in columns else find_all(table, "epoch")
+        if "epoch" in columns:
+            self.labels = {
+                role: column for role, column in self.labels.items() if column != columns["epoch"]
+            }
+        used = {*self.settings.values(), *self.labels.values()}
+        self.progress = [column for column in self.progress if column not in used]
+        self.runs = [columns["run"]] if "run" in columns else find_all(table, "run")
         self.metrics = _metrics(table, columns, metric)
         kept = [self.metrics[role] for role in _MADE_ON if role in self.metrics]
         self.scale: MetricScale = scale_of(
@@ -82,6 +91,10 @@ class TableLayout:
             f"Row {row + 1} of column {self.settings[role]!r} must be a number, got {value!r}. "
             f"Correct it, or name another column: columns={{{role!r}: …}}."
         )
+
+    def run_of(self, row: int) -> str:
+        """Return the name of a row's run, of one part per column that names it."""
+        return ", ".join(str(self.table[column][row]) for column in self.runs)
 
     def labels_of(self, row: int) -> dict[str, Label]:
         """Return a row's labels, without empty ones."""

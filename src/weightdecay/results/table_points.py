@@ -10,6 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 
 from weightdecay import checks
+from weightdecay.results.last_rows import earlier_rows
 from weightdecay.results.points import Point, Points, Remark, checked_convention
 from weightdecay.results.raw_tables import table_of
 from weightdecay.results.table_layout import TableLayout
@@ -34,7 +35,8 @@ def read_points(
     "normalized". `columns` names columns that go by other names than those known, as in
     {"lr": "optimizer.base", "error": "final_score"}. `metric` is "error", "accuracy" or "loss"
     if the column's name does not say, and `unit` "fraction" or "percent" if its numbers do not.
-    `labels` are further columns that separate runs into landscapes.
+    `labels` are further columns that separate runs into landscapes. If a run has one row per epoch
+    or step, its last row counts.
     """
     convention = checked_convention(convention)
     if metric is not None:
@@ -57,23 +59,20 @@ class _Reading:
         self.layout = layout
         self.seeded = layout.settings["seed"] is not None
         self.left = Counter[str]()
-        self.repeated = self.differing = self.numbered = 0
+        self.earlier = self.repeated = self.differing = self.numbered = 0
 
     def points(self) -> Points:
         """Return the points of all rows that have one."""
         rows: set[str] = set()
         known: dict[Hashable, list[Point]] = {}
-        for row, decay in zip(self.layout.rows, self.layout.decays(), strict=True):
-            reason = self._left_out(row, decay)
-            if not reason and not self.seeded:
+        for row, decay in self._last_rows().items():
+            if not self.seeded:
                 # Without seeds, only an exact copy of another row is a repeat.
                 content = repr([values[row] for values in self.layout.table.values()])
-                reason = _COPY if content in rows else ""
+                if content in rows:
+                    self.left[_COPY] += 1
+                    continue
                 rows.add(content)
-            if reason:
-                self.left[reason] += 1
-                continue
-            assert decay is not None
             point = self._point(row, decay, seed=None if self.seeded else 0)
             same = known.setdefault(self._key(point), [])
             if not same:
@@ -92,6 +91,19 @@ class _Reading:
                 + " ".join(remark.text for remark in remarks)
             )
         return Points(found, remarks)
+
+    def _last_rows(self) -> dict[int, float]:
+        """Return the decay of each row that has a result, without the earlier epochs of a run."""
+        decays: dict[int, float] = {}
+        for row, decay in zip(self.layout.rows, self.layout.decays(), strict=True):
+            reason = self._left_out(row, decay)
+            if reason:
+                self.left[reason] += 1
+            elif decay is not None:
+                decays[row] = decay
+        earlier = earlier_rows(self.layout, decays)
+        self.earlier = len(earlier)
+        return {row: decay for row, decay in decays.items() if row not in earlier}
 
     def _left_out(self, row: int, decay: float | None) -> str:
         """Return why a row is left out; nothing if it is a point."""
@@ -156,6 +168,13 @@ class _Reading:
                 f"{_rows(diverged)} diverged: the metric is NaN or infinite, or a column says so."
             )
             told.append(Remark("diverged", diverged, text))
+        if self.earlier:
+            columns = " and ".join(map(repr, self.layout.progress))
+            text = (
+                f"{_rows(self.earlier)} left out: by {columns}, {_each(self.earlier)} is an "
+                "earlier row of a run. The last row of each run counts."
+            )
+            told.append(Remark("earlier", self.earlier, text))
         for reason, count in self.left.items():
             kind = "repeated" if reason == _COPY else "left out"
             told.append(Remark(kind, count, f"{_rows(count)} left out: {_each(count)} {reason}."))
