@@ -139,6 +139,50 @@ def test_products_that_only_rounding_sets_apart_are_one_decay() -> None:
     assert len(landscape.decays) == 13
 
 
+def of_optimizers(*names: str) -> dict[str, list[Any]]:
+    count = len(names)
+    return {
+        "optimizer": list(names),
+        "lr": [0.01] * count,
+        "wd": [0.1] * count,
+        "error": [0.5] * count,
+    }
+
+
+@pytest.mark.parametrize(
+    "coupled", ["Adam", "sgd", "torch.optim.SGD", "sgd_momentum", "RMSprop", "SGD (momentum 0.9)"]
+)
+def test_torchs_decay_of_an_optimizer_with_l2_is_its_factor_and_that_is_said(coupled: str) -> None:
+    points = read_points(of_optimizers(coupled, "AdamW"), convention="torch")
+    assert [(point.way, point.decay) for point in points] == [("l2", 0.1), ("weight_decay", 0.001)]
+    [remark] = [remark for remark in points.remarks if remark.kind == "optimizer"]
+    assert remark.text.startswith(f"1 row of {coupled!r} is read as L2: ")
+    assert len(landscapes(points)) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["AdamW", "adamw_torch_fused", "Lion", "Adam-mini", "FusedAdam", "adam decoupled", "x"]
+)
+def test_torchs_decay_of_any_other_optimizer_is_multiplied_by_the_learning_rate(name: str) -> None:
+    points = read_points(of_optimizers(name), convention="torch")
+    assert [(point.way, point.decay) for point in points] == [("weight_decay", 0.001)]
+    assert "optimizer" not in kinds(points)
+
+
+@pytest.mark.parametrize(
+    ("convention", "name"), [("paper", "Adam"), ("normalized", "SGD"), ("l2", "AdamW")]
+)
+def test_a_convention_that_torchs_optimizer_does_not_have_is_kept_and_remarked_on(
+    convention: str, name: str
+) -> None:
+    points = read_points(of_optimizers(name, "other"), convention=convention)
+    assert {point.decay for point in points} == {0.1}
+    assert len({point.way for point in points}) == 1
+    [remark] = [remark for remark in points.remarks if remark.kind == "optimizer"]
+    assert f"1 row of {name!r} " in remark.text
+    assert remark.text.endswith("pass convention='torch'.")
+
+
 @pytest.mark.parametrize(("convention", "way"), [("l2", "l2"), ("normalized", "normalized_decay")])
 def test_other_conventions_are_kept_as_they_are(
     written: Callable[[str], Path], convention: str, way: str

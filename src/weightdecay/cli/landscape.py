@@ -77,7 +77,7 @@ def _add_foreign(parser: argparse.ArgumentParser) -> None:
     own.add_argument(
         "--convention",
         choices=("paper", "torch", "l2", "normalized"),
-        help="the convention of the decay: λ per step, torch's AdamW, L2, or λ_norm (required)",
+        help="what the decay is: λ per step, torch's weight_decay, L2 or λ_norm (required)",
     )
     own.add_argument(
         "--column",

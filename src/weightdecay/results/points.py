@@ -22,7 +22,7 @@ CONVENTIONS = {
     ),
     "torch": (
         "weight_decay",
-        "torch.optim.AdamW's weight_decay: one step removes lr * decay, which is read as λ",
+        "torch.optim's weight_decay: lr * decay is read as λ; rows of Adam or SGD are read as l2",
     ),
     "l2": (
         "l2",
@@ -79,7 +79,8 @@ class Point:
 class Remark:
     """Something to know about how a table was read: its kind, the number of rows, and a text.
 
-    Kinds are "metric", "diverged", "earlier", "repeated", "left out", "numbered" and "unused".
+    Kinds are "metric", "optimizer", "diverged", "earlier", "repeated", "left out", "numbered" and
+    "unused".
     """
 
     kind: str

@@ -18,6 +18,7 @@ from weightdecay.results.column_names import (
     present,
 )
 from weightdecay.results.metrics import MetricScale, scale_of
+from weightdecay.results.optimizer_names import decays_by
 from weightdecay.results.points import CONVENTIONS, Label, Remark
 
 # Products that differ by less than this are one decay: 0.001 * 0.1 and 0.01 * 0.01.
@@ -43,7 +44,6 @@ class TableLayout:
             present(table, label)
         self.table = table
         self.convention = convention
-        self.way = CONVENTIONS[convention][0]
         self.settings = {role: columns.get(role) or find(table, role) for role in SETTINGS}
         for role in ("lr", "decay"):
             if self.settings[role] is None:
@@ -101,15 +101,21 @@ class TableLayout:
         cells = ((name, self.table[column][row]) for name, column in self.labels.items())
         return {name: _label(value) for name, value in cells if value is not None}
 
+    def way(self, row: int) -> str:
+        """Return how a row's decay is stated; torch's Adam and SGD have L2."""
+        if self.convention == "torch" and self._optimizer(row) == "l2":
+            return "l2"
+        return CONVENTIONS[self.convention][0]
+
     def decays(self) -> list[float | None]:
-        """Return each row's decay, torch's as λ = lr · decay; None if it is unknown."""
+        """Return each row's decay, that of torch's AdamW as λ = lr · decay; None if unknown."""
         stated = [self.number(row, "decay") for row in self.rows]
         if self.convention != "torch":
             return stated
         rates = [self.number(row, "lr") for row in self.rows]
         products = [
-            None if lr is None or decay is None else _product(lr, decay)
-            for lr, decay in zip(rates, stated, strict=True)
+            None if lr is None or decay is None or self.way(row) == "l2" else _product(lr, decay)
+            for row, lr, decay in zip(self.rows, rates, stated, strict=True)
         ]
         as_one: dict[float, float] = {}
         last = -math.inf
@@ -117,7 +123,10 @@ class TableLayout:
             if not product <= last * (1 + _ALIKE):
                 last = product
             as_one[product] = last
-        return [None if one is None else as_one[one] for one in products]
+        return [
+            decay if product is None else as_one[product]
+            for product, decay in zip(products, stated, strict=True)
+        ]
 
     def errors(self, row: int) -> tuple[float | None, float | None]:
         """Return the number to report and the number to choose on; None if missing.
@@ -158,7 +167,34 @@ class TableLayout:
                 "To set runs apart by it, name it in `labels`."
             )
             told.append(Remark("unused", len(knobs), text))
-        return told
+        return told + self._of_optimizers()
+
+    def _optimizer(self, row: int) -> str | None:
+        column = self.labels.get("algorithm")
+        return None if column is None else decays_by(self.table[column][row])
+
+    def _of_optimizers(self) -> list[Remark]:
+        """Return a remark on rows whose optimizer has another decay than the convention says."""
+        ours = CONVENTIONS[self.convention][0]
+        other = "l2" if ours != "l2" else "weight_decay"
+        rows = [row for row in self.rows if self._optimizer(row) == other]
+        if not rows:
+            return []
+        column = self.labels["algorithm"]
+        names = _and([repr(name) for name in dict.fromkeys(self.table[column][r] for r in rows)])
+        count = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
+        are = "is" if len(rows) == 1 else "are"
+        if self.convention == "torch":
+            text = (
+                f"{count} of {names} {are} read as L2: that is what torch's weight_decay is there."
+            )
+        else:
+            does = "L2 regularization" if other == "l2" else "decoupled decay"
+            text = (
+                f"{count} of {names} {are} read as convention={self.convention!r} says, but in "
+                f"torch it has {does}. For torch's own optimizers, pass convention='torch'."
+            )
+        return [Remark("optimizer", len(rows), text)]
 
 
 def _metrics(
@@ -188,6 +224,10 @@ def _product(one: float, other: float) -> float:
     if not (math.isfinite(one) and math.isfinite(other)):
         return one * other
     return float(Fraction(repr(one)) * Fraction(repr(other)))
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _label(value: object) -> Label:

@@ -130,7 +130,7 @@ class _Reading:
             return Point(
                 lr=lr,
                 decay=decay + 0.0,  # not -0
-                way=layout.way,
+                way=layout.way(row),
                 tested=math.nan if tested is None else tested,
                 chosen=chosen,
                 chosen_on="validation" if split.split == "validation" else "test",
