@@ -102,7 +102,8 @@ def test_json_has_every_number_and_no_nan(capsys: pytest.CaptureFixture[str]) ->
         raise AssertionError(constant)
 
     found = json.loads(told(capsys, "sweep", "--json"), parse_constant=refuse)
-    assert set(found) == {"source", "complete", "notes", "doubts", "landscapes"}
+    assert set(found) == {"source", "complete", "columns", "notes", "doubts", "landscapes"}
+    assert found["columns"] is None
     [one] = found["landscapes"]
     advice = one["recommendation"]
     assert one["settings"] == one["runs"] == 56
@@ -277,3 +278,69 @@ def test_a_table_made_elsewhere_must_say_how_it_states_its_decay(
     )
     assert main(["landscape", "runs.csv", "--convention", "torch", "--column", "lr"]) == 2
     assert "--column must be WHAT=NAME, as in lr=base_rate, got 'lr'." in capsys.readouterr().err
+
+
+def grid_elsewhere(path: Path, *metrics: str) -> None:
+    """Write a grid of one seed whose metrics are all the same error."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["learning_rate", "wd", *metrics])
+        for x in range(-2, 3):
+            for z in range(-2, 3):
+                error = 0.10 + 0.004 * x**2 + 0.006 * z**2
+                writer.writerow([0.003 * 2**x, 0.0005 * 2**z, *[error] * len(metrics)])
+
+
+@pytest.mark.parametrize(
+    ("metrics", "options", "line"),
+    [
+        (["test_error"], [], "error % on the test set, chosen on test"),
+        (["val_error"], [], "error % on the validation set, chosen on validation"),
+        (["error"], [], "error %, chosen on the same numbers"),
+        (["val_error", "test_error"], [], "error % on the test set, chosen on validation"),
+        (
+            ["val_error", "test_error"],
+            ["--choose-on", "test"],
+            "error % on the test set, chosen on test",
+        ),
+        (["val_acc", "val_loss"], ["--metric", "loss"], "loss on the validation set, chosen on"),
+        (
+            ["error", "top5_error"],
+            ["--column", "error=top5_error"],
+            "error % top-5, chosen on the same numbers",
+        ),
+    ],
+)
+def test_what_is_printed_of_a_table_is_what_was_read_from_it(
+    metrics: list[str], options: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grid_elsewhere(Path("runs.csv"), *metrics)
+    out = told(capsys, "runs.csv", "--convention", "paper", *options)
+    [said] = [said for said in out.splitlines() if said.startswith(("  error", "  loss"))]
+    kind, _, *words = said.replace("\N{NO-BREAK SPACE}", " ").split()
+    assert " ".join([kind, *words]).replace(" ,", ",").startswith(line)
+    if "test_error" not in metrics:
+        assert "test" not in out
+
+
+def test_the_columns_of_a_table_are_named_in_text_and_in_json(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    grid_elsewhere(Path("runs.csv"), "test_error")
+    out = told(capsys, "runs.csv", "--convention", "paper")
+    named = "lr=learning_rate, decay=wd, error=test_error (error, in fractions); no seed."
+    assert f"\nColumns used: {named}\n" in out
+    found = json.loads(told(capsys, "runs.csv", "--convention", "paper", "--json"))
+    assert found["columns"] == {"lr": "learning_rate", "decay": "wd", "error": "test_error"}
+    assert found["landscapes"][0]["tested_on"] == "test"
+
+
+def test_a_page_of_a_validation_loss_has_no_word_of_a_test_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("matplotlib")
+    grid_elsewhere(Path("runs.csv"), "val_loss")
+    told(capsys, "runs.csv", "--convention", "paper", "--out", "page")
+    page = Path("page/report.html").read_text("utf-8")
+    assert "Each cell is the mean validation loss over its seeds." in page
+    assert "test" not in page.partition("</style>")[2].replace("latest", "")

@@ -74,7 +74,7 @@ def test_a_plain_table_becomes_its_landscapes(written: Callable[[str], Path]) ->
     assert short.cells[0.01, 0.001].tested == (0.30, 0.34)
     assert (short.best.lr, short.best.decay, short.best.mean) == (0.02, 0.001, 0.2)
     assert (short.way, short.convention, short.of) == ("weight_decay", "paper", "error")
-    assert short.chosen_on == "test"
+    assert (short.tested_on, short.chosen_on) == (None, None)
     assert [cell.mean for cell in long.cells.values()] == [0.6]
 
 
@@ -230,10 +230,64 @@ def test_choices_are_made_on_validation_where_there_is_one() -> None:
     [ours], [papers] = landscapes(points), landscapes(points, choose_on="test")
     assert (ours.chosen_on, ours.best.lr, ours.best.mean) == ("validation", 0.1, 0.4)
     assert (papers.chosen_on, papers.best.lr, papers.best.mean) == ("test", 0.2, 0.3)
-    assert "choices are made on 'val_error'" in points.remarks[0].text
 
 
 TWO = {"lr": [0.1, 0.2], "wd": [0.1, 0.2]}
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "splits"),
+    [
+        (["error"], {}, (None, None)),
+        (["test_error"], {}, ("test", "test")),
+        (["val_loss"], {}, ("validation", "validation")),
+        (["test_acc", "val_acc"], {}, ("test", "validation")),
+        (["error", "val_error"], {}, (None, "validation")),
+        (["final"], {"columns": {"error": "final"}, "metric": "error"}, (None, None)),
+        (["test_error"], {"columns": {"validation_error": "test_error"}}, ("test", "test")),
+        (["val_error"], {"columns": {"error": "val_error"}}, ("validation", "validation")),
+    ],
+)
+def test_the_splits_are_those_of_the_columns_that_were_read(
+    names: list[str], options: dict[str, Any], splits: tuple[str | None, str | None]
+) -> None:
+    table = TWO | {name: [0.1, 0.2] for name in names}
+    [landscape] = landscapes(read_points(table, convention="l2", **options))
+    assert (landscape.tested_on, landscape.chosen_on) == splits
+
+
+def test_choices_cannot_be_made_on_a_test_set_that_is_not_there() -> None:
+    points = read_points(TWO | {"val_error": [0.1, 0.2]}, convention="l2")
+    with pytest.raises(ValueError, match=r'must be "validation" for runs that only have a valid'):
+        landscapes(points, choose_on="test")
+
+
+def test_a_top_5_error_is_read_if_it_is_named_and_never_reported_as_another() -> None:
+    table = TWO | {"test_error": [0.1, 0.2], "test_acc_top5": [0.9, 0.99]}
+    with pytest.raises(ValueError, match=r'`of` must be "error" for runs made elsewhere'):
+        landscapes(read_points(table, convention="l2"), of="error_top5")
+    points = read_points(table, convention="l2", columns={"error": "test_acc_top5"})
+    [landscape] = landscapes(points, of="error_top5")
+    assert (landscape.of, landscape.tested_on) == ("error_top5", "test")
+    assert landscape.best.mean == pytest.approx(0.01)
+
+
+def test_the_columns_that_were_read_are_said() -> None:
+    table = TWO | {"test/acc": [75, 50], "val/acc": [74, 51], "optimizer": ["x", "x"]}
+    points = read_points(table, convention="l2")
+    assert points.columns == {
+        "lr": "lr",
+        "decay": "wd",
+        "error": "test/acc",
+        "validation_error": "val/acc",
+        "algorithm": "optimizer",
+    }
+    assert points.remarks[0].text == (
+        "Columns used: lr=lr, decay=wd, error=test/acc (accuracy, in percent), "
+        "validation_error=val/acc (accuracy, in percent), algorithm=optimizer; no seed."
+    )
+
+
 REFUSED: list[tuple[dict[str, list[Any]], dict[str, Any], str]] = [
     (TWO | {"value": [0.1, 0.2]}, {}, "Column 'value' must be known to be .* Pass metric='error'"),
     (TWO | {"values_0": [1, 2]}, {}, r"There must be a column of an error.* columns=\{'error'"),
@@ -300,7 +354,7 @@ def test_wandbs_table_of_runs_is_read_as_it_comes(written: Callable[[str], Path]
     ]
     assert [point.labels for point in points] == [{"model": "resnet"}] * 3
     assert [point.train_loss for point in points] == [0.31, 0.35, None]
-    assert kinds(points) == {"metric": 0, "left out": 1, "diverged": 1}
+    assert kinds(points) == {"columns": 0, "left out": 1, "diverged": 1}
     [landscape] = landscapes(points)
     assert landscape.best.lr == 0.001
     assert landscape.best.mean == pytest.approx(0.30)
@@ -522,7 +576,7 @@ def test_a_frame_goes_in_and_comes_out(library: str) -> None:
     module = pytest.importorskip(library, reason="neither library is needed")
     values = {"lr": [0.1, 0.2], "wd": [0.01, 0.01], "error": [0.5, None], "seed": [1, 1]}
     points = read_points(module.DataFrame(values), convention="l2")
-    assert (len(points), kinds(points)) == (1, {"metric": 0, "left out": 1})
+    assert (len(points), kinds(points)) == (1, {"columns": 0, "left out": 1})
     [landscape] = landscapes(points)
     frame = landscape.to_frame(library)
     assert isinstance(frame, module.DataFrame)
@@ -606,7 +660,7 @@ def test_a_label_updates_is_the_number_of_updates() -> None:
         ({"decay": -1.0}, "`decay` must be finite and at least 0"),
         ({"tested": math.nan}, "`tested` must be finite, got nan. .* unless it diverged"),
         ({"way": "torch"}, "`way` must be one of"),
-        ({"of": "accuracy"}, "`of` must be one of 'error', 'loss'"),
+        ({"of": "accuracy"}, "`of` must be one of 'error', 'error_top5', 'loss'"),
     ],
 )
 def test_a_point_is_checked(changed: dict[str, Any], told: str) -> None:

@@ -34,6 +34,15 @@ class HasMetric(Protocol):
     def metric(self) -> str | None: ...
 
 
+class Reported(HasMetric, Protocol):
+    """Something with errors or numbers of a metric, which are of one split if that is known."""
+
+    @property
+    def of(self) -> str: ...
+    @property
+    def tested_on(self) -> str | None: ...
+
+
 def percent(fraction: float, *, digits: int = 2) -> str:
     """Return a fraction in percent, without a line break; a dash if it is not finite."""
     return f"{100 * fraction:.{digits}f}\N{NO-BREAK SPACE}%" if math.isfinite(fraction) else "–"
@@ -55,6 +64,15 @@ def metric_words(measured: Iterable[HasMetric], *, unit: str = "") -> str:
     """Return what is measured: "error" with its unit, or the names of the tasks' own metrics."""
     names = (f"error{unit}" if one.metric is None else one.metric for one in measured)
     return " or ".join(dict.fromkeys(names))
+
+
+def reported(landscapes: Iterable[Reported], *, unit: str = "") -> str:
+    """Return what is reported: "test error", "top-5 test error", "validation loss" or "error"."""
+    landscapes = list(landscapes)
+    splits = {one.tested_on for one in landscapes}
+    split = splits.pop() if len(splits) == 1 else None
+    top = "top-5" if all(one.of == "error_top5" for one in landscapes) else None
+    return " ".join(filter(None, (top, split, metric_words(landscapes, unit=unit))))
 
 
 def number(value: float, *, digits: int = 2) -> str:

@@ -160,7 +160,8 @@ def _blocks(
     from weightdecay.site import advice, doubts
 
     blocks = ["\n".join([_heading(one), *_lines(one)]) for one in found]
-    notes = [*source.notes, *doubts.lines(doubtful)]
+    told = [*source.notes, *doubts.lines(doubtful)]
+    notes = [textwrap.fill(text, _WIDTH, break_long_words=False) for text in told]
     meaning = advice.legend(one.landscape for one in found)
     last = [textwrap.fill(meaning, _WIDTH)] if legend else []
     return [*blocks, *(["\n".join(notes)] if notes else []), *last]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from weightdecay import decay, files
 from weightdecay.figures import heatmaps, save
-from weightdecay.number_format import interval, measured
+from weightdecay.number_format import interval, measured, reported
 from weightdecay.results import Cell, Coupling, Doubts, Landscape, Line, Recommendation
 from weightdecay.site import PageTable, Picture, advice, report
 from weightdecay.site import doubts as said
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from weightdecay.cli.sources import Source
 
 _CAPTION = (
-    "Each cell is the mean test error over its seeds. s is how the best decay moves with the "
+    "Each cell is the mean {tested} over its seeds. s is how the best decay moves with the "
     "learning rate, λ* ∝ α⁻ˢ: 0 means that the two are separate knobs."
 )
 _FITTED = (
@@ -50,14 +50,15 @@ def write(
     )
     drawn = save(figure, folder / "figure")
     svg = (folder / "figure.svg").read_text("utf-8")
+    tested = reported(one.landscape for one in found)
     legend = advice.legend(one.landscape for one in found)
     made = f"Made by `weightdecay landscape {path}`."
     page = report(
         f"Learning rate and weight decay: {path.name}",
         lead=_lead(found, source),
-        pictures=[Picture("Landscapes", svg, _CAPTION)],
+        pictures=[Picture("Landscapes", svg, _CAPTION.format(tested=tested))],
         verdicts=[],
-        tables=[PageTable("Recommendations", [_HEAD, *map(_row, found)])],
+        tables=[PageTable("Recommendations", [_head(tested), *map(_row, found)])],
         small_print=[*source.notes, *doubts, _FITTED, legend, made],
     )
     for name, text in (("report.html", page), ("cells.csv", _table(found))):
@@ -87,12 +88,13 @@ def _lead(found: "Sequence[Advised]", source: "Source") -> str:
     return f"{dict(advice.block(one.advice))['use']}. {advice.sentence(one.advice)}"
 
 
-_HEAD = ("landscape", "use", "test error", "s", "knobs", "to add")
+def _head(tested: str) -> tuple[str, ...]:
+    return ("landscape", "use", tested, "s", "knobs", "to add")
 
 
 def _row(one: "Advised") -> tuple[str, ...]:
     if one.advice is None:
-        return (one.title, "every run diverged", *["–"] * (len(_HEAD) - 2))
+        return (one.title, "every run diverged", *["–"] * 4)
     found = one.advice
     return (
         one.title,

@@ -23,6 +23,7 @@ def as_json(
     return {
         "source": str(path),
         "complete": source.complete,
+        "columns": source.columns,
         "notes": source.notes,
         "doubts": said.lines(doubtful),
         "landscapes": [_landscape(one) for one in found],
@@ -39,6 +40,7 @@ def _landscape(one: "Advised") -> dict[str, Any]:
         "updates": scape.updates,
         "of": scape.of,
         "chosen_on": scape.chosen_on,
+        "tested_on": scape.tested_on,
         "settings": len(cells),
         "runs": sum(len(cell.seeds) for cell in cells),
         "seeds": sorted({seed for cell in cells for seed in cell.seeds}),

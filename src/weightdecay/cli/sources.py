@@ -18,7 +18,8 @@ _LONGEST = 200  # characters of a reason that names every column
 class Source:
     """Finished runs, repeated runs, and notes about them.
 
-    `points` are runs from somebody else's table. `complete` is false if results were left out and a
+    `points` are runs from somebody else's table, and `columns` says which of its columns were read.
+    `complete` is false if results were left out and a
     planned cell has none.
     """
 
@@ -27,6 +28,7 @@ class Source:
     notes: list[str]
     complete: bool = True
     points: "Sequence[Point]" = field(default=())
+    columns: Mapping[str, str] | None = None
 
 
 def read(path: Path, foreign: Mapping[str, Any] | None = None) -> Source:
@@ -68,7 +70,8 @@ def _of_table(file: Path, foreign: Mapping[str, Any]) -> Source:
         )
     if any(foreign.values()):
         found = read_points(file, **foreign)
-        return Source([], [], [remark.text for remark in found.remarks], points=found)
+        notes = [remark.text for remark in found.remarks]
+        return Source([], [], notes, points=found, columns=found.columns)
     try:
         return Source(imported(file), [], [])
     except ValueError as error:

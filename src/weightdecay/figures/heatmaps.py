@@ -38,7 +38,7 @@ from weightdecay.figures.sheet import (
     wrapped,
 )
 from weightdecay.labels import titled
-from weightdecay.number_format import in_units, interval, measured, metric_words
+from weightdecay.number_format import in_units, interval, measured, reported
 from weightdecay.results import Landscape, Outlier, Recommendation, outliers
 
 _LARGEST_CELL = 0.46
@@ -171,14 +171,13 @@ class _Layout:
 
 
 def _quantity(landscapes: Sequence[Landscape]) -> str:
-    """Return what the numbers measure; the split of points from elsewhere is unknown."""
+    """Return what the numbers measure."""
     if len({landscape.metric for landscape in landscapes}) > 1:
         raise ValueError(
             "Panels of one figure must all be of errors, or all of one metric, got several. Draw "
             "a figure of each."
         )
-    split = "test " if all(landscape.run_config for landscape in landscapes) else ""
-    return split + metric_words(landscapes, unit=" (%)")
+    return reported(landscapes, unit=" (%)")
 
 
 def widest(labels: Sequence[str]) -> float:

@@ -19,7 +19,8 @@ def marks(panels: Sequence[Panel], *, doubted: bool, recommended: bool) -> list[
     """Return the legend's entries for the marks that are drawn."""
     landscapes = [landscape for _, landscape, _ in panels]
     cells = [cell for landscape in landscapes for cell in landscape.cells.values()]
-    chosen = " and ".join(sorted({landscape.chosen_on for landscape in landscapes}))
+    splits = sorted({landscape.chosen_on for landscape in landscapes if landscape.chosen_on})
+    chosen = f" on {' and '.join(splits)}" if splits else ""
     ring: dict[str, Any] = {"marker": "o", "markersize": 7, "color": INK, "linestyle": "none"}
     handles: list[Artist] = []
     if recommended:
@@ -28,7 +29,7 @@ def marks(panels: Sequence[Panel], *, doubted: bool, recommended: bool) -> list[
         handles.append(Line2D([], [], linewidth=1.6, markeredgecolor=PAPER, label=label, **diamond))
     if cells:
         handles.append(
-            Line2D([], [], fillstyle="none", label=f"ten best on {chosen}, ● the best", **ring)
+            Line2D([], [], fillstyle="none", label=f"ten best{chosen}, ● the best", **ring)
         )
     if cells and not all(landscape.scattered for landscape in landscapes):
         frame = Patch(facecolor="none", edgecolor=INK, linewidth=1.5, label="tied with the best")

@@ -9,7 +9,7 @@ If two columns fit equally well and differ, nothing is guessed.
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 #: What a column can be, and the names it is known by; what it is called here comes first.
@@ -54,12 +54,12 @@ ROLES = (*SETTINGS, *LABELS, *LOGGED, *METRICS)
 
 _KINDS = {
     "error": {"error", "err", "errors"},
-    "accuracy": {"accuracy", "acc", "acc1", "top1"},
+    "accuracy": {"accuracy", "acc", "acc1", "acc5", "top1"},
     "loss": {"loss", "nll", "perplexity", "ppl", "mse", "rmse", "mae"},
 }
 _TEST, _TRAIN = {"test", "testing"}, {"train", "training"}
 _VALIDATION = {"val", "valid", "validation", "eval", "dev"}
-_NEVER = {"top5", "acc5", "std", "stderr", "sem"}
+_TOP5, _NEVER = {"top5", "acc5"}, {"std", "stderr", "sem"}
 # A column that says nothing of what it measures; Optuna's objective is one.
 _NAMELESS = ("value", "objective", "metric", "score", "target", "result")
 # What is logged while training is an epoch's rate, not the run's.
@@ -69,11 +69,15 @@ _PREFIXES = ("params_", "user_attrs_")
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric's column, what it measures (an error, accuracy or loss; or None), on which split."""
+    """A metric's column, what it measures, and on which split: "test", "validation", "training".
+
+    It is an error, an accuracy or a loss. Kind and split are None if the name does not say.
+    """
 
     column: str
     kind: str | None
-    split: str
+    split: str | None
+    top5: bool = False
 
 
 def find(table: Mapping[str, Sequence[Any]], role: str) -> str | None:
@@ -110,7 +114,7 @@ def metrics(table: Mapping[str, Sequence[Any]], kind: str | None) -> dict[str, M
     for wanted in _KINDS if kind is None else (kind,):
         tested, chosen, bare = (
             [one for one in known if one.kind == wanted and one.split == split]
-            for split in ("test", "validation", "")
+            for split in ("test", "validation", None)
         )
         if bare and chosen and not tested and wanted != "error":
             # Keras calls the training's so; others the test's.
@@ -128,18 +132,18 @@ def metrics(table: Mapping[str, Sequence[Any]], kind: str | None) -> dict[str, M
     nameless = [column for column in table if _plain(column) in _NAMELESS]
     column = _only(table, nameless, "error")
     if column is not None:
-        found["error"] = Metric(column, kind, "")
+        found["error"] = Metric(column, kind, None)
     return found
 
 
 def named(column: str, role: str, kind: str | None) -> Metric:
-    """Return the metric of a column that was named by the caller."""
-    split = "validation" if role == "validation_error" else "test"
-    metric = _metric(column)
-    own = None if metric is None else metric.kind
-    if metric is not None and metric.split == "validation":
-        split = "validation"
-    return Metric(column, kind or own, split)
+    """Return the metric of a column that was named by the caller.
+
+    If its name does not say the split, the role does.
+    """
+    metric = _described(column)
+    split = metric.split or ("validation" if role == "validation_error" else None)
+    return replace(metric, kind=kind or metric.kind, split=split)
 
 
 def checked(table: Mapping[str, object], columns: Mapping[str, str]) -> None:
@@ -163,16 +167,22 @@ def present(table: Mapping[str, object], column: str) -> None:
 
 
 def _metric(column: str) -> Metric | None:
+    """Return the metric of a column that has a metric's name; None for any other column."""
+    metric = _described(column)
+    return None if metric.kind is None or metric.top5 or _NEVER & _words(column) else metric
+
+
+def _described(column: str) -> Metric:
+    """Return what the words of a column's name say of it."""
     words = _words(column)
     kinds = [kind for kind, own in _KINDS.items() if own & words]
-    if len(kinds) != 1 or _NEVER & words:
-        return None
     splits = [
         split
         for split, own in (("training", _TRAIN), ("validation", _VALIDATION), ("test", _TEST))
         if own & words
     ]
-    return Metric(column, kinds[0], splits[0] if len(splits) == 1 else "")
+    kind = kinds[0] if len(kinds) == 1 else None
+    return Metric(column, kind, splits[0] if len(splits) == 1 else None, bool(_TOP5 & words))
 
 
 def _only(table: Mapping[str, Sequence[Any]], columns: Sequence[str], role: str) -> str | None:

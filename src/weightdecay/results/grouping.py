@@ -45,7 +45,13 @@ def landscapes(
     order: dict[Hashable, None] = {}
     for one in _read(measured):
         if isinstance(one, Point):
-            key: Hashable = (one.way, one.of, tuple(sorted(one.labels.items())))
+            if of not in ("error", one.of):
+                raise ValueError(
+                    f'`of` must be "error" for runs made elsewhere, got {of!r}. Their metric is '
+                    "the one that was read. Name another: columns={'error': …}."
+                )
+            splits = one.tested_on, one.chosen_on
+            key: Hashable = (one.way, one.of, splits, tuple(sorted(one.labels.items())))
             foreign.setdefault(key, {}).setdefault((one.lr, one.decay, one.seed), one)
         elif not isinstance(one, Run):
             raise TypeError(
@@ -124,8 +130,11 @@ def _landscape(runs: list[Run], choose_on: str, of: str) -> Landscape:
 
 def _of_points(points: list[Point], choose_on: str) -> Landscape:
     first = points[0]
-    split = {point.chosen_on for point in points}
-    chosen_on = "test" if choose_on == "test" or len(split) > 1 else first.chosen_on
+    if choose_on == "test" and first.tested_on == "validation":
+        raise ValueError(
+            '`choose_on` must be "validation" for runs that only have a validation metric, got '
+            "'test'. Leave it out, or read a test metric too: columns={'error': …}."
+        )
     cells: dict[tuple[float, float], list[Point]] = {}
     for point in points:
         cells.setdefault((point.lr, point.decay), []).append(point)
@@ -139,7 +148,8 @@ def _of_points(points: list[Point], choose_on: str) -> Landscape:
         lrs=tuple(sorted({lr for lr, _ in cells})),
         decays=tuple(sorted({decay for _, decay in cells})),
         cells={place: _point_cell(cells[place], choose_on, worst) for place in sorted(cells)},
-        chosen_on=chosen_on,
+        chosen_on=first.tested_on if choose_on == "test" else first.chosen_on,
+        tested_on=first.tested_on,
         updates=updates if isinstance(updates, int) else None,
         of=first.of,
         metric="loss" if first.of == "loss" else None,

@@ -59,7 +59,8 @@ class Landscape:
     `run_config` is one of its configurations; the others differ only in rate, decay and seed. It is
     None for points that were made elsewhere. `labels` are what all points have in common. `way` is
     how the decay is stated: l2, weight_decay or normalized_decay. A decay of 0 comes first. Choices
-    are made on `chosen_on`: "validation" or, as in the paper, "test". `updates` is the number of
+    are made on `chosen_on`: "validation" or, as in the paper, "test". `tested_on` is the split of
+    what is reported. Either is None if a table does not say. `updates` is the number of
     updates in the last cycle, N, and `examples` the number that an epoch trains on; both are None
     if no run has finished. `of` is what is chosen on and reported: "error", "error_top5" or "loss".
     `metric` is the name of a loss or of the task's own metric; None if errors are fractions.
@@ -72,11 +73,12 @@ class Landscape:
     lrs: tuple[float, ...]
     decays: tuple[float, ...]
     cells: Mapping[tuple[float, float], Cell]
-    chosen_on: str
+    chosen_on: str | None
     updates: int | None = None
     examples: int | None = None
     of: str = "error"
     metric: str | None = None
+    tested_on: str | None = "test"
     environments: Mapping[Environment | None, int] = field(default_factory=dict)
     labels: Mapping[str, Label] = field(default_factory=dict)
 

@@ -31,7 +31,7 @@ CONVENTIONS = {
     "normalized": ("normalized_decay", "λ_norm, which is λ times the root of the updates"),
 }
 #: What the numbers of a point can measure.
-METRICS = ("error", "loss")
+METRICS = ("error", "error_top5", "loss")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +40,10 @@ class Point:
 
     `way` is how the decay is stated: weight_decay (the paper's λ), normalized_decay or l2. `tested`
     is the number to report: an error as a fraction, or a loss, as `of` says. `chosen` is the number
-    that choices are made on, None if that is `tested`; `chosen_on` is its split, "test" or
-    "validation". A run that diverged may have the error NaN. Points with equal `labels` belong to
-    one landscape; the label "updates" is the number of updates, N.
+    that choices are made on, None if that is `tested`. `tested_on` and `chosen_on` are their
+    splits: "test", "validation" or, if unknown, None. A run that diverged may have the error NaN.
+    Points with equal splits and `labels` belong to one landscape; the label "updates" is the number
+    of updates, N.
     """
 
     lr: float
@@ -50,7 +51,8 @@ class Point:
     way: str
     tested: float
     chosen: float | None = None
-    chosen_on: str = "test"
+    tested_on: str | None = None
+    chosen_on: str | None = None
     seed: int = 0
     train_loss: float | None = None
     diverged: bool = False
@@ -67,7 +69,9 @@ class Point:
                 "one step removes; if this is torch's weight_decay, λ is lr times that."
             )
         checks.whole("seed", self.seed, at_least=0)
-        checks.one_of("chosen_on", self.chosen_on, ("validation", "test"))
+        for name, split in (("tested_on", self.tested_on), ("chosen_on", self.chosen_on)):
+            if split is not None:
+                checks.one_of(name, split, ("validation", "test"))
         checks.one_of("of", self.of, METRICS)
         for name, value in (("tested", self.tested), ("chosen", self.chosen)):
             if value is not None and not (self.diverged and not math.isfinite(value)):
@@ -79,7 +83,7 @@ class Point:
 class Remark:
     """Something to know about how a table was read: its kind, the number of rows, and a text.
 
-    Kinds are "metric", "optimizer", "diverged", "earlier", "repeated", "left out", "numbered" and
+    Kinds are "columns", "optimizer", "diverged", "earlier", "repeated", "left out", "numbered" and
     "unused".
     """
 
@@ -90,10 +94,14 @@ class Remark:
 
 @dataclass(frozen=True)
 class Points(Sequence[Point]):
-    """Points read from a table, with remarks about how it was read."""
+    """Points read from a table, with remarks about how it was read.
+
+    `columns` names the column of the table that each setting, label and metric was read from.
+    """
 
     points: tuple[Point, ...]
     remarks: tuple[Remark, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.points)

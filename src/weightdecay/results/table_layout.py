@@ -71,6 +71,31 @@ class TableLayout:
         )
 
     @property
+    def reported(self) -> Metric:
+        """Return the metric to report: the test metric, or the only one that there is."""
+        return self.metrics.get("error") or self.metrics["validation_error"]
+
+    @property
+    def deciding(self) -> Metric:
+        """Return the metric that choices are made on."""
+        return self.metrics.get("validation_error") or self.metrics["error"]
+
+    @property
+    def of(self) -> str:
+        """Return what the metric is as part of a point."""
+        if self.scale.kind == "loss":
+            return "loss"
+        return "error_top5" if self.reported.top5 else "error"
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Return the columns that are used, by what they are."""
+        settings = {role: column for role, column in self.settings.items() if column is not None}
+        metrics = {role: metric.column for role, metric in self.metrics.items()}
+        ordered = {role: settings[role] for role in ("lr", "decay")} | metrics
+        return ordered | settings | self.labels
+
+    @property
     def rows(self) -> range:
         """Return the numbers of its rows."""
         return range(len(next(iter(self.table.values()))))
@@ -146,19 +171,17 @@ class TableLayout:
         return read["error"], chosen
 
     def remarks(self) -> list[Remark]:
-        """Return remarks on which column is the metric and which other knobs varied."""
-        main = self.metrics.get("error") or self.metrics["validation_error"]
-        chosen = self.metrics.get("validation_error", main)
-        text = f"Column {main.column!r} is the {main.kind}{self.scale.said}"
-        text += f"; choices are made on {chosen.column!r}." if chosen is not main else "."
-        told = [Remark("metric", 0, text)]
-        used = {*self.settings.values(), *self.labels.values()}
-        used |= {one.column for one in self.metrics.values()}
+        """Return remarks on which columns are used and which other knobs varied."""
+        read = dict.fromkeys(_MADE_ON, f" ({self.scale.kind}{self.scale.said})")
+        used = [f"{role}={column}{read.get(role, '')}" for role, column in self.columns.items()]
+        none = "" if "seed" in self.columns else "; no seed"
+        told = [Remark("columns", 0, f"Columns used: {', '.join(used)}{none}.")]
+        taken = set(self.columns.values())
         knobs = [
             column
             for column, values in self.table.items()
             if column.startswith(("params_", "config.", "config/"))
-            and column not in used
+            and column not in taken
             and len({repr(value) for value in values}) > 1
         ]
         if knobs:

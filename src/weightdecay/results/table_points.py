@@ -90,7 +90,7 @@ class _Reading:
                 "A table must have a row with a learning rate, a decay and a metric, got none. "
                 + " ".join(remark.text for remark in remarks)
             )
-        return Points(found, remarks)
+        return Points(found, remarks, self.layout.columns)
 
     def _last_rows(self) -> dict[int, float]:
         """Return the decay of each row that has a result, without the earlier epochs of a run."""
@@ -124,7 +124,6 @@ class _Reading:
         lr = layout.number(row, "lr")
         assert lr is not None
         tested, chosen = layout.errors(row)
-        split = layout.metrics.get("validation_error") or layout.metrics["error"]
         loss = layout.metrics.get("train_loss")
         try:
             return Point(
@@ -133,11 +132,12 @@ class _Reading:
                 way=layout.way(row),
                 tested=math.nan if tested is None else tested,
                 chosen=chosen,
-                chosen_on="validation" if split.split == "validation" else "test",
+                tested_on=layout.reported.split,
+                chosen_on=layout.deciding.split,
                 seed=self._seed(row) if seed is None else seed,
                 train_loss=None if loss is None else _finite(layout.table[loss.column][row]),
                 diverged=self._diverged(row),
-                of="loss" if layout.scale.kind == "loss" else "error",
+                of=layout.of,
                 labels=layout.labels_of(row),
             )
         except (TypeError, ValueError) as error:

@@ -61,7 +61,8 @@ def title(landscape: Landscape, varied: Sequence[str] = ()) -> str:
 
 def block(advice: Recommendation) -> list[tuple[str, str]]:
     """Return the lines about a landscape, each with its label."""
-    told = [("use", _setting(advice)), *_conventions(advice), ("error", _error(advice))]
+    kind = "loss" if advice.landscape.of == "loss" else "error"
+    told = [("use", _setting(advice)), *_conventions(advice), (kind, _error(advice))]
     if advice.tied is not None:
         count = len(advice.landscape.cells)
         tied = "this one is" if advice.tied == 1 else f"{advice.tied} are"
@@ -101,12 +102,12 @@ def _range(one: Range) -> str:
 def _error(advice: Recommendation) -> str:
     found, landscape = advice.error, advice.landscape
     top = " top-5" if landscape.of == "error_top5" else ""
-    where = " on the test set" if landscape.run_config is not None else ""
+    where = "" if landscape.tested_on is None else f" on the {landscape.tested_on} set"
     said = f"{measured(found.value, landscape.metric)}{top}{where}"
     if math.isfinite(found.low):
         low, high = (number(in_units(end, landscape.metric)) for end in (found.low, found.high))
         said += f" [{low}, {high}]"
-    said += f", chosen on {landscape.chosen_on}"
+    said += f", chosen on {landscape.chosen_on or 'the same numbers'}"
     none = advice.without_decay
     if none is not None:
         no_worse = "no worse " * (none.mean <= found.value)
