@@ -11,8 +11,17 @@ import pytest
 
 from tests.landscapes import QUADRATIC, Truth, exact, landscape_of, measured, noisy, reseen
 from tests.scattered import DECAY, RATE, search
-from weightdecay.results import Exponent, Landscape, fit_surface, landscapes, recommend
+from weightdecay.results import (
+    Estimate,
+    Exponent,
+    Landscape,
+    Point,
+    fit_surface,
+    landscapes,
+    recommend,
+)
 from weightdecay.results.carrying import RULES, knobs
+from weightdecay.results.estimate import of_error
 from weightdecay.results.exponent import unknown
 from weightdecay.results.fit import fit
 from weightdecay.site import advice
@@ -311,6 +320,41 @@ def test_the_sentence_says_what_to_do_with_the_decay(
         rule = min(RULES, key=lambda one: abs(one - (exponent.value or 0)))
     told = replace(found.knobs, exponent=exponent, rule=rule, possible=possible)
     assert words in advice.sentence(replace(found, knobs=told))
+
+
+def test_an_interval_of_an_error_has_no_end_below_0_or_above_1() -> None:
+    """Two seeds that are far apart leave one degree of freedom for the noise that they share."""
+
+    def told(of: str) -> Estimate:
+        [landscape] = landscapes(
+            Point(lr=lr, decay=decay, way="l2", of=of, seed=seed, tested=error + 0.05 * seed)
+            for lr in (0.1, 0.2, 0.4)
+            for decay, error in ((0.01, 0.13), (0.02, 0.12), (0.04, 0.13))
+            for seed in (0, 1)
+        )
+        return recommend(landscape).error
+
+    error, loss = told("error"), told("loss")
+    assert error.value == loss.value
+    assert 0 < error.low < error.value < error.high < 1
+    # A loss may be negative, and its interval is even.
+    assert loss.low < 0
+    assert loss.value - loss.low == pytest.approx(loss.high - loss.value)
+
+
+def test_of_a_narrow_interval_only_the_last_digits_depend_on_the_scale() -> None:
+    found = of_error(Estimate(0.12, 0.119, 0.121))
+    assert (found.low, found.high) == pytest.approx((0.119, 0.121), abs=1e-5)
+    assert of_error(Estimate(0.0, -0.1, 0.1)) == Estimate(0.0, 0.0, 0.1)
+    assert math.isnan(of_error(Estimate(0.12, math.nan, math.nan)).low)
+
+
+def test_a_search_of_small_errors_has_an_interval_above_0() -> None:
+    small = replace(CLIFFLESS, lowest=0.002)
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        error = fit_surface(search(small, random, noise=0.01, count=40)).error
+        assert 0 <= error.low <= error.value <= error.high <= 1
 
 
 @pytest.mark.skipif(not COMMITTED.is_dir(), reason="a source distribution has no results")

@@ -35,6 +35,20 @@ def within(value: float, variance: float, freedom: float) -> Estimate:
     return Estimate(value, value - half, value + half)
 
 
+def of_error(found: Estimate) -> Estimate:
+    """Return the estimate of an error p with the interval of log(p / (1 − p)), inside 0 and 1.
+
+    With two seeds, their noise has one degree of freedom, and the interval of p itself often ends
+    below 0.
+    """
+    value, half = found.value, (found.high - found.low) / 2
+    if not 0 < value < 1 or not math.isfinite(half):
+        return Estimate(*(min(max(one, 0.0), 1.0) for one in (value, found.low, found.high)))
+    centre, reach = math.log(value / (1 - value)), half / (value * (1 - value))
+    low, high = (0.5 + 0.5 * math.tanh((centre + end) / 2) for end in (-reach, reach))
+    return Estimate(value, low, high)
+
+
 def summed(*parts: tuple[float, float]) -> tuple[float, float]:
     """Return the variance of a sum and its degrees of freedom (Satterthwaite).
 

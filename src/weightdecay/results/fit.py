@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weightdecay.results.estimate import Array, Estimate, student, summed, within
+from weightdecay.results.estimate import Array, Estimate, of_error, student, summed, within
 from weightdecay.results.exponent import Exponent, unknown
 from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.noise import DEPTH, Flags, basin, effects, mean
@@ -160,6 +160,7 @@ def fit(landscape: Landscape) -> Surface | None:
         left = (scatter(reported) * leverage * steep**2, freedom) if freedom >= 1 else (0.0, 1.0)
         shared = float(of_seed.var(ddof=1)) / len(of_seed), len(of_seed) - 1.0
         tested = within(tested.value, *summed(left, shared))
+        tested = of_error(tested) if landscape.metric is None else tested
     depth = 1 - min(float(row @ coefficients), 0.99)
     score = lowest - unit * math.log(depth)
     return Surface(

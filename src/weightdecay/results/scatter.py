@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weightdecay.results.estimate import UNKNOWN, Array, Estimate, student
+from weightdecay.results.estimate import UNKNOWN, Array, Estimate, of_error, student
 from weightdecay.results.exponent import Exponent, Line, unknown
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.polynomial import Polynomial, lowest, ratio, ridge_line
@@ -83,10 +83,11 @@ def fit_surface(landscape: Landscape) -> SurfaceFit:
     assert reported is not None  # the same terms as the cubic's
     at, error = reported.value_at(best)
     reach = student(reported.freedom) * math.sqrt(error)
+    height = Estimate(at, at - reach, at + reach)
     return SurfaceFit(
         lr=lr,
         decay=decay,
-        error=Estimate(at, at - reach, at + reach),
+        error=of_error(height) if landscape.metric is None else height,
         exponent=exponent,
         used=len(near),
         points=len(cloud),
