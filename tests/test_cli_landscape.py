@@ -17,6 +17,7 @@ from weightdecay.cli import main
 from weightdecay.records import Run
 from weightdecay.records.codec import Cost
 from weightdecay.records.tables import export
+from weightdecay.results.column_names import ROLES
 from weightdecay.sweeps import Store
 
 pytestmark = pytest.mark.cpu("what is printed of finished runs does not depend on the device")
@@ -206,6 +207,12 @@ def _another_table() -> None:
     Path("sweep").rename("table.csv")
 
 
+def _damaged() -> None:
+    export(some_runs()[:1], Path("runs.csv"))
+    text = Path("runs.csv").read_text("utf-8")
+    Path("runs.csv").write_text(text.replace(",lr,", ",rate,", 1), "utf-8")
+
+
 @pytest.mark.parametrize(
     ("make", "source", "words"),
     [
@@ -213,7 +220,8 @@ def _another_table() -> None:
         (_no_sweep, "sweep", "is not a sweep folder: it has no log. `weightdecay sweep"),
         (_around, "sweep", "It contains sweep folders: sweep/inner. Name one of them."),
         (_no_sweep, "nothing", "nothing does not exist. Give the folder of a sweep, or a CSV or"),
-        (_another_table, "table.csv", "or --convention must say how its decay is stated: paper,"),
+        (_another_table, "table.csv", "was not written by `weightdecay export`, so say what its d"),
+        (_damaged, "runs.csv", "line 1: An export must have the columns of a run, got no lr, unk"),
     ],
 )
 def test_a_source_that_cannot_be_read_is_told_with_a_cure(
@@ -272,10 +280,17 @@ def test_a_table_made_elsewhere_must_say_how_it_states_its_decay(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     elsewhere(Path("runs.csv"), count=20)
-    assert main(["landscape", "runs.csv"]) == 2
-    assert "or --convention must say how its decay is stated: paper, torch," in (
-        capsys.readouterr().err
-    )
+    for words in ([], ["--column", "lr=learning_rate"]):
+        assert main(["landscape", "runs.csv", *words]) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 4
+        assert max(map(len, lines)) <= 96
+        assert [line.split(":")[0] for line in lines[1:]] == [
+            "  --convention torch",
+            "  --convention paper",
+            "  --convention l2",
+        ]
+        assert "--convention normalized: " in lines[3]
     assert main(["landscape", "runs.csv", "--convention", "torch", "--column", "lr"]) == 2
     assert "--column must be WHAT=NAME, as in lr=base_rate, got 'lr'." in capsys.readouterr().err
 
@@ -344,3 +359,57 @@ def test_a_page_of_a_validation_loss_has_no_word_of_a_test_error(
     page = Path("page/report.html").read_text("utf-8")
     assert "Each cell is the mean validation loss over its seeds." in page
     assert "test" not in page.partition("</style>")[2].replace("latest", "")
+
+
+@pytest.mark.parametrize(
+    ("head", "options", "words"),
+    [
+        ("eta,wd,error", [], "Name it: --column lr=NAME."),
+        (
+            "lr,wd,my score",
+            ["--column", "error=my score"],
+            "Pass --metric error, --metric accuracy",
+        ),
+        (
+            "lr,wd,final",
+            [],
+            "Name it: --column error=NAME, --column accuracy=NAME or --column loss",
+        ),
+        ("lr,alpha,wd,error", [], "Name the right one: --column lr=lr."),
+        ("lr,wd,acc,val acc", [], "Name it: --column 'error=val acc'."),
+        ("lr,wd,error", ["--column", "rate=lr"], "--column must use lr, decay, seed, "),
+        ("lr,wd,error", ["--column", "rate=lr"], "name it in --label."),
+        (
+            "lr,wd,error",
+            ["--column", "lr=lr", "--column", "lr=wd"],
+            "--column must name one column",
+        ),
+        ("lr,wd,error", ["--of", "error_top5"], "Name another: --column error=NAME."),
+        ("lr,wd,val_error", ["--choose-on", "test"], '--choose-on must be "validation" for runs'),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_told_in_the_words_of_the_command_line(
+    head: str, options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["".join(f"0.{row}{at}," for at in range(head.count(",") + 1))[:-1] for row in (1, 2)]
+    Path("runs.csv").write_text("\n".join([head, *rows]) + "\n", "utf-8")
+    assert main(["landscape", "runs.csv", "--convention", "paper", *options]) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert not [python for python in ("columns", "labels", "metric=", "unit=") if python in err]
+
+
+def test_a_remark_on_a_table_is_told_in_the_words_of_the_command_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = "params_lr,params_wd,params_depth,error\n0.1,0.1,2,0.3\n0.2,0.1,3,0.3\n"
+    Path("runs.csv").write_text(text, "utf-8")
+    out = told(capsys, "runs.csv", "--convention", "paper")
+    assert "To separate runs by it, name it in --label." in " ".join(out.split())
+
+
+def test_the_help_lists_all_that_a_column_can_be(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["landscape", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"WHAT is {', '.join(ROLES)}, or a common word" in said

@@ -290,7 +290,7 @@ def test_the_columns_that_were_read_are_said() -> None:
 
 REFUSED: list[tuple[dict[str, list[Any]], dict[str, Any], str]] = [
     (TWO | {"value": [0.1, 0.2]}, {}, "Column 'value' must be known to be .* Pass metric='error'"),
-    (TWO | {"values_0": [1, 2]}, {}, r"There must be a column of an error.* columns=\{'error'"),
+    (TWO | {"values_0": [1, 2]}, {}, r"must have a column with an error.* columns=\{'error'"),
     (TWO | {"error": [0.5, 30]}, {}, r"got both 0\.5 and 30.* Pass unit='percent'"),
     (TWO | {"error": [0.5, 130]}, {}, "between 0 and 100, got 130.* pass metric='loss'"),
     (TWO | {"error": [0.5, -1]}, {}, "between 0 and 100, got -1"),
@@ -302,10 +302,10 @@ REFUSED: list[tuple[dict[str, list[Any]], dict[str, Any], str]] = [
         {},
         "One column must be the lr, got 'lr', 'learning_rate', which differ. Name the right one",
     ),
-    ({"lr": [0.1], "error": [0.1]}, {}, r"There must be a column of the decay.*columns=\{'decay'"),
-    (TWO | {"error": [0.1, 0.2]}, {"columns": {"rate": "lr"}}, "`columns` must be from lr, decay"),
+    ({"lr": [0.1], "error": [0.1]}, {}, r"a column with the decay.*columns=\{'decay'"),
+    (TWO | {"error": [0.1, 0.2]}, {"columns": {"rate": "lr"}}, "`columns` must use lr, decay,"),
     (TWO | {"error": [0.1, 0.2]}, {"columns": {"lr": "lrs"}}, "'lrs', got .* Did you mean 'lr'"),
-    (TWO | {"error": [0.1, 0.2]}, {"labels": ["width"]}, "There must be a column 'width'"),
+    (TWO | {"error": [0.1, 0.2]}, {"labels": ["width"]}, "must have the column 'width'"),
     (TWO | {"error": [0.1, "bad"]}, {}, "Row 2 of the metric must be a number, got 'bad'"),
     (TWO | {"lr": [0.1, "1e"], "error": [1, 0]}, {}, "Row 2 of column 'lr' must be a number"),
     (TWO | {"error": [0.1, 0.2], "seed": [0, "a"]}, {}, "Row 2: `seed` must be a whole number"),
@@ -409,6 +409,52 @@ def test_other_names_are_given_by_the_mapping() -> None:
     )
     assert (point.lr, point.decay, point.tested, point.seed) == (0.1, 0.2, 12.0, 4)
     assert point.labels == {"width": 64}
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        (("learning_rate", "weight_decay", "accuracy"), ("error", "test", 0.75)),
+        (("base_lr", "wd", "val_loss"), ("loss", "validation", 0.25)),
+        (("LR", "l2", "test_error"), ("error", "test", 0.25)),
+        (("alpha", "lambda", "training_loss"), None),
+    ],
+)
+def test_a_column_can_be_named_by_any_common_word_for_it(
+    words: tuple[str, str, str], read: tuple[str, str, float] | None
+) -> None:
+    table = {"a": [0.1], "b": [0.2], "final": [0.25], "test_result": [0.25]}
+    lr, decay, metric = words
+    column = "test_result" if metric == "accuracy" else "final"
+    columns = {lr: "a", decay: "b", metric: column}
+    if read is None:
+        [point] = read_points(
+            table, convention="l2", columns=columns | {"error": "final"}, metric="error"
+        )
+        assert point.train_loss == 0.25
+    else:
+        [point] = read_points(table, convention="l2", columns=columns)
+        assert (point.of, point.tested_on, point.tested) == read
+    assert (point.lr, point.decay) == (0.1, 0.2)
+
+
+def test_a_column_named_by_two_words_for_one_thing_is_refused() -> None:
+    columns = {"lr": "lr", "learning_rate": "wd"}
+    with pytest.raises(ValueError, match="one column for lr, got 'lr' and 'learning_rate'"):
+        read_points(TWO | {"error": [0.1, 0.2]}, convention="l2", columns=columns)
+
+
+def test_a_path_to_somebody_elses_table_is_refused_with_the_call_that_reads_it(
+    written: Callable[[str], Path],
+) -> None:
+    path = written(HAND_MADE)
+    with pytest.raises(ValueError, match=r"was not written by `weightdecay export`\.") as caught:
+        landscapes(path)
+    call = f"landscapes(read_points({str(path)!r}, convention='torch'))"
+    assert call in str(caught.value)
+    assert "Export it again" not in str(caught.value)
+    names = {"landscapes": landscapes, "read_points": read_points}
+    assert len(eval(call, names)) == 2
 
 
 def test_empty_cells_nan_and_infinity_are_told_apart(written: Callable[[str], Path]) -> None:

@@ -49,7 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _MISTAKES as error:
         if not _explains_itself(error):
             raise
-        message = " ".join(as_options(str(error), vars(options)).split())
+        # One line, except that a list keeps its lines.
+        parts = as_options(str(error), vars(options)).split("\n  ")
+        message = "\n  ".join(" ".join(part.split()) for part in parts)
         echo(f"weightdecay: {message}", file=sys.stderr)
         return 2
     return status

@@ -49,7 +49,8 @@ def add(commands: Commands) -> None:
         "--of",
         choices=("error", "error_top5"),
         default="error",
-        help="the error to minimize and report (default error)",
+        help="the error to minimize and report (default error); of your own table, it is the one "
+        "that --column and --metric name",
     )
     parser.add_argument(
         "--choose-on",
@@ -84,7 +85,10 @@ def _add_foreign(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="WHAT=NAME",
-        help="the name of a column, as in --column lr=base_rate; may be repeated",
+        help="the name of a column, as in --column lr=base_rate; may be repeated. WHAT is lr, "
+        "decay, seed, state, diverged, updates, algorithm, schedule, model, task, epochs, batch, "
+        "precision, run, epoch, error, validation_error, train_loss, or a common word for one of "
+        "them, such as weight_decay or accuracy",
     )
     own.add_argument(
         "--metric",
@@ -108,6 +112,9 @@ def _foreign(options: argparse.Namespace) -> dict[str, Any]:
     pairs = [text.partition("=") for text in options.column]
     if wrong := [what for what, _, name in pairs if not what or not name]:
         raise ValueError(f"`column` must be WHAT=NAME, as in lr=base_rate, got {wrong[0]!r}.")
+    whats = [what for what, _, _ in pairs]
+    if twice := [what for what in whats if whats.count(what) > 1]:
+        raise ValueError(f"`column` must name one column for {twice[0]}, got two. Leave one out.")
     return {
         "convention": options.convention,
         "columns": {what: name for what, _, name in pairs},
@@ -121,9 +128,15 @@ def _landscape(options: argparse.Namespace) -> int:
     from weightdecay.cli import sources
     from weightdecay.results import doubts, landscapes
 
-    source = sources.read(options.source, _foreign(options))
-    measured = source.points or source.runs
-    scapes = landscapes(measured, choose_on=options.choose_on, of=options.of)
+    try:
+        source = sources.read(options.source, _foreign(options))
+        measured = source.points or source.runs
+        scapes = landscapes(measured, choose_on=options.choose_on, of=options.of)
+    except ValueError as error:
+        said = sources.as_options(str(error))
+        if said == str(error):
+            raise
+        raise ValueError(said) from error
     doubtful = doubts(source.runs, source.repeats, of=options.of)
     found = advised(scapes, doubtful)
     if options.out is not None:

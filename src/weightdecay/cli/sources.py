@@ -1,6 +1,7 @@
 """Reads runs from a sweep's folder, an exported table, or anybody's table of runs."""
 
-import textwrap
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,12 @@ from weightdecay.records import Run
 if TYPE_CHECKING:
     from weightdecay.results import Point
 
-_LONGEST = 200  # characters of a reason that names every column
+_ASK = """\
+{file} was not written by `weightdecay export`, so say what its decay is:
+  --convention torch: the weight_decay of torch.optim, which is L2 in rows of Adam and SGD
+  --convention paper: λ, the fraction of a weight that one step removes
+  --convention l2: the factor of L2 regularization; --convention normalized: λ_norm = λ·√N"""
+_NAMED = re.compile(r"""columns=\{'(\w+)': (?:'([^']*)'|"([^"]*)"|…)\}""")
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ def _of_folder(folder: Path) -> Source:
 
 
 def _of_table(file: Path, foreign: Mapping[str, Any]) -> Source:
+    from weightdecay.records.table_columns import ForeignTableError
     from weightdecay.records.tables import imported
     from weightdecay.results import read_points
 
@@ -68,15 +75,28 @@ def _of_table(file: Path, foreign: Mapping[str, Any]) -> Source:
         raise FileNotFoundError(
             f"{file} does not exist. Give the folder of a sweep, or a CSV or Parquet file of runs."
         )
-    if any(foreign.values()):
+    if foreign.get("convention"):
         found = read_points(file, **foreign)
-        notes = [remark.text for remark in found.remarks]
+        notes = [as_options(remark.text) for remark in found.remarks]
         return Source([], [], notes, points=found, columns=found.columns)
+    if any(foreign.values()):
+        raise ValueError(_ASK.format(file=file))
     try:
         return Source(imported(file), [], [])
-    except ValueError as error:
-        why = textwrap.shorten(str(error), _LONGEST, placeholder=" …")
-        raise ValueError(
-            f"{file} must be a table that `weightdecay export` wrote, or `convention` must say "
-            f"how its decay is stated: paper, torch, l2 or normalized. {why}"
-        ) from error
+    except ForeignTableError:
+        raise ValueError(_ASK.format(file=file)) from None
+
+
+def as_options(text: str) -> str:
+    """Return what `results` says of its arguments in the words of the command line.
+
+    "columns={'lr': 'rate'}" becomes "--column lr=rate".
+    """
+    text = _NAMED.sub(lambda found: _option(*found.groups()), text)
+    text = re.sub(r"\b(convention|metric|unit)='(\w+)'", r"--\1 \2", text)
+    return text.replace("`columns`", "--column").replace("`labels`", "--label")
+
+
+def _option(role: str, *quoted: str | None) -> str:
+    [name] = filter(None, quoted) if any(quoted) else ["NAME"]
+    return f"--column {shlex.quote(f'{role}={name}')}"

@@ -70,6 +70,10 @@ _ADDED = {
 }
 
 
+class ForeignTableError(ValueError):
+    """A table that was not exported from runs of this package: it has few of their columns."""
+
+
 def matched(found: Sequence[str], wanted: Mapping[str, Column]) -> list[Column]:
     """Return the columns that a table has, given the wanted ones by their descriptions."""
     missing = [
@@ -78,6 +82,8 @@ def matched(found: Sequence[str], wanted: Mapping[str, Column]) -> list[Column]:
         if name not in found and column.name not in _ADDED
     ]
     unknown = [f"unknown {name}" for name in found if name not in wanted]
+    if found and len(missing) > len(wanted) / 2:
+        raise ForeignTableError("It lacks most columns of an export.")
     if missing or unknown:
         raise ValueError(
             f"An export must have the columns of a run, got {', '.join(missing + unknown)}."

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from weightdecay.files import written
-from weightdecay.records.table_columns import COLUMNS, Column, matched
+from weightdecay.records.table_columns import COLUMNS, Column, ForeignTableError, matched
 
 Row: TypeAlias = Sequence[Any]
 #: A row's values by column name.
@@ -62,6 +62,8 @@ def _read_csv(path: Path) -> Iterator[Named]:
             columns = matched(next(reader, []), {column.name: column for column in COLUMNS})
             for texts in reader:
                 yield _parsed(columns, texts)
+        except ForeignTableError:
+            raise ForeignTableError(f"{path} was not written by `weightdecay export`.") from None
         except (ValueError, csv.Error) as error:
             raise ValueError(f"{path}, line {reader.line_num}: {error} {CURE}") from error
 
@@ -106,6 +108,8 @@ def _read_parquet(path: Path) -> Iterator[Named]:
             for batch in table.iter_batches():
                 for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     yield dict(zip(names, row, strict=True))
+        except ForeignTableError:
+            raise ForeignTableError(f"{path} was not written by `weightdecay export`.") from None
         except (ValueError, OSError) as error:  # pyarrow's own errors are subclasses of these
             raise ValueError(f"{path}: {error} {CURE}") from error
 

@@ -136,32 +136,58 @@ def metrics(table: Mapping[str, Sequence[Any]], kind: str | None) -> dict[str, M
     return found
 
 
-def named(column: str, role: str, kind: str | None) -> Metric:
-    """Return the metric of a column that was named by the caller.
+def named(column: str, word: str, kind: str | None) -> Metric:
+    """Return the metric of a column that the caller named, and the word it was named by.
 
-    If its name does not say the split, the role does.
+    What the column's own name does not say, the word may: `accuracy`, `test_error`.
     """
-    metric = _described(column)
-    split = metric.split or ("validation" if role == "validation_error" else None)
-    return replace(metric, kind=kind or metric.kind, split=split)
+    metric, told = _described(column), _described(word)
+    said = told.kind if word not in METRICS else None
+    return replace(metric, kind=kind or said or metric.kind, split=metric.split or told.split)
 
 
-def checked(table: Mapping[str, object], columns: Mapping[str, str]) -> None:
-    """Raise if a mapping has an unknown role or names a missing column."""
-    for role, column in columns.items():
-        if role not in ROLES:
+def words_of(table: Mapping[str, object], columns: Mapping[str, str]) -> dict[str, str]:
+    """Return the word that a mapping has for each role; raise if a word or a column is unknown."""
+    words: dict[str, str] = {}
+    for word, column in columns.items():
+        role = _role(word)
+        if role is None:
             raise ValueError(
-                f"`columns` must be from {', '.join(ROLES)} to names of columns, got {role!r}."
-                f"{_near(role, ROLES)} Name other columns that set runs apart in `labels`."
+                f"`columns` must use {', '.join(ROLES)}, or common words for them such as "
+                f"weight_decay or accuracy, got {word!r}.{_near(word, ROLES)} To separate runs by "
+                "another column, name it in `labels`."
+            )
+        if role in words:
+            raise ValueError(
+                f"`columns` must name one column for {role}, got {words[role]!r} and {word!r}. "
+                "Leave one out."
             )
         present(table, column)
+        words[role] = word
+    return words
+
+
+def _role(word: str) -> str | None:
+    """Return the role that a word is for; None if it is for none."""
+    if word in ROLES:
+        return word
+    plain = _plain(word).replace("-", "_")
+    for role, names in (SETTINGS | LABELS | LOGGED).items():
+        if plain in names:
+            return role
+    metric = _described(word)
+    if metric.kind is None:
+        return "error" if plain in _NAMELESS else None
+    if metric.split == "training":
+        return "train_loss" if metric.kind == "loss" else None
+    return "validation_error" if metric.split == "validation" else "error"
 
 
 def present(table: Mapping[str, object], column: str) -> None:
     """Raise if a column is missing."""
     if column not in table:
         raise ValueError(
-            f"There must be a column {column!r}, got {', '.join(map(repr, table))}."
+            f"The table must have the column {column!r}, got {', '.join(map(repr, table))}."
             f"{_near(column, table)}"
         )
 

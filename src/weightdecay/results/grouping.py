@@ -16,6 +16,7 @@ from typing import Any
 
 from weightdecay import checks, records
 from weightdecay.records import DECAYS, Run, RunConfig, Spec
+from weightdecay.records.table_columns import ForeignTableError
 from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.points import Point
 
@@ -76,7 +77,13 @@ def _read(source: Iterable[Run | Point] | Path | str) -> Iterable[Run | Point]:
     """Return the runs, read if a path is given; warn about anything left out."""
     if not isinstance(source, Path | str):
         return source
-    found = records.read(source)
+    try:
+        found = records.read(source)
+    except ForeignTableError as error:
+        raise ValueError(
+            f"{error} Read it with landscapes(read_points({str(source)!r}, convention='torch')), "
+            "or with the convention that its decay is in."
+        ) from None
     for said in found.left_out:
         warnings.warn(f"{source}: {said}", RuntimeWarning, stacklevel=3)
     return found.runs

@@ -41,9 +41,9 @@ class Point:
     `way` is how the decay is stated: weight_decay (the paper's λ), normalized_decay or l2. `tested`
     is the number to report: an error as a fraction, or a loss, as `of` says. `chosen` is the number
     that choices are made on, None if that is `tested`. `tested_on` and `chosen_on` are their
-    splits: "test", "validation" or, if unknown, None. A run that diverged may have the error NaN.
-    Points with equal splits and `labels` belong to one landscape; the label "updates" is the number
-    of updates, N.
+    splits: "test", "validation", "training" or, if unknown, None. A run that diverged may have the
+    error NaN. Points with equal splits and `labels` belong to one landscape; the label "updates" is
+    the number of updates, N.
     """
 
     lr: float
@@ -71,7 +71,7 @@ class Point:
         checks.whole("seed", self.seed, at_least=0)
         for name, split in (("tested_on", self.tested_on), ("chosen_on", self.chosen_on)):
             if split is not None:
-                checks.one_of(name, split, ("validation", "test"))
+                checks.one_of(name, split, ("training", "validation", "test"))
         checks.one_of("of", self.of, METRICS)
         for name, value in (("tested", self.tested), ("chosen", self.chosen)):
             if value is not None and not (self.diverged and not math.isfinite(value)):

@@ -45,7 +45,7 @@ def _csv(path: Path) -> dict[str, list[Any]]:
     except UnicodeDecodeError:
         raise ValueError(
             f"A table must be a CSV file in UTF-8, or Parquet with the suffix .parquet, got "
-            f"{str(path)!r}. Save it so."
+            f"{str(path)!r}. Save it as one of them."
         ) from None
     first = text.lstrip("\r\n").partition("\n")[0]
     delimiter = max(",;\t", key=first.count)

@@ -10,12 +10,12 @@ from weightdecay.results.column_names import (
     LABELS,
     SETTINGS,
     Metric,
-    checked,
     find,
     find_all,
     metrics,
     named,
     present,
+    words_of,
 )
 from weightdecay.results.metrics import MetricScale, scale_of
 from weightdecay.results.optimizer_names import decays_by
@@ -23,6 +23,7 @@ from weightdecay.results.points import CONVENTIONS, Label, Remark
 
 # Products that differ by less than this are one decay: 0.001 * 0.1 and 0.01 * 0.01.
 _ALIKE = 1e-9
+_SPELLED = {"lr": "learning rate", "decay": "decay"}
 _MADE_ON = ("error", "validation_error")
 
 
@@ -39,7 +40,8 @@ class TableLayout:
         unit: str | None,
         labels: Sequence[str],
     ) -> None:
-        checked(table, columns)
+        words = words_of(table, columns)
+        columns = {role: columns[word] for role, word in words.items()}
         for label in labels:
             present(table, label)
         self.table = table
@@ -48,8 +50,8 @@ class TableLayout:
         for role in ("lr", "decay"):
             if self.settings[role] is None:
                 raise ValueError(
-                    f"There must be a column of the {role}, got {', '.join(map(repr, table))}. "
-                    f"Name it: columns={{{role!r}: …}}."
+                    f"A table must have a column with the {_SPELLED[role]}, got "
+                    f"{', '.join(map(repr, table))}. Name it: columns={{{role!r}: …}}."
                 )
         found = {role: columns.get(role) or find(table, role) for role in LABELS}
         self.labels = {role: column for role, column in found.items() if column is not None}
@@ -64,7 +66,7 @@ class TableLayout:
         used = {*self.settings.values(), *self.labels.values()}
         self.progress = [column for column in self.progress if column not in used]
         self.runs = [columns["run"]] if "run" in columns else find_all(table, "run")
-        self.metrics = _metrics(table, columns, metric)
+        self.metrics = _metrics(table, columns, words, metric)
         kept = [self.metrics[role] for role in _MADE_ON if role in self.metrics]
         self.scale: MetricScale = scale_of(
             {one.column: table[one.column] for one in kept}, kept[0].kind, unit
@@ -186,8 +188,8 @@ class TableLayout:
         ]
         if knobs:
             text = (
-                f"{', '.join(map(repr, knobs))} varied too, and what that does is in the noise. "
-                "To set runs apart by it, name it in `labels`."
+                f"{', '.join(map(repr, knobs))} varied too, and counts as noise. To separate runs "
+                "by it, name it in `labels`."
             )
             told.append(Remark("unused", len(knobs), text))
         return told + self._of_optimizers()
@@ -221,18 +223,21 @@ class TableLayout:
 
 
 def _metrics(
-    table: Mapping[str, Sequence[Any]], columns: Mapping[str, str], kind: str | None
+    table: Mapping[str, Sequence[Any]],
+    columns: Mapping[str, str],
+    words: Mapping[str, str],
+    kind: str | None,
 ) -> dict[str, Metric]:
-    given = {role: named(columns[role], role, kind) for role in _MADE_ON if role in columns}
+    given = {role: named(columns[role], words[role], kind) for role in _MADE_ON if role in columns}
     found = given or metrics(table, kind)
     if "train_loss" in columns:
         found["train_loss"] = Metric(columns["train_loss"], "loss", "training")
     main = found.get("error") or found.get("validation_error")
     if main is None:
         raise ValueError(
-            "There must be a column of an error, an accuracy or a loss, got "
-            f"{', '.join(map(repr, table))}. Name it: columns={{'error': …}}, with "
-            "metric='error', 'accuracy' or 'loss'."
+            "A table must have a column with an error, an accuracy or a loss, got "
+            f"{', '.join(map(repr, table))}. Name it: columns={{'error': …}}, "
+            "columns={'accuracy': …} or columns={'loss': …}."
         )
     if main.kind is None:
         raise ValueError(

@@ -33,7 +33,7 @@ def read_points(
 
     `convention` says how the decay is stated and has no default: "paper", "torch", "l2" or
     "normalized". `columns` names columns that go by other names than those known, as in
-    {"lr": "optimizer.base", "error": "final_score"}. `metric` is "error", "accuracy" or "loss"
+    {"lr": "optimizer.base", "accuracy": "final_score"}. `metric` is "error", "accuracy" or "loss"
     if the column's name does not say, and `unit` "fraction" or "percent" if its numbers do not.
     `labels` are further columns that separate runs into landscapes. If a run has one row per epoch
     or step, its last row counts.
