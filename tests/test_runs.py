@@ -274,6 +274,16 @@ def test_an_epoch_is_every_example_once_in_an_order_of_its_own() -> None:
     assert len({tuple(order.tolist()) for order in flat}) == 4
 
 
+def test_the_last_smaller_batch_of_an_epoch_is_left_out_and_is_not_an_update() -> None:
+    lanes = Separate([config(batch=40, epochs=3)], split_toy(), CPU)
+    orders = [lanes._epoch_order(epoch)[0] for epoch in (0, 1)]
+    assert [order.shape for order in orders] == [(6, 40), (6, 40)]  # of 270 examples
+    one, other = (set(range(270)) - set(order.flatten().tolist()) for order in orders)
+    assert len(one) == len(other) == 30
+    assert one != other
+    assert lanes.schedules[0].cycle(0).length == 3 * 6
+
+
 def split_toy(**sizes: Any) -> Any:
     return split(toy(), **{"validation": None, "data": None, **sizes})
 
