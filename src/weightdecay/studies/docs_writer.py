@@ -78,7 +78,8 @@ _PREFACE = f"""# The paper's claims, and what was measured
 
 `make book` makes every number and picture on this page from the records in
 [`results/`](../results/README.md), and a test checks that they agree. The tasks are small enough
-for two cores; [CIFAR-10](../results/cifar10-small/README.md) has a page of its own.
+for two cores; [CIFAR-10](../results/cifar10-small/README.md) has a page of its own. [The paper,
+line by line](paper.md) lists all claims of the paper, with those that nothing judges yet.
 
 Each claim is *held*, *not held* or *not decided*. These verdicts are rules about 95 % intervals,
 and the last column of each table states the rule. Settings are chosen by validation error. Best
