@@ -60,7 +60,7 @@ def test_a_sweep_says_what_to_use_and_what_to_do_with_the_knobs(
     out = told(capsys, "sweep")
     assert out.startswith("AdamW, cosine annealing: 56 settings, 168 runs, 3 seeds\n  use    α = 0")
     joined = " ".join(out.split())
-    assert "Change α by 4: leave λ. torch's weight_decay changes by 4 the other way." in joined
+    assert "If you multiply α by 4, leave λ as it is. That divides torch's weight_decay, " in joined
     assert "the same decay: λ_norm = " in joined
     assert "chosen on validation; without decay: " in joined
     assert "In brackets: 95 % intervals." in joined
@@ -82,7 +82,7 @@ def test_landscapes_are_told_apart_by_what_differs(capsys: pytest.CaptureFixture
     out = told(capsys, "sweep")
     assert "\nAdamW, cosine annealing, epochs 10: " in f"\n{out}"
     assert "\nAdamW, cosine annealing, epochs 5: " in out
-    assert "change λ by 4 the other way, which keeps λ·α." in " ".join(out.split())
+    assert "divide λ by 4, which keeps λ·α." in " ".join(out.split())
     assert out.index("Adam, cosine") < out.index("AdamW, cosine")
 
 
@@ -117,7 +117,7 @@ def test_json_has_every_number_and_no_nan(capsys: pytest.CaptureFixture[str]) ->
     )
     assert advice["test_error"]["low"] is None
     assert (advice["tied"], advice["l2"], advice["rule"]) == (None, None, 0.0)
-    assert advice["sentence"].startswith("Change α by 4: leave λ.")
+    assert advice["sentence"].startswith("If you multiply α by 4, leave λ as it is.")
 
 
 def test_every_key_of_the_json_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,7 +139,7 @@ def test_out_has_a_picture_a_page_and_a_table_of_all_cells(
     assert "Wrote figure.png, " in out
     assert out.endswith(" to a/b.\n")
     page = Path("a/b/report.html").read_text("utf-8")
-    assert "Change α by 4: leave λ." in page
+    assert "If you multiply α by 4, leave λ as it is." in page
     assert "The claims are those of" not in page
     with Path("a/b/cells.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -268,7 +268,7 @@ def test_a_random_search_made_elsewhere_gets_picture_setting_and_sentence(
     elsewhere(Path("runs.csv"))
     out = told(capsys, "runs.csv", "--convention", "torch", "--out", "page")
     joined = " ".join(out.split())
-    assert "Change α by 4: leave λ. torch's weight_decay changes by 4 the other way." in joined
+    assert "If you multiply α by 4, leave λ as it is. That divides torch's weight_decay, " in joined
     assert "The interval of s excludes keeping λ/α and keeping λ·α." in joined
     assert {path.name for path in Path("page").iterdir()} >= {"figure.png", "report.html"}
     [found] = json.loads(told(capsys, "runs.csv", "--convention", "torch", "--json"))["landscapes"]

@@ -294,15 +294,16 @@ def test_carrying_a_decay_by_the_true_rule_costs_nothing_and_by_another_what_it_
 @pytest.mark.parametrize(
     ("exponent", "way", "words"),
     [
-        (Exponent(-1.0, -1.1, -0.9), "weight_decay", "which keeps λ/α. torch's weight_decay stays"),
-        (Exponent(-0.5, -0.6, -0.4), "weight_decay", "Change α by 4: change λ by 2 the same way."),
-        (Exponent(0.0, -0.1, 0.1), "weight_decay", "Change α by 4: leave λ. torch's weight_decay"),
-        (Exponent(0.5, 0.4, 0.6), "weight_decay", "Change α by 4: change λ by 2 the other way."),
-        (Exponent(1.0, 0.9, 1.1), "l2", "change λ by 4 the other way, which keeps λ·α. The"),
-        (Exponent(2.0, 1.9, 2.1), "l2", "change λ by 16 the other way, which keeps λ·α². The"),
-        (Exponent(1.25, 1.04, 1.36), "l2", "nearest simple rule; the interval says to change λ"),
-        (Exponent(1.0, 0.9, 1.1), "l2", "excludes keeping λ/α and leaving λ."),
-        (Exponent(0.2, -0.2, 0.7), "l2", "do not decide between leaving λ and changing λ by 2"),
+        (Exponent(-1.0, -1.1, -0.9), "weight_decay", "which keeps λ/α. That leaves torch's weight"),
+        (Exponent(-0.5, -0.6, -0.4), "weight_decay", "by 4, multiply λ by 2, which keeps λ/√α."),
+        (Exponent(0.0, -0.1, 0.1), "weight_decay", "leave λ as it is. That divides torch's weigh"),
+        (Exponent(0.5, 0.4, 0.6), "weight_decay", "by 4, divide λ by 2, which keeps λ·√α."),
+        (Exponent(1.0, 0.9, 1.1), "l2", "multiply α by 4, divide λ by 4, which keeps λ·α. The"),
+        (Exponent(2.0, 1.9, 2.1), "l2", "multiply α by 4, divide λ by 16, which keeps λ·α². The"),
+        (Exponent(1.25, 1.04, 1.36), "l2", "the interval says to divide λ by 4.2 to 6.6."),
+        (Exponent(-0.8, -0.9, -0.6), "l2", "the interval says to multiply λ by 2.3 to 3.5."),
+        (Exponent(1.0, 0.9, 1.1), "l2", "excludes keeping λ/α and keeping λ."),
+        (Exponent(0.2, -0.2, 0.7), "l2", "do not decide between keeping λ and keeping λ·√α."),
         (Exponent(0.2, -0.2, 0.7), "l2", "They exclude keeping λ/α and keeping λ·α."),
         (Exponent(1.1, 1.1, math.inf, "at least"), "l2", "leaves keeping λ·α², or beyond it."),
         (Exponent(2.1, 2.1, math.inf, "at least"), "l2", "leaves none of the simple rules."),
@@ -373,7 +374,7 @@ def test_cifar_10s_four_methods_are_told_what_fresh_seeds_have_found() -> None:
     judged = {"adamw": 0.1182, "adam": 0.1286, "sgdw": 0.1239, "sgd": 0.1241}
     for name, error in judged.items():
         assert found[name].error.low < error < found[name].error.high
-    assert advice.sentence(found["adamw"]).startswith("Change α by 4: leave λ.")
+    assert advice.sentence(found["adamw"]).startswith("If you multiply α by 4, leave λ as it is.")
     assert "keeping λ/α would have cost 2.4 points" in advice.sentence(found["adamw"])
     assert found["adamw"].knobs.excluded == (-1.0, -0.5, 0.5, 1.0, 2.0)
 

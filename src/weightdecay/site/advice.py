@@ -10,21 +10,21 @@ from weightdecay.results import Exponent, Extension, Knobs, Landscape, Range, Re
 from weightdecay.results.carrying import RULES
 from weightdecay.table import shown
 
-#: The name of each rule λ ∝ α^(−s), and what it does to λ if α changes by a factor of 4.
+#: What each rule λ ∝ α^(−s) keeps, and what to do if α is multiplied by 4.
 _NAMED = {
-    -1.0: ("keeping λ/α", "change λ by 4 the same way, which keeps λ/α"),
-    -0.5: ("changing λ by 2 the same way", "change λ by 2 the same way"),
-    0.0: ("leaving λ", "leave λ"),
-    0.5: ("changing λ by 2 the other way", "change λ by 2 the other way"),
-    1.0: ("keeping λ·α", "change λ by 4 the other way, which keeps λ·α"),
-    2.0: ("keeping λ·α²", "change λ by 16 the other way, which keeps λ·α²"),
+    -1.0: ("keeping λ/α", "multiply λ by 4 too, which keeps λ/α"),
+    -0.5: ("keeping λ/√α", "multiply λ by 2, which keeps λ/√α"),
+    0.0: ("keeping λ", "leave λ as it is"),
+    0.5: ("keeping λ·√α", "divide λ by 2, which keeps λ·√α"),
+    1.0: ("keeping λ·α", "divide λ by 4, which keeps λ·α"),
+    2.0: ("keeping λ·α²", "divide λ by 16, which keeps λ·α²"),
 }
 assert tuple(_NAMED) == RULES
 # The common rules: the text says if they are excluded, and what they cost.
 _USUAL = (-1.0, 0.0, 1.0)
 _TORCH = {
-    -1.0: "torch's weight_decay stays as it is.",
-    0.0: "torch's weight_decay changes by 4 the other way.",
+    -1.0: "That leaves torch's weight_decay, λ/α, as it is.",
+    0.0: "That divides torch's weight_decay, λ/α, by 4.",
 }
 
 
@@ -128,7 +128,7 @@ def sentence(advice: Recommendation) -> str:
     knobs = advice.knobs
     if knobs.rule is None:
         return _undecided(advice)
-    said = [f"Change α by 4: {_NAMED[knobs.rule][1]}."]
+    said = [f"If you multiply α by 4, {_NAMED[knobs.rule][1]}."]
     if advice.landscape.way != "l2" and knobs.rule in _TORCH:
         said.append(_TORCH[knobs.rule])
     if not knobs.possible:
@@ -153,14 +153,10 @@ def _cost(value: float, metric: str | None) -> str:
 
 def _nearest(found: Exponent) -> str:
     """Return what the interval says if it contains none of the rules."""
-    ends = sorted((4.0**found.low, 4.0**found.high))
-    way = ""
-    if ends[1] < 1:
-        ends, way = sorted(1 / end for end in ends), " the same way"
-    low, high = (number(end, digits=1) for end in ends)
-    return (
-        f"That is the nearest simple rule; the interval says to change λ by {low} to {high}{way}."
-    )
+    verb = "multiply" if found.high < 0 else "divide"
+    low, high = sorted((4.0 ** abs(found.low), 4.0 ** abs(found.high)))
+    factors = f"{number(low, digits=1)} to {number(high, digits=1)}"
+    return f"This is only the nearest simple rule; the interval says to {verb} λ by {factors}."
 
 
 def _undecided(advice: Recommendation) -> str:
