@@ -475,7 +475,7 @@ def test_an_export_to_a_dash_is_the_csv_file_on_stdout() -> None:
     command = [*COMMAND, "export", "s", "-"]
     made = subprocess.run(command, capture_output=True, check=True)
     assert made.stdout == Path("t.csv").read_bytes()
-    assert made.stderr == b"Wrote 24 epochs of 12 runs to -.\n"
+    assert made.stderr == b"Wrote 24 epochs of 12 runs to stdout.\n"
 
 
 def test_a_terminal_is_shown_what_it_would_obey(

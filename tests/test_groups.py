@@ -51,7 +51,16 @@ def test_the_papers_way_is_to_decay_everything() -> None:
 def test_the_table_says_what_was_decided_and_why() -> None:
     lines = str(parameter_groups(model(), weight_decay=0.1)).splitlines()
     assert lines[0].split() == ["parameter", "module", "shape", "decays", "because"]
-    assert lines[1].split() == ["0.weight", "Conv2d", "4×3×3×3", "yes", "no", "rule"]
+    assert lines[1].split() == [
+        "0.weight",
+        "Conv2d",
+        "4×3×3×3",
+        "yes",
+        "no",
+        "rule",
+        "exempts",
+        "it",
+    ]
     assert lines[2].split() == ["0.bias", "Conv2d", "4", "no", "name", '"*bias"']
     assert lines[3].split() == ["1.weight", "BatchNorm2d", "4", "no", "in", "BatchNorm"]
     assert len(lines) == 11

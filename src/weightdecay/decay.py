@@ -230,7 +230,9 @@ def _run(
 def _known(run: Reference, name: str) -> float:
     value: float | None = getattr(run, name)
     if value is None:
-        raise ValueError(f"This way to state a decay also needs {_KNOWN_FROM[name]}, got none.")
+        raise ValueError(
+            f"Converting this decay also needs {_KNOWN_FROM[name]}, which was not given."
+        )
     return value
 
 

@@ -257,7 +257,8 @@ def _export(options: argparse.Namespace) -> int:
         return 0 if complete else 1
     out = sys.stderr if to_stdout else sys.stdout
     if not options.quiet:
-        echo("Wrote {epochs} epochs of {runs} runs to {file}.".format(**counts), file=out)
+        where = "stdout" if to_stdout else options.file
+        echo(f"Wrote {rows} epochs of {counts['runs']} runs to {where}.", file=out)
     for line in left_out:
         echo(line, file=out)
     return 0 if complete else 1

@@ -107,7 +107,7 @@ def parameter_groups(
                     module=type(owner).__name__,
                     shape=tuple(param.shape),
                     decays=not matching,
-                    reason=_reason(matching[0]) if matching else "no rule",
+                    reason=_reason(matching[0]) if matching else "no rule exempts it",
                 )
                 found[id(param)] = param, decision
     unused = [rule for rule in rules if rule not in used]
