@@ -413,3 +413,16 @@ def test_the_help_lists_all_that_a_column_can_be(capsys: pytest.CaptureFixture[s
         main(["landscape", "--help"])
     said = " ".join(capsys.readouterr().out.split())
     assert f"WHAT is {', '.join(ROLES)}, or a common word" in said
+
+
+def test_a_page_of_several_landscapes_counts_the_runs_of_a_table(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("matplotlib")
+    grid_elsewhere(Path("runs.csv"), "test_error")
+    head, *rows = Path("runs.csv").read_text("utf-8").splitlines()
+    table = [f"{head},model", *(f"{row},{model}" for row in rows for model in ("mlp", "convnet"))]
+    Path("runs.csv").write_text("\n".join(table), "utf-8")
+    told(capsys, "runs.csv", "--convention", "paper", "--out", "page")
+    page = Path("page/report.html").read_text("utf-8")
+    assert "50 runs in 2 landscapes. The table says what to use." in page

@@ -101,7 +101,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({}, ValueError, "Exactly one decay must be stated, got none"),
     ({"weight_decay": 0.1, "torch": 1}, ValueError, "got weight_decay, torch"),
     ({"wd": 0.1}, TypeError, "Unknown way to state a decay: `wd`. Did you mean `weight_decay`"),
-    ({"torch": 0.1}, ValueError, "also needs `lr`"),
+    ({"torch": 0.1}, ValueError, "Converting this decay also needs `lr`, which was not given"),
     ({"normalized": 0.1}, ValueError, "also needs `steps`, or `batch`, `data` and `epochs`"),
     ({"half_life_epochs": 3}, ValueError, "also needs `batch` and `data`"),
     (

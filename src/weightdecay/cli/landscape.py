@@ -49,8 +49,8 @@ def add(commands: Commands) -> None:
         "--of",
         choices=("error", "error_top5"),
         default="error",
-        help="the error to minimize and report (default error); of your own table, it is the one "
-        "that --column and --metric name",
+        help="the error to minimize and report (default error); for a table of your own, use "
+        "--column or --metric instead",
     )
     parser.add_argument(
         "--choose-on",

@@ -55,7 +55,7 @@ def write(
     made = f"Made by `weightdecay landscape {path}`."
     page = report(
         f"Learning rate and weight decay: {path.name}",
-        lead=_lead(found, source),
+        lead=_lead(found),
         pictures=[Picture("Landscapes", svg, _CAPTION.format(tested=tested))],
         verdicts=[],
         tables=[PageTable("Recommendations", [_head(tested), *map(_row, found)])],
@@ -80,11 +80,12 @@ def _coupling(found: Recommendation | None) -> Coupling | None:
     return replace(found.coupling, exponent=exponent, line=line)
 
 
-def _lead(found: "Sequence[Advised]", source: "Source") -> str:
+def _lead(found: "Sequence[Advised]") -> str:
     """Return the recommendation of the only landscape, or how many landscapes there are."""
     [one, *others] = found
     if others or one.advice is None:
-        return f"{len(source.runs)} runs in {len(found)} landscapes. The table says what to use."
+        runs = sum(len(c.seeds) for each in found for c in each.landscape.cells.values())
+        return f"{runs} runs in {len(found)} landscapes. The table says what to use."
     return f"{dict(advice.block(one.advice))['use']}. {advice.sentence(one.advice)}"
 
 
