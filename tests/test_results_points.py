@@ -535,6 +535,22 @@ def test_a_last_epoch_that_was_not_evaluated_is_no_result_and_one_that_diverged_
     assert (first.tested, first.diverged, second.diverged) == (0.5, False, True)
 
 
+def test_a_column_of_words_says_nothing_of_how_far_a_row_is() -> None:
+    table = PER_EPOCH | {"step": ["early", "mid", "late"] * 2}
+    [text] = [r.text for r in read_points(table, convention="l2").remarks if r.count]
+    assert text.startswith("4 rows left out: by 'epoch', each is an earlier row")
+    del table["epoch"]
+    assert "earlier" not in kinds(read_points(table, convention="l2"))
+
+
+def test_runs_that_end_at_different_epochs_are_remarked_on() -> None:
+    table = logged(("a", 0, [0.9, 0.5, 0.3]), ("b", 1, [0.8]))
+    [text] = [r.text for r in read_points(table, convention="l2").remarks if r.kind == "earlier"]
+    assert text.endswith("The last row of each run counts; they end at 'epoch' 1 to 3.")
+    [text] = [r.text for r in read_points(PER_EPOCH, convention="l2").remarks if r.count]
+    assert text.endswith("The last row of each run counts.")
+
+
 def test_runs_with_one_row_each_that_stopped_at_different_epochs_all_count() -> None:
     table = logged(("a", 0, [0.5]), ("b", 0, [0.4])) | {"epoch": [10, 7]}
     del table["seed"]
@@ -545,7 +561,7 @@ def test_unnamed_runs_of_one_setting_count_if_their_rows_can_be_told_apart() -> 
     table = {name: PER_EPOCH[name] for name in ("lr", "wd", "epoch", "error")}
     assert [point.tested for point in read_points(table, convention="l2")] == [0.3, 0.2]
     uneven = {name: values[:-1] for name, values in table.items()}
-    with pytest.raises(ValueError, match=r"must be told from the others.*columns=\{'run': …\}"):
+    with pytest.raises(ValueError, match=r"must be told apart, got some .*columns=\{'run': …\}"):
         read_points(uneven, convention="l2")
 
 
@@ -557,6 +573,17 @@ def test_a_learning_rate_that_a_schedule_changed_is_refused() -> None:
         read_points(table, convention="l2")
     points = read_points(table | {"base": [0.1] * 6}, convention="l2", columns={"lr": "base"})
     assert [point.tested for point in points] == [0.3, 0.2]
+
+
+def test_a_search_whose_runs_share_a_name_and_stopped_at_different_steps_is_read() -> None:
+    table = {
+        "lr": [0.1, 0.2, 0.1, 0.3],
+        "wd": [0.1, 0.3, 0.2, 0.4],
+        "name": ["old", "old", "new", "new"],
+        "step": [10, 12, 17, 9],
+        "error": [0.5, 0.4, 0.3, 0.2],
+    }
+    assert len(read_points(table, convention="l2")) == 4
 
 
 def test_epochs_can_be_told_by_a_column_of_any_name_and_set_apart_by_a_label() -> None:

@@ -41,7 +41,7 @@ LABELS: dict[str, tuple[str, ...]] = {
 LOGGED: dict[str, tuple[str, ...]] = {
     "run": (
         *("run", "run_id", "run_name", "name", "trial", "trial_id", "trial_number"),
-        *("experiment", "exp_name", "job_id"),
+        "job_id",
     ),
     "epoch": (
         *("epoch", "current_epoch", "step", "_step", "global_step", "current_step"),

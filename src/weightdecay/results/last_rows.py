@@ -6,18 +6,32 @@ differ in a column such as `epoch` or `step`, the table logs a run as it trains.
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 from weightdecay.results.table_layout import TableLayout
 
 
-def earlier_rows(layout: TableLayout, decays: Mapping[int, float]) -> set[int]:
-    """Return the rows that have a later row of the same run; `decays` are those of all rows."""
-    reached = _reached([layout.table[column] for column in layout.progress])
-    if not reached:
-        return set()
+@dataclass(frozen=True)
+class Logged:
+    """The rows that have a later row of the same run, by some columns; and where runs end.
+
+    `ends` are the first and the last end, in the first of the columns.
+    """
+
+    earlier: Set[int] = frozenset()
+    columns: Sequence[str] = ()
+    ends: tuple[float, float] = (0.0, 0.0)
+
+
+def logged(layout: TableLayout, decays: Mapping[int, float]) -> Logged:
+    """Return which rows are earlier rows of a run; `decays` are those of all rows."""
+    columns = [name for name in layout.progress if all(map(_is_number, layout.table[name]))]
+    if not columns or not decays:
+        return Logged()
+    reached = _reached([layout.table[name] for name in columns])
     _check_rates(layout, list(decays), reached)
     runs: dict[Hashable, list[int]] = {}
     for row, decay in decays.items():
@@ -27,22 +41,26 @@ def earlier_rows(layout: TableLayout, decays: Mapping[int, float]) -> set[int]:
     named = layout.settings["seed"] is not None or bool(layout.runs)
     for rows in runs.values():
         if not named and len(set(Counter(reached[row] for row in rows).values())) > 1:
-            column = layout.progress[0]
             raise ValueError(
-                f"Each run of a table with a column {column!r} must be told from the others, got "
-                f"several of different lengths with lr {layout.number(rows[0], 'lr'):g} and the "
-                "same decay. Add a column with a name or a seed per run: columns={'run': …}."
+                f"The runs of a table with a column {columns[0]!r} must be told apart, got some "
+                f"of different lengths with lr {layout.number(rows[0], 'lr'):g} and equal decay. "
+                "Add a column with a name or a seed per run: columns={'run': …}."
             )
-    ends = {row: max(reached[one] for one in rows) for rows in runs.values() for row in rows}
-    return {row for row, end in ends.items() if reached[row] < end}
+    ends = [max(reached[row] for row in rows) for rows in runs.values()]
+    earlier = {
+        row
+        for rows, end in zip(runs.values(), ends, strict=True)
+        for row in rows
+        if reached[row] < end
+    }
+    return Logged(earlier, columns, (min(ends)[0], max(ends)[0]))
 
 
 def _reached(columns: Sequence[Sequence[Any]]) -> list[tuple[float, ...]]:
-    """Return how far each row is, by the columns of numbers."""
-    numbers = [values for values in columns if all(map(_is_number, values))]
+    """Return how far each row is; an empty cell comes before any number."""
     return [
         tuple(-math.inf if value is None or math.isnan(value) else float(value) for value in row)
-        for row in zip(*numbers, strict=True)
+        for row in zip(*columns, strict=True)
     ]
 
 
@@ -54,13 +72,15 @@ def _check_rates(layout: TableLayout, rows: list[int], reached: list[tuple[float
     """Raise if the column of the learning rate holds what a schedule made of it."""
     if not layout.runs:
         return
-    runs: dict[Hashable, list[int]] = {}
+    runs: dict[str, list[int]] = {}
     for row in rows:
         runs.setdefault(layout.run_of(row), []).append(row)
-    for run, logged in runs.items():
-        rates = sorted({layout.number(row, "lr") or 0.0 for row in logged})
-        once = len({reached[row] for row in logged}) == len(logged)
-        if len(runs) > 1 and len(rates) > 1 and once:
+    for run, own in runs.items():
+        rates = sorted({layout.number(row, "lr") or 0.0 for row in own})
+        decays = {layout.number(row, "decay") for row in own}
+        once = len({reached[row] for row in own}) == len(own)
+        # Several settings under one name are no run: they differ in the decay, or repeat epochs.
+        if len(runs) > 1 and len(rates) > 1 and len(decays) == 1 and once:
             raise ValueError(
                 f"A run must have one learning rate, got {rates[0]:g} to {rates[-1]:g} in the rows "
                 f"of {run}. If a schedule changed it, name a column with the rate "

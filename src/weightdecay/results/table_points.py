@@ -10,7 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 
 from weightdecay import checks
-from weightdecay.results.last_rows import earlier_rows
+from weightdecay.results.last_rows import Logged, logged
 from weightdecay.results.points import Point, Points, Remark, checked_convention
 from weightdecay.results.raw_tables import table_of
 from weightdecay.results.table_layout import TableLayout
@@ -59,7 +59,8 @@ class _Reading:
         self.layout = layout
         self.seeded = layout.settings["seed"] is not None
         self.left = Counter[str]()
-        self.earlier = self.repeated = self.differing = self.numbered = 0
+        self.logged = Logged()
+        self.repeated = self.differing = self.numbered = 0
 
     def points(self) -> Points:
         """Return the points of all rows that have one."""
@@ -101,9 +102,8 @@ class _Reading:
                 self.left[reason] += 1
             elif decay is not None:
                 decays[row] = decay
-        earlier = earlier_rows(self.layout, decays)
-        self.earlier = len(earlier)
-        return {row: decay for row, decay in decays.items() if row not in earlier}
+        self.logged = logged(self.layout, decays)
+        return {row: decay for row, decay in decays.items() if row not in self.logged.earlier}
 
     def _left_out(self, row: int, decay: float | None) -> str:
         """Return why a row is left out; nothing if it is a point."""
@@ -168,13 +168,16 @@ class _Reading:
                 f"{_rows(diverged)} diverged: the metric is NaN or infinite, or a column says so."
             )
             told.append(Remark("diverged", diverged, text))
-        if self.earlier:
-            columns = " and ".join(map(repr, self.layout.progress))
+        if earlier := len(self.logged.earlier):
+            columns = " and ".join(map(repr, self.logged.columns))
             text = (
-                f"{_rows(self.earlier)} left out: by {columns}, {_each(self.earlier)} is an "
-                "earlier row of a run. The last row of each run counts."
+                f"{_rows(earlier)} left out: by {columns}, {_each(earlier)} is an earlier row of a "
+                "run. The last row of each run counts"
             )
-            told.append(Remark("earlier", self.earlier, text))
+            first, last = self.logged.ends
+            if -math.inf < first < last:
+                text += f"; they end at {self.logged.columns[0]!r} {first:g} to {last:g}"
+            told.append(Remark("earlier", earlier, f"{text}."))
         for reason, count in self.left.items():
             kind = "repeated" if reason == _COPY else "left out"
             told.append(Remark(kind, count, f"{_rows(count)} left out: {_each(count)} {reason}."))
