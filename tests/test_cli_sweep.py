@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from hypothesis import strategies as st
 from tests.screen import Screen, pretend_a_terminal
 from tests.test_sweeps import Scripted, finished
 from tests.toys import config
-from weightdecay.cli import main, progress, sweep_view
+from weightdecay.cli import main, progress, status, sweep_view
 from weightdecay.cli.printing import csv_stream
 from weightdecay.cli.run import command_of
 from weightdecay.notation import number
@@ -243,7 +245,7 @@ def test_watch_ends_when_the_sweep_is_through(
         assert main(["sweep", "half.toml", "--out", "s", *HERE]) == 0
         capsys.readouterr()
 
-    monkeypatch.setattr("weightdecay.cli.sweep.time.sleep", sleep)
+    monkeypatch.setattr("weightdecay.cli.sweep.time", SimpleNamespace(sleep=sleep))
     assert main(["watch", "s", "--every", "0.5"]) == 0
     assert looks == [0.5]
     assert said == ["0 of 12 done · 0 running · time left unknown\n"]  # at once, to a log too
@@ -262,12 +264,23 @@ def test_watch_ends_with_the_json_of_status_and_is_quiet_if_asked(
         assert main(["sweep", "half.toml", "--out", "s", *HERE, "--quiet"]) == 0
         capsys.readouterr()
 
-    monkeypatch.setattr("weightdecay.cli.sweep.time.sleep", sleep)
+    monkeypatch.setattr("weightdecay.cli.sweep.time", SimpleNamespace(sleep=sleep))
     assert main(["watch", "s", "--json", "--quiet"]) == 0
     told = parsed(capsys)
     assert main(["status", "s", "--json", "--check"]) == 0
     assert parsed(capsys) == told
     assert said == [""]
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_watch_reads_no_results_for_a_table_that_is_not_drawn(
+    quiet: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Store("s").ask_for({one.identity: one for one in read_study("half.toml")})
+    swept = partial(main, ["sweep", "half.toml", "--out", "s", *HERE, "--quiet"])
+    monkeypatch.setattr("weightdecay.cli.sweep.time", SimpleNamespace(sleep=lambda _: swept()))
+    monkeypatch.setattr(status.Best, "summary", lambda *_, **__: 1 / 0)
+    assert main(["watch", "s", "--json", *quiet]) == 0
 
 
 def test_status_has_the_best_settings_so_far_as_the_end_of_a_sweep_does(capsys: Output) -> None:
@@ -292,7 +305,7 @@ def test_watch_shows_the_best_settings_as_they_come(
         if next(looks, "over") == "over":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("weightdecay.cli.sweep.time.sleep", sleep)
+    monkeypatch.setattr("weightdecay.cli.sweep.time", SimpleNamespace(sleep=sleep))
     pretend_a_terminal(monkeypatch, columns=100, rows=24)
     assert main(["watch", "s"]) == 130
     frames = Screen(capsys.readouterr().err).frames
@@ -853,7 +866,7 @@ def test_a_watch_that_is_left_says_that_the_sweep_goes_on(
     def sleep(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("weightdecay.cli.sweep.time.sleep", sleep)
+    monkeypatch.setattr("weightdecay.cli.sweep.time", SimpleNamespace(sleep=sleep))
     pretend_a_terminal(monkeypatch, columns=80, rows=24)
     assert main(["watch", "s"]) == 130
     screen = Screen(capsys.readouterr().err)

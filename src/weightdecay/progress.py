@@ -45,6 +45,11 @@ class Bars:
         self._view = None if quiet else _view()
         self._drawn_at = -math.inf
 
+    @property
+    def are_drawn(self) -> bool:
+        """Whether there is a place to draw lines."""
+        return self._view is not None
+
     def draw(self, lines: Sequence[Line]) -> None:
         """Draw the lines, unless the last ones are too recent or there is no place to draw."""
         now = time.monotonic()

@@ -184,7 +184,7 @@ def _watch(options: argparse.Namespace) -> int:
                 if not now.left:
                     break
                 others = text[1:]
-                if (found := best.summary(now)) is not None:
+                if bars.are_drawn and (found := best.summary(now)) is not None:
                     others += [*table(found.rows).splitlines(), *found.notes]
                 bars.draw([sweep_line(now), *((None, line) for line in others)])
                 time.sleep(options.every)
