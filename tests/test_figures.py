@@ -33,7 +33,7 @@ from weightdecay.figures import (
     multipliers,
     save,
 )
-from weightdecay.figures.heatmap import GAP, place
+from weightdecay.figures.cell_positions import GAP, place
 from weightdecay.figures.heatmaps import scale
 from weightdecay.records import RunConfig
 from weightdecay.results import (

@@ -21,7 +21,8 @@ from matplotlib.ticker import MaxNLocator
 
 from weightdecay import checks
 from weightdecay.colours import COLOURS_OF_ERRORS
-from weightdecay.figures.heatmap import CellPositions, along_words, draw, upward_words
+from weightdecay.figures.cell_positions import CellPositions
+from weightdecay.figures.heatmap import along_words, draw, upward_words
 from weightdecay.figures.legend import Panel, marks
 from weightdecay.figures.sheet import (
     HEADING,
