@@ -171,6 +171,19 @@ def test_figure_3_has_one_learning_rate() -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["cifar10-medium", "cifar10-paper", "imagenet32-paper"])
+@pytest.mark.parametrize("figure", ["figure-3", "supplement-3"])
+def test_normalized_decays_of_images_hold_the_two_that_the_paper_names(
+    figure: str, name: str
+) -> None:
+    decays: dict[tuple[str, str], set[float]] = {}
+    for cell in STUDIES[figure].cells(scale(*name.split("-"))):
+        if cell.normalized_decay is not None:
+            decays.setdefault((cell.task, cell.algorithm), set()).add(cell.normalized_decay)
+    assert decays
+    assert all({0.025, 0.05} < own for own in decays.values())
+
+
 def test_figure_4_restarts_where_the_schedule_s_figure_does() -> None:
     pytest.importorskip("matplotlib")
     cells = paper("figure-4")
