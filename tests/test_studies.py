@@ -201,6 +201,13 @@ def test_figure_4_restarts_where_the_schedule_s_figure_does() -> None:
     ]
 
 
+def test_long_runs_on_imagenet32_have_150_epochs_and_a_first_cycle_of_ten() -> None:
+    at = scale("imagenet32", "paper")
+    long = {(c.epochs, c.schedule) for c in STUDIES["figure-4"].cells(at)}
+    assert long == {(150, "cosine"), (150, "restarts,factor=2,first=10")}
+    assert {c.epochs for c in STUDIES["figure-3"].cells(at)} == {150}
+
+
 def test_runs_with_restarts_end_with_a_cycle() -> None:
     for at in SCALES:
         own = [c for c in STUDIES["figure-4"].cells(at) if c.schedule.startswith("restarts")]

@@ -33,7 +33,7 @@ LONG = {
     "cifar10-small": Long(60, 4),
     "cifar10-medium": Long(150, 10),
     "cifar10-paper": Long(1800, 100, model="shakeshake26,width=96"),
-    "imagenet32-paper": Long(225, 15, model="shakeshake26,width=96"),
+    "imagenet32-paper": Long(150, 10, model="shakeshake26,width=96"),
 }
 
 
