@@ -98,13 +98,13 @@ COUNTS = {
     "figure-1": 6 * 10 * 11,
     "figure-2": 4 * 10 * 11 + 24,
     "figure-3": 12 + 7,
-    "figure-4": 5,
+    "figure-4": 6 + 4,
     "supplement-1": 0,
     "supplement-2": 4 * 4 + 10 * 11,
     "supplement-3": 3 * 8 * (11 + 10 + 10 + 10),
     "supplement-4": 12 + 7,
-    "supplement-5": 5,
-    "supplement-6": 5,
+    "supplement-5": 6 + 4,
+    "supplement-6": 6 + 4,
 }
 
 
@@ -195,10 +195,16 @@ def test_figure_4_restarts_where_the_schedule_s_figure_does() -> None:
     drawn = STUDIES["supplement-1"].draw(Evidence(scale("cifar10", "paper"), {}), "")
     assert [*drawn.axes[0].get_xticks()] == [0, *ends]
     assert drawn.axes[0].get_xlabel() == "epochs"
-    assert [(c.algorithm, c.schedule == restarts) for c in cells] == [
+    assert [*dict.fromkeys((c.algorithm, c.schedule == restarts) for c in cells)] == [
         *(("adam", False), ("adamw", False), ("sgdw", False)),
         *(("adamw", True), ("sgdw", True)),
     ]
+
+
+def test_figure_4_chooses_adam_s_l2_factor_on_every_task() -> None:
+    for at in SCALES:
+        factors = {cell.l2 for cell in STUDIES["figure-4"].cells(at) if cell.algorithm == "adam"}
+        assert len(factors) >= 3, at.folder
 
 
 def test_long_runs_on_imagenet32_have_150_epochs_and_a_first_cycle_of_ten() -> None:

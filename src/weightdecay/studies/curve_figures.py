@@ -124,7 +124,7 @@ FIGURE_3 = Study(
 # for Adam, normalized decays for the others. Methods with an r at the end use restarts.
 _Choices = Mapping[str, tuple[Axis, Axis]]
 _OF_IMAGES: _Choices = {
-    "adam": ([0.001], [0.000125]),
+    "adam": ([0.001], "0.001*2^-4..2^1"),  # the paper does not say which factor it used
     "adamw": ([0.001], [0.025]),
     "sgdw": ([0.05], [0.025]),
     "adamwr": ([0.001], [0.025]),
