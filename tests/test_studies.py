@@ -32,6 +32,7 @@ DECLARED = [(study, at) for at in SCALES for study in studies_at(at)]
 NAMES = [f"{study.name} {at.folder}" for study, at in DECLARED]
 
 
+IMAGES = ["cifar10-small", "cifar10-medium", "cifar10-paper", "imagenet32-paper"]
 IDENTITIES: dict[str, str] = json.loads(Path(__file__).with_name("studies.json").read_text("utf-8"))
 
 
@@ -171,7 +172,7 @@ def test_figure_3_has_one_learning_rate() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["cifar10-medium", "cifar10-paper", "imagenet32-paper"])
+@pytest.mark.parametrize("name", IMAGES[1:])
 @pytest.mark.parametrize("figure", ["figure-3", "supplement-3"])
 def test_normalized_decays_of_images_hold_the_two_that_the_paper_names(
     figure: str, name: str
@@ -240,6 +241,22 @@ def test_standard_adam_is_long_and_at_a_fixed_rate() -> None:
     }
     assert (len({c.lr for c in own}), len({c.l2 for c in own})) == (4, 4)
     assert set(paper("supplement-2")) - set(own) < set(paper("figure-2"))
+
+
+def width(model: str) -> float:
+    """Return the width of a network; if its name does not say, the usual one of our networks."""
+    return float(str(Spec.parse("model", model).options.get("width", 64)))
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_standard_adam_on_images_has_18_times_the_epochs_and_a_larger_network(name: str) -> None:
+    at, study = scale(*name.split("-")), STUDIES["supplement-2"]
+    sizes = {(c.algorithm, c.epochs, c.model) for c in study.cells(at)}
+    (_, long, larger), (_, short, smaller) = sorted(sizes)  # Adam's, then AdamW's
+    assert long == 18 * short
+    assert width(larger) == 1.5 * width(smaller)
+    [claim] = study.claims(at)
+    assert claim.words.startswith("Standard Adam, 18 times as long in a larger network, at best")
 
 
 def test_supplement_3_has_four_rows_of_three_budgets() -> None:
