@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,18 @@ from weightdecay.studies import (
 from weightdecay.studies.formats import because
 from weightdecay.studies.long_runs import long_of
 from weightdecay.studies.panel import restated, titled
+from weightdecay.tasks import catalogue
 
 SCALES = list(scales._SCALES.values())
 DECLARED = [(study, at) for at in SCALES for study in studies_at(at)]
 NAMES = [f"{study.name} {at.folder}" for study, at in DECLARED]
 
 
-IMAGES = ["cifar10-small", "cifar10-medium", "cifar10-paper", "imagenet32-paper"]
+FOLDERS = {at.folder: at for at in SCALES}
+IMAGES = [
+    *("cifar10-small", "cifar100-small", "fashion-mnist-small"),
+    *("cifar10-medium", "cifar10-paper", "imagenet32-paper"),
+]
 IDENTITIES: dict[str, str] = json.loads(Path(__file__).with_name("studies.json").read_text("utf-8"))
 
 
@@ -85,6 +91,22 @@ def test_a_second_task_has_the_same_scale(at: scales.Scale) -> None:
 def test_two_cores_have_every_study_on_both_small_tasks() -> None:
     for task in ("mnist1d", "text"):
         assert studies_at(scale(task, "small")) == list(STUDIES.values())
+
+
+def test_every_built_in_task_has_a_scale_and_the_models_that_its_studies_name() -> None:
+    assert set(scales.tasks()) == set(catalogue.NAMES)
+    for name in NAMES:
+        for task, model in {(cell.task, cell.model) for cell in cells_of(name)}:
+            assert Spec.parse("model", model).name in catalogue._ENTRIES[task].models
+
+
+@pytest.mark.parametrize("task", ["cifar100", "fashion-mnist"])
+def test_other_images_of_32_pixels_or_less_are_trained_as_cifar10_is(task: str) -> None:
+    at, cifar10 = scale(task, "small"), scale("cifar10", "small")
+    assert studies_at(at) == studies_at(cifar10)
+    for study in studies_at(at):
+        alike = [replace(cell, task=task) for cell in cells_of(f"{study.name} {cifar10.folder}")]
+        assert cells_of(f"{study.name} {at.folder}") == alike
 
 
 @pytest.mark.parametrize("name", ["supplement-4", "supplement-6", "exponents"])
@@ -172,13 +194,13 @@ def test_figure_3_has_one_learning_rate() -> None:
     }
 
 
-@pytest.mark.parametrize("name", IMAGES[1:])
+@pytest.mark.parametrize("name", IMAGES[3:])
 @pytest.mark.parametrize("figure", ["figure-3", "supplement-3"])
 def test_normalized_decays_of_images_hold_the_two_that_the_paper_names(
     figure: str, name: str
 ) -> None:
     decays: dict[tuple[str, str], set[float]] = {}
-    for cell in STUDIES[figure].cells(scale(*name.split("-"))):
+    for cell in STUDIES[figure].cells(FOLDERS[name]):
         if cell.normalized_decay is not None:
             decays.setdefault((cell.task, cell.algorithm), set()).add(cell.normalized_decay)
     assert decays
@@ -250,7 +272,7 @@ def width(model: str) -> float:
 
 @pytest.mark.parametrize("name", IMAGES)
 def test_standard_adam_on_images_has_18_times_the_epochs_and_a_larger_network(name: str) -> None:
-    at, study = scale(*name.split("-")), STUDIES["supplement-2"]
+    at, study = FOLDERS[name], STUDIES["supplement-2"]
     sizes = {(c.algorithm, c.epochs, c.model) for c in study.cells(at)}
     (_, long, larger), (_, short, smaller) = sorted(sizes)  # Adam's, then AdamW's
     assert long == 18 * short

@@ -63,8 +63,8 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--task",
         default="mnist1d",
-        help="mnist1d, text, cifar10 or imagenet32, which have scales; or any other task, or "
-        "MODULE:FUNCTION for a task of your own (default mnist1d)",
+        help="mnist1d, text, cifar10, cifar100, fashion-mnist or imagenet32; or MODULE:FUNCTION "
+        "for a task of your own (default mnist1d)",
     )
     parser.add_argument(
         "--scale",

@@ -25,6 +25,7 @@ class Scale:
     lrs       learning rates, by family         l2       factors of L2, by family
     decays    raw decays, by family             error    the error of a record to show
     second    the task on which the supplement repeats figures
+    like      the task whose entries in the studies' tables it uses, if it has none of its own
     """
 
     task: str
@@ -36,6 +37,7 @@ class Scale:
     l2: Mapping[str, Axis]
     decays: Mapping[str, Axis]
     second: str | None = None
+    like: str | None = None
     error: str = "error"
 
     @property
@@ -44,8 +46,14 @@ class Scale:
         return f"{self.task.replace(':', '.')}-{self.name}"
 
     def among(self, table: Mapping[str, _Own]) -> _Own | None:
-        """Return a table's entry for this task and scale, or else for the task, if any."""
-        return table.get(self.folder, table.get(self.task))
+        """Return a table's entry for this task and scale, or else for the task, if any.
+
+        If there is none, the entry for the task that this one is like.
+        """
+        names = [self.folder, self.task]
+        if self.like is not None:
+            names += [f"{self.like}-{self.name}", self.like]
+        return next((table[name] for name in names if name in table), None)
 
 
 # Landscapes need the last epoch only. On a GPU the others cost a tenth, and curves need them.
@@ -153,6 +161,8 @@ _CIFAR10_SMALL = replace(
     },
     decays={family: [0, "0.001*2^-6..2^3"] for family in FAMILIES},
 )
+_CIFAR100 = replace(_CIFAR10_SMALL, task="cifar100", like="cifar10")
+_FASHION_MNIST = replace(_CIFAR10_SMALL, task="fashion-mnist", like="cifar10")
 
 
 _SCALES = {
@@ -161,6 +171,7 @@ _SCALES = {
         *(_MNIST1D, replace(_MNIST1D, name="medium", seeds="0..7")),
         *(_TEXT, replace(_TEXT, name="medium", seeds="0..7")),
         *(_CIFAR10_SMALL, _CIFAR10_MEDIUM, _CIFAR10, _IMAGENET32),
+        *(_CIFAR100, _FASHION_MNIST),
     )
 }
 
