@@ -263,6 +263,14 @@ def test_a_claim_whose_words_differ_by_task_has_those_of_each() -> None:
     assert f"| Standard Adam, {times} times as long, at best " in docs_writer.at_a_glance(ones)
 
 
+def test_a_claim_that_one_scale_alone_judges_is_a_dash_at_the_others() -> None:
+    study, scales = STUDIES["conjecture"], (AT, scale("mnist1d", "medium"))
+    ones = [find(study, at, [run_of(study.cells(at)[0])])[0] for at in scales]
+    rows = docs_writer.at_a_glance(ones).splitlines()
+    [row] = [row for row in rows if "RMSProp" in row]
+    assert row.endswith(" | – | [not decided](#conjecture-mnist1d-medium) |")
+
+
 def test_links_within_the_page_lead_to_a_heading(curves: list[Findings]) -> None:
     page = docs_writer.chapters(curves, "")
     anchors = {

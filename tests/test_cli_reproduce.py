@@ -236,7 +236,7 @@ def test_a_figure_is_drawn_of_those_panels_that_there_are(
     said = capsys.readouterr().out
     assert "nothing to draw" not in said
     assert f"Picture: {OUT / 'conjecture' / 'figure.png'}" in said
-    assert len(outcomes("conjecture")) == 2
+    assert len(outcomes("conjecture")) == 3
 
 
 @pytest.mark.slow

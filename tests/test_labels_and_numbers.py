@@ -41,6 +41,7 @@ class Measured:
         ("adamw,amsgrad=true", "cosine", "AMSGradW"),
         ("adam,amsgrad=false", "cosine", "Adam"),
         ("torch.optim:Adagrad", "cosine", "AdaGradW"),
+        ("torch.optim:RMSprop", "cosine", "RMSPropW"),
         ("torch.optim:NAdam", "restarts,first=10", "NAdamWR"),
     ],
 )
@@ -67,7 +68,7 @@ def test_a_print_in_grey_tells_all_algorithms_apart() -> None:
 
 
 def test_points_of_l2_regularization_are_hollow() -> None:
-    for coupled in ("sgd", "adam", "adagrad", "amsgrad"):
+    for coupled in ("sgd", "adam", "adagrad", "amsgrad", "rmsprop"):
         assert stroke(coupled).hollow
         assert not stroke(f"{coupled}w").hollow
         assert stroke(coupled).mark == stroke(f"{coupled}w").mark

@@ -281,6 +281,22 @@ def test_standard_adam_on_images_has_18_times_the_epochs_and_a_larger_network(na
     assert claim.words.startswith("Standard Adam, 18 times as long in a larger network, at best")
 
 
+@pytest.mark.parametrize("name", FOLDERS)
+def test_the_conjecture_is_tried_on_rmsprop_too_except_where_records_have_none(name: str) -> None:
+    at, study = FOLDERS[name], STUDIES["conjecture"]
+    cells = [c for c in cells_of(f"conjecture {name}") if c.algorithm == "torch.optim:RMSprop"]
+    said = [claim.words for claim in study.claims(at)]
+    assert said[:2] == ["The same holds for AMSGrad", "The same holds for AdaGrad"]
+    if name in ("mnist1d-small", "text-small"):
+        assert not cells
+        assert len(said) == 2
+    else:
+        assert said[2:] == ["The same holds for RMSProp"]
+        assert {c.lr for c in cells} == {*scales.values(at.lrs["rmsprop"])}
+        assert {c.l2 for c in cells} == {None, *scales.values(at.l2["rmsprop"])}
+        assert {c.weight_decay for c in cells} == {None, *scales.values(at.decays["rmsprop"])}
+
+
 def test_supplement_3_has_four_rows_of_three_budgets() -> None:
     landscapes = panels(paper("supplement-3"))
     assert Counter((task, algorithm, other) for task, _, algorithm, *_, other in landscapes) == {

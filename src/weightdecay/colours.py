@@ -25,7 +25,7 @@ class Stroke:
     """How an algorithm's line and points are drawn.
 
     `dashes` are the lengths of dashes and gaps, in line widths. `mark` is the shape of a point:
-    "o", "s", "^" or "D", hollow for L2 regularization.
+    "o", "s", "^", "v" or "D", hollow for L2 regularization.
     """
 
     colour: str
@@ -46,6 +46,8 @@ STROKES = {
     "adagradw": Stroke("#17805c", _LONG, "^"),
     "amsgrad": Stroke("#cf8fc4", (1.4, 1.4, 3.6, 1.4), "D", hollow=True),
     "amsgradw": Stroke("#6f2a69", _LONG, "D"),
+    "rmsprop": Stroke("#b9b04a", (1.0, 1.4, 1.0, 3.0), "v", hollow=True),
+    "rmspropw": Stroke("#6b6414", (2.0, 1.4), "v"),
 }
 _OTHER = Stroke("#555555", (2.0, 1.2), "D")
 #: Outcomes of claims: a shape that needs no colour, a colour on white, and a colour on black.

@@ -18,6 +18,8 @@ NAMES = {
     "adagradw": "AdaGradW",
     "amsgrad": "AMSGrad",
     "amsgradw": "AMSGradW",
+    "rmsprop": "RMSProp",
+    "rmspropw": "RMSPropW",
 }
 SCHEDULES = {
     "constant": "fixed learning rate",

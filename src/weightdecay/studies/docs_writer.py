@@ -7,6 +7,7 @@ results/<task>-<scale>/<study>/figure.png    and verdicts.json, made from them
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from weightdecay import files
@@ -104,9 +105,12 @@ def at_a_glance(found: Sequence[Findings]) -> str:
     rows = []
     for name in _counted(found):
         there = [one for one in found if one.study.name == name]
-        for judged in zip(*(one.verdicts for one in there), strict=True):
+        for row in zip_longest(*(one.verdicts for one in there)):
             cells = dict.fromkeys(places, "–")
-            for one, verdict in zip(there, judged, strict=True):
+            judged = [verdict for verdict in row if verdict is not None]
+            for one, verdict in zip(there, row, strict=True):
+                if verdict is None:
+                    continue
                 place = _place(one.scale)
                 bold = "" if verdict.outcome == NOT_DECIDED else "**"
                 cells[place] = f"{bold}{_link(verdict.outcome, one)}{bold}"

@@ -9,7 +9,7 @@ from weightdecay.studies.scales import Scale
 
 @dataclass(frozen=True)
 class Method:
-    """An algorithm and how it states its decay; methods of a family share learning rates."""
+    """An algorithm and how it states its decay; methods of a family share their grids."""
 
     algorithm: str
     family: str
@@ -25,7 +25,14 @@ METHODS = {
     "amsgradw": Method("adamw,amsgrad=true", "amsgrad", "weight_decay"),
     "adagrad": Method("torch.optim:Adagrad", "adagrad", "l2"),
     "adagradw": Method("torch.optim:Adagrad", "adagrad", "weight_decay"),
+    "rmsprop": Method("torch.optim:RMSprop", "rmsprop", "l2"),
+    "rmspropw": Method("torch.optim:RMSprop", "rmsprop", "weight_decay"),
 }
+
+
+def conjectured(at: Scale) -> list[str]:
+    """Return the families of a scale on which the paper's conjecture is judged."""
+    return [family for family in ("amsgrad", "adagrad", "rmsprop") if family in at.lrs]
 
 
 def landscape_of(

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from weightdecay.labels import SCHEDULES
+from weightdecay.labels import NAMES, SCHEDULES
 from weightdecay.records import Spec
 from weightdecay.results import contrast
 from weightdecay.studies import verdicts
@@ -13,7 +13,7 @@ from weightdecay.studies.differences import (
     same_steps,
     unless_at_edge,
 )
-from weightdecay.studies.families import landscape_of
+from weightdecay.studies.families import conjectured, landscape_of
 from weightdecay.studies.panel import Panel
 from weightdecay.studies.scales import Scale
 from weightdecay.studies.study import Claim, Evidence, Study, Twins, heatmaps_of
@@ -176,13 +176,13 @@ def _the_same_holds(coupled: str, decoupled: str, claim: str, seen: Evidence) ->
 
 CONJECTURE = Study(
     "conjecture",
-    "AMSGrad and AdaGrad, with L2 and with decoupled decay",
+    "Other adaptive methods, with L2 and with decoupled decay",
     panels=lambda at: [
-        landscape_of(at, name) for name in ("amsgrad", "amsgradw", "adagrad", "adagradw")
+        landscape_of(at, name) for one in conjectured(at) for name in (one, f"{one}w")
     ],
     draw=heatmaps_of(columns=2),
-    claims=lambda _: [
-        Claim("The same holds for AMSGrad", partial(_the_same_holds, "amsgrad", "amsgradw")),
-        Claim("The same holds for AdaGrad", partial(_the_same_holds, "adagrad", "adagradw")),
+    claims=lambda at: [
+        Claim(f"The same holds for {NAMES[one]}", partial(_the_same_holds, one, f"{one}w"))
+        for one in conjectured(at)
     ],
 )

@@ -1,6 +1,6 @@
 """A scale for a task that has none: the usual grids in powers of two, fitted to the task's size.
 
-    learning rates   SGD 2^-7..2^-1, Adam and AMSGrad 2^-12..2^-4, AdaGrad 2^-8..2^-1
+    learning rates   SGD 2^-7..2^-1, AdaGrad 2^-8..2^-1, Adam, AMSGrad and RMSProp 2^-12..2^-4
     decays           0, and λ_norm = λ·√N about 2^-6..2^1 for the N updates of a run
     factors of L2    0, and for SGD the decays and one more; for the others 2^-14..2^-4
 
@@ -74,6 +74,7 @@ def own_scale(
             "adam": "2^-12..2^-4",
             "amsgrad": "2^-12..2^-4",
             "adagrad": "2^-8..2^-1",
+            "rmsprop": "2^-12..2^-4",
         },
         l2={
             **{family: [0, _ADAPTIVE] for family in FAMILIES},

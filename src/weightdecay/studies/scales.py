@@ -14,7 +14,7 @@ from weightdecay.notation import numbers
 
 Axis: TypeAlias = str | Sequence[float | str]
 _Own = TypeVar("_Own")
-FAMILIES = ("sgd", "adam", "amsgrad", "adagrad")
+FAMILIES = ("sgd", "adam", "amsgrad", "adagrad", "rmsprop")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +124,7 @@ _CIFAR10 = Scale(
         "adam": "0.01*2^-10..2^-1",
         "amsgrad": "0.01*2^-10..2^-1",
         "adagrad": "0.1*2^-10..2^-1",
+        "rmsprop": "0.01*2^-10..2^-1",
     },
     l2={f: [0, "0.001*2^-8..2^1"] for f in FAMILIES},
     decays={f: [0, "0.001*2^-8..2^1"] for f in FAMILIES},
@@ -165,11 +166,23 @@ _CIFAR100 = replace(_CIFAR10_SMALL, task="cifar100", like="cifar10")
 _FASHION_MNIST = replace(_CIFAR10_SMALL, task="fashion-mnist", like="cifar10")
 
 
+def _medium(small: Scale, *, rmsprop: Axis) -> Scale:
+    """Return a scale with more seeds, and with RMSProp, which the committed results do not have."""
+    return replace(
+        small,
+        name="medium",
+        seeds="0..7",
+        lrs={**small.lrs, "rmsprop": rmsprop},
+        l2={**small.l2, "rmsprop": small.l2["adam"]},
+        decays={**small.decays, "rmsprop": small.decays["adam"]},
+    )
+
+
 _SCALES = {
     (scale.task, scale.name): scale
     for scale in (
-        *(_MNIST1D, replace(_MNIST1D, name="medium", seeds="0..7")),
-        *(_TEXT, replace(_TEXT, name="medium", seeds="0..7")),
+        *(_MNIST1D, _medium(_MNIST1D, rmsprop="2^-10..2^-4")),
+        *(_TEXT, _medium(_TEXT, rmsprop="2^-10..2^-6")),
         *(_CIFAR10_SMALL, _CIFAR10_MEDIUM, _CIFAR10, _IMAGENET32),
         *(_CIFAR100, _FASHION_MNIST),
     )
