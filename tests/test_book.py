@@ -90,6 +90,20 @@ def test_committed_verdicts_are_those_of_the_page() -> None:
             assert row in PAGE.read_text("utf-8"), path
 
 
+def test_no_two_claims_about_a_task_are_one_number_held_against_the_same_limits() -> None:
+    """A figure that repeats another repeats its claims, in the same words."""
+    words: dict[tuple[str, ...], set[str]] = {}
+    for path in RESULTS.glob("*/*/verdicts.json"):
+        for verdict in json.loads(path.read_text("utf-8")):
+            judged = verdict["measured"] or {}
+            if (value := judged.get("value")) is not None:
+                limits = (str(judged.get(name)) for name in ("low", "high", "above", "below"))
+                place = (path.parts[-3], str(value), *limits)
+                words.setdefault(place, set()).add(verdict["claim"])
+    assert words
+    assert not [several for several in words.values() if len(several) > 1]
+
+
 def test_every_study_of_both_small_tasks_is_on_the_page() -> None:
     text = PAGE.read_text("utf-8")
     for task in ("mnist1d", "text"):

@@ -170,8 +170,9 @@ def _root_of(factor: str, panels: Sequence[Panel]) -> Judge:
 
 
 def _exponent_claims(at: Scale) -> list[Claim]:
+    """Return the claims on data and batch; the supplement's figure judges the one on epochs."""
     panels = _varied(at)
-    laws = {"epochs": "λ* ∝ epochs^−e", "data": "λ* ∝ data^−e", "batch": "λ* ∝ batch^e"}
+    laws = {"data": "λ* ∝ data^−e", "batch": "λ* ∝ batch^e"}
     return [
         Claim(f"The paper's square root: {law}, e = ½", _root_of(factor, panels))
         for factor, law in laws.items()
