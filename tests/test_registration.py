@@ -16,7 +16,7 @@ from weightdecay.records import Run, RunConfig
 from weightdecay.results import judged, landscapes
 from weightdecay.results.choosing import SLOPES, choose, chosen_otherwise
 from weightdecay.results.judging import error_of
-from weightdecay.studies.registration import Registration, judge, register
+from weightdecay.studies.registration import Judged, Registration, judge, named, register
 from weightdecay.studies.registration_file import read, write
 from weightdecay.sweeps import Store
 from weightdecay.sweeps.grids import read_study
@@ -53,7 +53,12 @@ def runs_of(
 
 
 def registered(*sides: list[Run], **options: Any) -> Registration:
-    return register([run for side in sides for run in side], date="2026-11-16", **options)
+    runs = [run for side in sides for run in side]
+    return register(named(runs), runs, date="2026-11-16", **options)
+
+
+def judged_by(made: Registration, first: list[Run], second: list[Run]) -> Judged:
+    return judge(made, named(first), first, second)
 
 
 def fresh(registration: Registration, **factor: float) -> list[Run]:
@@ -104,7 +109,12 @@ def test_a_diverged_run_is_never_chosen() -> None:
 
 @pytest.mark.parametrize(
     ("moved", "edges"),
-    [((0, 4), "the last decay"), ((5, 0), "highest lr"), ((-5, 0), "lowest lr")],
+    [
+        ((0, 4), "highest decay"),
+        ((0, -5), "lowest decay"),
+        ((5, 0), "highest lr"),
+        ((-5, 0), "lowest lr"),
+    ],
 )
 def test_a_choice_at_an_edge_is_refused_or_withdrawn(moved: tuple[int, int], edges: str) -> None:
     runs = runs_of(lambda lr, decay: bowl(lr * 2.0 ** -moved[0], decay * 2.0 ** -moved[1]))
@@ -157,7 +167,7 @@ def test_a_name_that_is_not_there_is_refused_with_those_that_are() -> None:
 def test_fresh_seeds_judge_and_carried_decays_cost_what_the_landscape_says() -> None:
     first = [*runs_of(), *runs_of(algorithm="adam")]
     made = registered(first)
-    seen = judge(made, first, fresh(made, adam=1.1))
+    seen = judged_by(made, first, fresh(made, adam=1.1))
     assert not seen.changed
     [judgement] = seen.compared.values()
     assert abs(judgement.ratio.value) == pytest.approx(math.log(1.1), abs=0.02)
@@ -180,20 +190,20 @@ def test_what_differs_from_the_registration_is_told() -> None:
     first = runs_of()
     made = registered(first, carry=0)
     second = fresh(made)
-    assert judge(made, first, second).changed == []
+    assert judged_by(made, first, second).changed == []
     better = [
         replace(run, records=(replace(run.records[-1], validation_error=0.01),))
         if (run.config.lr, run.config.weight_decay) == (2**-6, 2**-9)
         else run
         for run in first
     ]
-    [changed, chooses] = judge(made, better, second).changed
+    [changed, chooses] = judged_by(made, better, second).changed
     assert changed == "The first stage has changed: it had 54 runs, and has 54."
     assert chooses.startswith("The first stage would now choose α = 0.015625")
-    [missing] = judge(made, first, second[1:]).changed
+    [missing] = judged_by(made, first, second[1:]).changed
     assert missing == "1 of 24 registered runs are not trained yet."
     stranger = replace(second[0], config=replace(second[0].config, seed=7))
-    [told] = judge(made, first, [*second, stranger]).changed
+    [told] = judged_by(made, first, [*second, stranger]).changed
     assert told == "1 runs were not registered, and are left out."
 
 

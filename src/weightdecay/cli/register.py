@@ -95,7 +95,9 @@ def _register(options: argparse.Namespace) -> int:
             f"{options.folder} must be a finished sweep. {' '.join(source.notes)} Finish it before "
             "anything is chosen."
         )
+    scapes = named(source.runs)
     found = register(
+        scapes,
         source.runs,
         date=datetime.now(UTC).date().isoformat(),
         seeds=options.seeds,
@@ -103,7 +105,6 @@ def _register(options: argparse.Namespace) -> int:
         compare=[(one, other) for one, other in options.compare],
         at_edge=options.at_edge,
     )
-    scapes = named(source.runs)
     otherwise = {
         name: chosen_otherwise(scapes[name], method.choice)
         for name, method in found.methods.items()
@@ -168,7 +169,7 @@ def _chosen(found: "Registration", otherwise: dict[str, float | None]) -> dict[s
 
 def _judge(options: argparse.Namespace) -> int:
     from weightdecay.cli import sources
-    from weightdecay.studies.registration import judge
+    from weightdecay.studies.registration import judge, named
     from weightdecay.studies.registration_file import SECOND, read
 
     found = read(options.folder)
@@ -178,8 +179,8 @@ def _judge(options: argparse.Namespace) -> int:
             f"{second} must hold the registered runs, and is not a sweep. Train them: `weightdecay "
             f"sweep {options.folder / 'judge.toml'} --out {second}`."
         )
-    first = sources.read(options.folder)
-    seen = judge(found, first.runs, sources.read(second).runs)
+    first = sources.read(options.folder).runs
+    seen = judge(found, named(first), first, sources.read(second).runs)
     if options.json:
         print_json(_as_json(found, seen))
     else:

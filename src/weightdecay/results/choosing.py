@@ -58,16 +58,17 @@ class Choice:
 
 
 def choose(landscape: Landscape) -> Choice:
-    """Choose the learning rate and decay with the lowest smoothed error."""
+    """Choose the learning rate and decay with the lowest smoothed error.
+
+    Of a landscape without any decay above 0, it is the learning rate with the lowest error.
+    """
     seen = _errors(landscape)
     if not seen:
-        raise ValueError(
-            "A choice needs a learning rate with a decay above 0 that did not diverge, got "
-            f"{landscape!r}."
-        )
+        raise ValueError(f"A choice needs a run that did not diverge, got none in {landscape!r}.")
     columns = {lr: _smoothed(lr, settings) for lr, settings in seen.items()}
     best = min(columns.values(), key=lambda column: column.error)
-    return Choice(best.lr, best.decay, best.error, columns, _edges(best, columns))
+    edges = tuple(_edges(best, [*columns], [*seen[best.lr]]))
+    return Choice(best.lr, best.decay, best.error, columns, edges)
 
 
 def chosen_otherwise(landscape: Landscape, choice: Choice) -> float | None:
@@ -92,12 +93,13 @@ def chosen_otherwise(landscape: Landscape, choice: Choice) -> float | None:
 
 
 def _errors(landscape: Landscape) -> dict[float, dict[float, list[float]]]:
-    """Return the errors to choose by, per learning rate and decay above 0.
+    """Return the errors to choose by, per learning rate and decay above 0, or of 0 alone.
 
     A run that diverged counts as the worst of the landscape. A learning rate at which every run
     diverged is left out.
     """
-    cells = [cell for cell in landscape.cells.values() if cell.decay > 0]
+    some = any(cell.decay > 0 for cell in landscape.cells.values())
+    cells = [cell for cell in landscape.cells.values() if cell.decay > 0 or not some]
     finite = [error for cell in cells for error in cell.chosen if math.isfinite(error)]
     seen: dict[float, dict[float, list[float]]] = {}
     for cell in cells:
@@ -119,6 +121,8 @@ def _smoothed(lr: float, settings: Mapping[float, Sequence[float]]) -> Column:
     It is the lowest setting itself if fewer than three are near it, or if the parabola opens
     downwards, or if its vertex lies outside of them.
     """
+    if list(settings) == [0.0]:
+        return Column(lr, 0.0, float(np.mean(settings[0.0])), inside=False)
     x = np.log2(sorted(settings))
     mean = np.array([np.mean(settings[decay]) for decay in sorted(settings)])
     seeds = np.array([len(settings[decay]) for decay in sorted(settings)])
@@ -138,7 +142,10 @@ def _smoothed(lr: float, settings: Mapping[float, Sequence[float]]) -> Column:
     return Column(lr, float(f"{2.0 ** (x[best] + vertex):.3g}"), float(error), inside)
 
 
-def _edges(best: Column, columns: Mapping[float, Column]) -> tuple[str, ...]:
-    rates = sorted(columns)
-    ends = [f"{end} lr" for end, edge in (("lowest", 0), ("highest", -1)) if best.lr == rates[edge]]
-    return (*(ends if len(rates) > 1 else ()), *(() if best.inside else ("the last decay",)))
+def _edges(best: Column, rates: Sequence[float], decays: Sequence[float]) -> Iterator[str]:
+    """Yield the ends of the learning rates, and of the best one's decays, that the best lies at."""
+    if len(rates) > 1 and best.lr in (min(rates), max(rates)):
+        yield "lowest lr" if best.lr == min(rates) else "highest lr"
+    if len(decays) > 1 and not best.inside:
+        low = best.decay / min(decays) < max(decays) / best.decay
+        yield "lowest decay" if low else "highest decay"

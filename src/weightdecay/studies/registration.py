@@ -6,7 +6,7 @@ trains these seeds alone; they choose nothing.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -33,12 +33,16 @@ _APART = 1000  # the seeds that judge, and those that carry, begin at multiples 
 
 @dataclass(frozen=True)
 class Method:
-    """A landscape's name, its chosen setting as a configuration, and how many were searched."""
+    """A landscape's name, its chosen setting as a configuration, and how many were searched.
+
+    `carries` says whether the cost of carrying its decay is measured.
+    """
 
     name: str
     config: RunConfig
     choice: Choice
     settings: int
+    carries: bool = True
 
     @property
     def way(self) -> str:
@@ -75,7 +79,7 @@ class Registration:
         for method in self.methods.values():
             choice = method.choice
             found += [method.at(choice.lr, choice.decay, seed) for seed in self.judges]
-            for lr, decay in self._carried(method):
+            for lr, decay in self._carried(method) if method.carries else ():
                 found += [method.at(lr, decay, seed) for seed in self.carriers]
         return list(dict.fromkeys(found))
 
@@ -87,21 +91,27 @@ class Registration:
 
 
 def register(
+    scapes: Mapping[str, Landscape],
     runs: Sequence[Run],
     *,
     date: str,
     seeds: int = 24,
     carry: int = 8,
+    carried: Collection[str] | None = None,
     compare: Sequence[tuple[str, str]] = (),
     at_edge: bool = False,
 ) -> Registration:
     """Choose a setting per landscape, and state how `seeds` others will judge them.
 
-    `carry` is the number of seeds that measure the cost of carried decays. `compare` are pairs of
-    landscapes' names; if there are none, every two landscapes are compared that differ in nothing
-    but the algorithm. A choice at an edge of its grid is refused, unless `at_edge`.
+    `runs` are the runs of the landscapes. `carry` is the number of seeds that measure the cost of
+    carried decays, of all landscapes or of those named in `carried`. `compare` are pairs of names;
+    if there are none, every two landscapes are compared that differ in nothing but the algorithm. A
+    choice at an edge of its grid is refused, unless `at_edge`.
     """
-    found = {name: _method(name, scape) for name, scape in named(runs).items()}
+    found = {
+        name: _method(name, scape, carries=carried is None or name in carried)
+        for name, scape in scapes.items()
+    }
     if not at_edge and (edged := [one for one in found.values() if one.choice.edges]):
         said = "; ".join(f"{one.name}: {', '.join(one.choice.edges)}" for one in edged)
         raise ValueError(
@@ -135,11 +145,11 @@ def named(runs: Sequence[Run]) -> dict[str, Landscape]:
     return dict(zip(names, scapes, strict=True))
 
 
-def _method(name: str, landscape: Landscape) -> Method:
+def _method(name: str, landscape: Landscape, *, carries: bool) -> Method:
     choice = choose(landscape)
     setting: dict[str, Any] = {"lr": choice.lr, landscape.way: choice.decay, "seed": 0}
     config = replace(landscape.config, keep_missed=landscape.metric is None, **setting)
-    return Method(name, config, choice, len(landscape.cells))
+    return Method(name, config, choice, len(landscape.cells), carries)
 
 
 def _alike(methods: Sequence[Method]) -> Iterator[tuple[str, str]]:
@@ -174,7 +184,12 @@ class Judged:
     changed: Sequence[str]
 
 
-def judge(registration: Registration, first: Sequence[Run], second: Sequence[Run]) -> Judged:
+def judge(
+    registration: Registration,
+    scapes: Mapping[str, Landscape],
+    first: Sequence[Run],
+    second: Sequence[Run],
+) -> Judged:
     """Judge the registered comparisons by the runs of the second stage."""
     there = {run.config: run for run in second}
     runs = {
@@ -194,7 +209,7 @@ def judge(registration: Registration, first: Sequence[Run], second: Sequence[Run
         name: _regrets(method, registration.carriers, there)
         for name, method in registration.methods.items()
     }
-    return Judged(runs, compared, regrets, _changed(registration, first, second))
+    return Judged(runs, compared, regrets, _changed(registration, scapes, first, second))
 
 
 def _regrets(
@@ -224,14 +239,19 @@ def _regrets(
     return found
 
 
-def _changed(registration: Registration, first: Sequence[Run], second: Sequence[Run]) -> list[str]:
+def _changed(
+    registration: Registration,
+    scapes: Mapping[str, Landscape],
+    first: Sequence[Run],
+    second: Sequence[Run],
+) -> list[str]:
     """Return what differs from the registration, in words."""
     said = []
     if _digest(first) != registration.digest:
         said.append(
             f"The first stage has changed: it had {registration.runs} runs, and has {len(first)}."
         )
-    for name, scape in named(first).items():
+    for name, scape in scapes.items():
         method = registration.methods.get(name)
         if method is None:
             said.append(f"{name} was not registered.")

@@ -76,7 +76,8 @@ def _text(registration: Registration) -> str:
         choice = method.choice
         parts += [
             "\n[[chosen]]\n",
-            *_lines(name=method.name, settings=method.settings, error=choice.error),
+            *_lines(name=method.name, settings=method.settings, carries=method.carries),
+            *_lines(error=choice.error),
             *([f"edges = {json.dumps(choice.edges)}\n"] if choice.edges else []),
             "columns = [  # learning rate, best decay, its error, whether it is inside the grid\n",
             *(
@@ -156,7 +157,7 @@ def _read_method(said: Mapping[str, Any]) -> Method:
     decay = getattr(config, way_of(config))
     edges = tuple(said.get("edges", ()))
     choice = Choice(config.lr, decay, said["error"], columns, edges)
-    return Method(said["name"], config, choice, said["settings"])
+    return Method(said["name"], config, choice, said["settings"], said["carries"])
 
 
 def _seeds(text: str) -> tuple[int, ...]:
