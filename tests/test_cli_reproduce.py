@@ -340,7 +340,7 @@ def test_a_figure_of_a_task_of_ones_own_is_trained_drawn_and_judged(
     out = Path("reproduction") / "minetask.mine-own"
     at = own_scale("minetask:mine", epochs=2, seeds=2)
     cells = STUDIES["figure-2"].cells(at)
-    assert {run.config for run in Store(out).runs()} == set(cells)
+    assert {run.config for run in Store(out).runs()} >= set(cells)  # and what edges ask for
     assert {cell.model for cell in cells} == {"linear"}
     rows = json.loads((out / "figure-2" / "verdicts.json").read_text("utf-8"))
     assert len(rows) == 8

@@ -11,7 +11,7 @@ import pytest
 
 from tests.landscapes import QUADRATIC, landscape_of, measured, record
 from weightdecay.records import Run, RunConfig
-from weightdecay.results import Landscape, landscapes
+from weightdecay.results import Landscape
 from weightdecay.results.budget import optimum
 from weightdecay.studies import STUDIES, Measurement, Panel, scale
 from weightdecay.studies.curve_figures import CHOICES
@@ -19,7 +19,7 @@ from weightdecay.studies.differences import first_half, gains_nothing, normalize
 from weightdecay.studies.formats import because
 from weightdecay.studies.long_runs import long_of
 from weightdecay.studies.scales import values
-from weightdecay.studies.study import NotMeasuredError
+from weightdecay.studies.study import Evidence, NotMeasuredError
 from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD, Verdict
 
 AT = scale("mnist1d", "small")
@@ -174,15 +174,20 @@ def test_l2_gains_what_its_best_has_less_than_no_decay(errors: list[float], outc
                 cell = RunConfig(**base, algorithm="adam", lr=rate, l2=number / 10, seed=seed)
                 mine = error + 0.02 * (rate != 0.01) + 0.0002 * (-1) ** (seed + number)
                 runs.append(Run(cell, (record(cell, test_error=mine, validation_error=mine),)))
-    [landscape] = landscapes(runs)
-    assert gains_nothing("It gains nothing", landscape).outcome == outcome
-    some = replace(
-        landscape,
-        decays=landscape.decays[1:],
-        cells={place: cell for place, cell in landscape.cells.items() if cell.decay > 0},
-    )
+
+    def ruled(own: list[Run]) -> Verdict:
+        rates = [0.001, 0.01, 0.1]
+        l2 = [number / 10 for number in range(len(errors))]
+        axes = {**BASE, "epochs": 1, "algorithm": "adam", "lr": rates, "l2": l2}
+        found = Panel("adam", "Adam", {**axes, "seed": range(4)}).measured(
+            {run.config.identity: run for run in own}
+        )
+        assert found is not None
+        return gains_nothing("It gains nothing", Evidence(AT, {"adam": found}), "adam")
+
+    assert ruled(runs).outcome == outcome
     with pytest.raises(NotMeasuredError, match="no runs with λ = 0"):
-        gains_nothing("It gains nothing", some)
+        ruled([run for run in runs if run.config.l2])
 
 
 ENDS = (12, 36, 84, 180)

@@ -13,7 +13,7 @@ from weightdecay.cli.printing import echo, print_table
 from weightdecay.cli.sweep import add_engine
 
 if TYPE_CHECKING:
-    from weightdecay.records import Run, RunConfig
+    from weightdecay.cli.stages import Trained
     from weightdecay.studies import Scale, Study
     from weightdecay.studies.findings import Findings
 
@@ -107,31 +107,21 @@ def add(commands: Commands) -> None:
 def _reproduce(options: argparse.Namespace) -> int:
     import weightdecay.figures  # noqa: F401 - fails at once if nothing can be drawn
     from weightdecay.cli.reproduce_json import as_json
-    from weightdecay.cli.status import line
-    from weightdecay.cli.sweep_view import sweep_all
+    from weightdecay.cli.stages import train
     from weightdecay.studies.findings import undecided
-    from weightdecay.sweeps import Store
 
     at = _scale(options)
     studies = _asked(options.figures, at)
-    cells = list({cell.identity: cell for study in studies for cell in study.cells(at)}.values())
     options.folder = options.out / at.folder
     if not options.quiet:
         for note in {undecided(study, at) for study in studies} - {""}:
             echo(note, file=sys.stderr, flush=True)
-        _estimate(cells, options)
-    now = sweep_all(cells, options) if cells else None
-    if cells and now is None:
+    trained = train(studies, at, options)
+    if trained is None:
         return 130
-    if now is not None and not options.json:
-        echo(line(now))
-        if now.failed and not options.quiet:
-            echo(f"To train the failed cells again, run `weightdecay retry {options.folder}`.")
-    store = Store(options.folder)
-    runs, repeats = (store.runs(), store.repeats()) if cells else ([], [])
     figures = []
     for study in studies:
-        found, page, drawn = _judge(study, at, runs, repeats, options.folder / study.name)
+        found, page, drawn = _judge(study, at, trained, options.folder / study.name)
         figures.append(as_json(found, page, drawn=drawn))
         if not options.json:
             _show(found, page, drawn=drawn)
@@ -139,7 +129,7 @@ def _reproduce(options: argparse.Namespace) -> int:
         print_json(
             {"folder": options.folder, "task": at.task, "scale": at.name, "figures": figures}
         )
-    return 1 if now is not None and now.failed else 0
+    return 1 if trained.failed else 0
 
 
 def _scale(options: argparse.Namespace) -> "Scale":
@@ -177,46 +167,40 @@ def _asked(names: Sequence[str], at: "Scale") -> "list[Study]":
     return studies_at(at) if "all" in names else [STUDIES[name] for name in dict.fromkeys(names)]
 
 
-def _estimate(cells: "Sequence[RunConfig]", options: argparse.Namespace) -> None:
-    """Print how long the training will take, estimated by a short trial."""
-    from weightdecay.cli.forecast import UNKNOWN
-    from weightdecay.progress import duration
-    from weightdecay.sweeps import Store
-    from weightdecay.sweeps.estimate import seconds
-
-    done = Store(options.folder).refresh().finished
-    left = [config for config in cells if config.identity not in done]
-    if not left:
-        return
-    echo(f"{len(left)} of {len(cells)} runs to train.", file=sys.stderr, flush=True)
-    workers = 1 if options.on == "here" else options.workers
-    # A trial here says nothing about the machines of a Ray cluster.
-    found = None if options.on == "ray" else seconds(left, workers=workers, device=options.device)
-    time = UNKNOWN if found is None else duration(found)
-    echo(f"Estimated time: {time}", file=sys.stderr, flush=True)
-
-
 def _judge(
-    study: "Study", at: "Scale", runs: "Sequence[Run]", repeats: "Sequence[Run]", folder: Path
+    study: "Study", at: "Scale", trained: "Trained", folder: Path
 ) -> "tuple[Findings, Path, bool]":
     """Judge a figure and write its files. Return the report, and whether it could be drawn."""
     from weightdecay.studies.findings import draw, find, tell
 
-    found, seen = find(study, at, runs, repeats)
+    found, seen = find(
+        study,
+        at,
+        trained.runs,
+        trained.repeats,
+        registration=trained.registered.get(study.name),
+        second=trained.second,
+    )
     drawn = bool(draw(found, seen, folder))
     return found, tell(found, folder, drawn=drawn), drawn
 
 
 def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
     from weightdecay.site import doubts
-    from weightdecay.studies.findings import undrawn
-    from weightdecay.studies.formats import BRIEF, because, table_of
+    from weightdecay.studies.findings import of_second_stage, undrawn
+    from weightdecay.studies.formats import BRIEF, CARRYING, because, carrying_table, table_of
 
     echo(f"\n{found.study.title}: {found.scale.task}, {found.scale.name}\n")
     if found.numbers:
         print_table(table_of(found.numbers, BRIEF))
         echo("")
     for line in doubts.lines(found.doubts):
+        echo(line)
+    if carried := carrying_table(found.second):
+        echo(f"{CARRYING}:")
+        print_table(carried)
+        echo("")
+    for line in of_second_stage(found):
         echo(line)
     for verdict in found.verdicts:
         echo(f"{verdict.outcome.upper():12} {verdict.claim}\n{'':12} {because(verdict)}")

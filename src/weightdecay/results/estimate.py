@@ -12,19 +12,23 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value and its 95 % interval; NaN where nothing is known."""
+    """A value and its 95 % interval; NaN where nothing is known.
+
+    `freedom` is that of Student's t, if the interval is his.
+    """
 
     value: float
     low: float
     high: float
+    freedom: float = math.inf
 
 
 UNKNOWN = Estimate(math.nan, math.nan, math.nan)
 
 
-def student(freedom: float) -> float:
-    """Return the 97.5 % quantile of Student's t; of infinite freedom, the normal one."""
-    return float(stdtrit(freedom, 0.975))
+def student(freedom: float, level: float = 0.975) -> float:
+    """Return a quantile of Student's t; of infinite freedom, the normal one."""
+    return float(stdtrit(freedom, level))
 
 
 def within(value: float, variance: float, freedom: float) -> Estimate:
@@ -32,7 +36,7 @@ def within(value: float, variance: float, freedom: float) -> Estimate:
     if not freedom >= 1:
         return Estimate(value, math.nan, math.nan)
     half = student(freedom) * math.sqrt(variance)
-    return Estimate(value, value - half, value + half)
+    return Estimate(value, value - half, value + half, freedom)
 
 
 def of_error(found: Estimate) -> Estimate:

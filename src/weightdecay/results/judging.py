@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import stdtrit
 
 from weightdecay.records import Run, unpacked
 from weightdecay.results.estimate import Array, Estimate, student, within
@@ -54,7 +52,7 @@ class Judgement:
         """
         freedom = self.seeds - 1
         half = (self.ratio.high - self.ratio.low) / 2
-        return half * (1 + float(stdtrit(freedom, 0.8)) / student(freedom))
+        return half * (1 + student(freedom, 0.8) / student(freedom))
 
 
 def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) -> Judgement:
@@ -64,8 +62,24 @@ def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) 
     test set. The latter is unknown, and missing, if the runs did not keep which examples they
     missed: train them with `keep_missed`.
     """
-    sides = [_by_seed(runs) for runs in (one, other)]
-    seeds = sorted(sides[0].keys() & sides[1].keys())
+    return _judged([(1, one), (-1, other)], chance)
+
+
+def contrasted(
+    first: tuple[Sequence[Run], Sequence[Run]],
+    second: tuple[Sequence[Run], Sequence[Run]],
+    *,
+    chance: float = CHANCE,
+) -> Judgement:
+    """Compare one comparison with another: the first ratio of errors over the second."""
+    (one, other), (another, last) = first, second
+    return _judged([(1, one), (-1, other), (-1, another), (1, last)], chance)
+
+
+def _judged(signed: Sequence[tuple[int, Sequence[Run]]], chance: float) -> Judgement:
+    sides = [_by_seed(runs) for _, runs in signed]
+    signs = np.array([sign for sign, _ in signed], dtype=np.float64)
+    seeds = sorted(set.intersection(*(set(side) for side in sides)))
     if len(seeds) < 2:
         raise ValueError(f"Runs to compare must share at least two seeds, got {len(seeds)}.")
     runs = [[side[seed] for seed in seeds] for side in sides]
@@ -75,15 +89,13 @@ def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) 
             f"Errors to compare must be above 0, since their ratios are compared, got "
             f"{errors.min():g}. Use more test examples, or compare another metric."
         )
-    missed = _missed(runs)
-    ratios = np.log(errors[0] / errors[1])
-    points = errors[0] - errors[1]
+    missed = _missed(runs, chance)
+    ratios, points = signs @ np.log(errors), signs @ errors
     if missed is None:
         return Judgement(len(seeds), _mean(ratios, 0.0), _mean(points, 0.0), None)
-    means = errors.mean(1)
     shared = (
-        shared_variance(missed[0] / means[0] - missed[1] / means[1]),
-        shared_variance(missed[0] - missed[1]),
+        shared_variance(np.tensordot(signs / errors.mean(1), missed, 1)),
+        shared_variance(np.tensordot(signs, missed, 1)),
     )
     return Judgement(len(seeds), _mean(ratios, shared[0]), _mean(points, shared[1]), shared)
 
@@ -123,18 +135,24 @@ def error_of(run: Run, chance: float = CHANCE) -> float:
     return chance if last.diverged or last.test_error is None else last.test_error
 
 
-def _missed(runs: Sequence[Sequence[Run]]) -> npt.NDArray[np.float64] | None:
-    """Return 1 for each missed example, by sides × seeds × examples; None if no run kept them."""
-    kept = [[bits for run in side if (bits := run.records[-1].missed)] for side in runs]
-    count, of = sum(map(len, kept)), sum(map(len, runs))
-    if not count:
+def _missed(runs: Sequence[Sequence[Run]], chance: float) -> Array | None:
+    """Return 1 for each missed example, by sides × seeds × examples; None if no run kept them.
+
+    A run that diverged misses every example by chance.
+    """
+    ends = [run.records[-1] for side in runs for run in side]
+    kept = {id(end): unpacked(end.missed) for end in ends if end.missed and not end.diverged}
+    if not kept:
         return None
-    if count < of:
+    lost = sum(end.diverged for end in ends)
+    if len(kept) + lost < len(ends):
         raise ValueError(
             "Runs to compare must all keep which test examples they missed, or none of them, got "
-            f"{count} of {of} runs that did. Train the others with `keep_missed`."
+            f"{len(kept)} of {len(ends) - lost} runs that did. Train the others with `keep_missed`."
         )
-    return np.array([[unpacked(bits) for bits in side] for side in kept], dtype=np.float64)
+    guessed = [chance] * len(next(iter(kept.values())))
+    rows = [[kept.get(id(run.records[-1]), guessed) for run in side] for side in runs]
+    return np.array(rows, dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -103,8 +103,7 @@ def _fitter(claim: str, seen: Evidence) -> Verdict:
 
 
 def _better(claim: str, seen: Evidence) -> Verdict:
-    adamw, adam = seen.landscape("adamw"), seen.landscape("adam")
-    return better(claim, "AdamW's best {error} minus Adam's", one=adamw, rival=adam)
+    return better(claim, "AdamW's best {error} minus Adam's", seen, one="adamw", rival="adam")
 
 
 FIGURE_3 = Study(
@@ -118,6 +117,7 @@ FIGURE_3 = Study(
         Claim(f"AdamW's best is better than Adam's at α = {_LR:g}", _better),
     ],
     curves=True,
+    compared=[("adamw", "adam")],
 )
 
 # By task, the learning rates and decays from which each curve of Figure 4 is chosen: factors of L2

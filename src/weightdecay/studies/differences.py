@@ -6,17 +6,25 @@ from itertools import pairwise
 from statistics import fmean, median_high, variance
 
 from weightdecay.records import Run
-from weightdecay.results import Estimate, Exponent, Landscape, difference, with_and_without
+from weightdecay.results import (
+    Estimate,
+    Exponent,
+    Judgement,
+    Landscape,
+    difference,
+    with_and_without,
+)
 from weightdecay.results.budget import optimum
 from weightdecay.results.estimate import UNKNOWN, within
 from weightdecay.results.exponent import unknown
 from weightdecay.studies import verdicts
 from weightdecay.studies.panel import Measurement, titled
-from weightdecay.studies.study import NotMeasuredError, TwinRuns
+from weightdecay.studies.study import DECAY, NO_DECAY, Evidence, NotMeasuredError, TwinRuns
 from weightdecay.studies.verdicts import (
     HELD,
     NOT_DECIDED,
     NOT_HELD,
+    Comparison,
     CycleEnds,
     StepGaps,
     Verdict,
@@ -36,17 +44,41 @@ def paired(differences: Sequence[float]) -> Estimate:
     return within(fmean(differences), spread, len(differences) - 1)
 
 
-def better(claim: str, what: str, *, one: Landscape, rival: Landscape) -> Verdict:
+def better(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> Verdict:
     """Judge whether one's best error is lower, unless the loser's best may be beyond its grid."""
-    verdict = verdicts.better(claim, difference(one, rival), what, metric=rival.metric)
-    return unless_at_edge(verdict, ones=[one], rivals=[rival])
+    scapes = seen.entrant(one), seen.entrant(rival)
+    found = _second(seen, one, rival)
+    if found is not None:
+        return _compared(claim, Comparison(what, found, metric=seen.metric), seen, one, rival)
+    verdict = verdicts.better(claim, difference(*scapes), what, metric=seen.metric)
+    return unless_at_edge(verdict, ones=scapes[:1], rivals=scapes[1:])
 
 
-def no_worse(claim: str, what: str, *, one: Landscape, rival: Landscape) -> Verdict:
+def no_worse(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> Verdict:
     """Judge whether one's best error is as low, unless the loser's best may be beyond its grid."""
-    margin, metric = margin_of(rival), rival.metric
-    verdict = verdicts.no_worse(claim, difference(one, rival), what, margin=margin, metric=metric)
-    return unless_at_edge(verdict, ones=[one], rivals=[rival])
+    scapes = seen.entrant(one), seen.entrant(rival)
+    found = _second(seen, one, rival)
+    if found is not None:
+        reason = Comparison(what, found, margin=verdicts.AS_GOOD, metric=seen.metric)
+        return _compared(claim, reason, seen, one, rival)
+    less, margin = difference(*scapes), margin_of(scapes[1])
+    verdict = verdicts.no_worse(claim, less, what, margin=margin, metric=seen.metric)
+    return unless_at_edge(verdict, ones=scapes[:1], rivals=scapes[1:])
+
+
+def _second(seen: Evidence, one: str, rival: str) -> Judgement | None:
+    """Return what fresh seeds say, where there is a second stage."""
+    return seen.second.compared.get((one, rival)) if seen.second else None
+
+
+def _compared(claim: str, reason: Comparison, seen: Evidence, one: str, rival: str) -> Verdict:
+    """Judge a comparison of the second stage; a choice at an edge withdraws what it would win."""
+    assert seen.registration is not None
+    methods = seen.registration.methods
+    ones, rivals = (
+        [(titled(seen.entrant(name)), methods[name].choice.edges)] for name in (one, rival)
+    )
+    return verdicts.unless_beyond(verdicts.compared(claim, reason), ones=ones, rivals=rivals)
 
 
 def unless_at_edge(
@@ -92,13 +124,12 @@ def _loss(run: Run) -> float:
     return math.inf if run.last.train_loss is None else run.last.train_loss
 
 
-def gains_nothing(claim: str, adam: Landscape) -> Verdict:
+def gains_nothing(claim: str, seen: Evidence, name: str) -> Verdict:
     """Judge whether L2 regularization gains nothing over a decay of 0."""
-    some, none = with_and_without(adam)
-    if not some.cells or not none.cells:
+    if not all(part.cells for part in with_and_without(seen.landscape(name))):
         raise NotMeasuredError("There are no runs with λ = 0, or none with another.")
     what = "the best {error} with λ = 0 minus the best with L2"
-    return no_worse(claim, what, one=none, rival=some)
+    return no_worse(claim, what, seen, one=f"{name}{NO_DECAY}", rival=f"{name}{DECAY}")
 
 
 def first_half(claim: str, adam: Measurement, adamw: Measurement, *, epochs: int) -> Verdict:

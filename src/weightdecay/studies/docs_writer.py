@@ -1,6 +1,8 @@
 """Turns committed results into the numbers that README and docs print. None is typed by hand.
 
 results/<task>-<scale>/records.parquet       all runs; of landscapes the last epoch
+results/<task>-<scale>/judging.parquet       those of the second stage, if there is one, and
+results/<task>-<scale>/<study>/registered.toml    what was registered before it
 results/<task>-<scale>/<study>/figure.png    and verdicts.json, made from them
 """
 
@@ -15,8 +17,24 @@ from weightdecay.colours import OUTCOMES
 from weightdecay.number_format import interval
 from weightdecay.records.tables import imported
 from weightdecay.studies import STUDIES, studies_at
-from weightdecay.studies.findings import Findings, command, draw, find, write_verdicts
-from weightdecay.studies.formats import because, in_torch, rule, table_of
+from weightdecay.studies.findings import (
+    Findings,
+    command,
+    draw,
+    find,
+    of_second_stage,
+    write_verdicts,
+)
+from weightdecay.studies.formats import (
+    CARRYING,
+    because,
+    carrying_table,
+    in_torch,
+    rule,
+    table_of,
+)
+from weightdecay.studies.registration import Registration
+from weightdecay.studies.registration_file import FILE, read
 from weightdecay.studies.scales import Scale, scale
 from weightdecay.studies.study import Evidence
 from weightdecay.studies.verdicts import BETWEEN, MARGIN, NOT_DECIDED, Verdict
@@ -30,16 +48,27 @@ _MAIN = ("figure-2", "mnist1d-small")
 def found_in(results: Path) -> list[tuple[Findings, Evidence]]:
     """Judge every study whose runs are all there, at every task and scale in a folder."""
     runs = [run for path in sorted(results.glob("*/records.parquet")) for run in imported(path)]
+    second = [run for path in sorted(results.glob("*/judging.parquet")) for run in imported(path)]
     there = {run.config.identity for run in runs}
     scales = _scales(results)
     return [
-        find(study, at, runs)
+        find(
+            study,
+            at,
+            runs,
+            registration=_registered(results / at.folder / study.name),
+            second=second,
+        )
         for at in scales
         for study in studies_at(at)
         # What trains nothing is the same at every scale: once is enough.
         if (cells := study.cells(at)) or at is scales[0]
         if all(cell.identity in there for cell in cells)
     ]
+
+
+def _registered(folder: Path) -> Registration | None:
+    return read(folder) if (folder / FILE).exists() else None
 
 
 def _scales(results: Path) -> list[Scale]:
@@ -64,6 +93,9 @@ def chapters(found: Sequence[Findings], results: str) -> str:
             parts.append(verdicts_table(one))
         if one.numbers and first is one:
             parts.append(_markdown(table_of(one.numbers)))
+        if (carried := carrying_table(one.second)) and first is one:
+            parts.append(f"{CARRYING}:\n\n{_markdown(carried)}")
+        parts += [f"{line}\n" for line in of_second_stage(one)]
         parts.append(f"{one.small_print}\n")
     return "\n".join(parts)
 

@@ -11,9 +11,10 @@ from weightdecay.records import Run
 from weightdecay.results import Doubts, doubts
 from weightdecay.site import PageTable, PageVerdict, Picture, report
 from weightdecay.site import doubts as said
-from weightdecay.studies.formats import as_json, because, rule, table_of
+from weightdecay.studies.formats import CARRYING, as_json, because, carrying_table, rule, table_of
 from weightdecay.studies.landscape_numbers import Numbers, is_grid, numbers_of
 from weightdecay.studies.own_scale import OWN, options_of
+from weightdecay.studies.registration import Judged, Registration
 from weightdecay.studies.scales import Scale, scale, values
 from weightdecay.studies.study import Evidence, Study
 from weightdecay.studies.verdicts import Verdict
@@ -24,7 +25,7 @@ class Findings:
     """A study's verdicts, the numbers of its landscapes, and doubts about its runs.
 
     `runs` are the identities of the runs that it was judged by. `tested` names what is measured on
-    the test set.
+    the test set. `registration` and `second` are those of a second stage, if there is one.
     """
 
     study: Study
@@ -35,6 +36,8 @@ class Findings:
     small_print: str
     doubts: Doubts
     tested: str = "test error"
+    registration: Registration | None = None
+    second: Judged | None = None
 
 
 def command(study: Study, at: Scale) -> str:
@@ -43,12 +46,25 @@ def command(study: Study, at: Scale) -> str:
 
 
 def find(
-    study: Study, at: Scale, runs: Iterable[Run], repeats: Iterable[Run] = ()
+    study: Study,
+    at: Scale,
+    runs: Iterable[Run],
+    repeats: Iterable[Run] = (),
+    *,
+    registration: Registration | None = None,
+    second: Sequence[Run] = (),
 ) -> tuple[Findings, Evidence]:
-    """Judge a study by its own runs, picked out of any; `repeats` are second trainings of them."""
+    """Judge a study by its own runs, picked out of any; `repeats` are second trainings of them.
+
+    If it is registered, the runs of its second stage are picked out of `second`.
+    """
     there = {run.config.identity: run for run in runs}
-    own = [there[cell.identity] for cell in study.cells(at) if cell.identity in there]
-    seen = study.evidence(at, own)
+    seen = study.evidence(at, there.values())
+    own = list({run.config.identity: run for run in (*seen.runs, *_twins(seen))}.values())
+    if registration is not None:
+        wanted = {cell.identity for cell in registration.cells()}
+        judges = [run for run in second if run.config.identity in wanted]
+        seen = study.judged(seen, registration, judges)
     found = Findings(
         study=study,
         scale=at,
@@ -60,8 +76,26 @@ def find(
         small_print=_small_print(study, at, own, seen),
         doubts=doubts(own, repeats, of=at.error),
         tested=seen.tested,
+        registration=seen.registration,
+        second=seen.second,
     )
     return found, seen
+
+
+def of_second_stage(found: Findings) -> list[str]:
+    """Return when the second stage was registered, and what has changed since, in sentences."""
+    if found.registration is None or found.second is None:
+        return []
+    one = found.registration
+    said = (
+        f"Settings were registered on {one.date} (commit {one.commit[:12]}), before the "
+        f"{len(one.judges)} seeds that judge them were trained."
+    )
+    return [said, *(found.second.changed or ["What judged is what was registered."])]
+
+
+def _twins(seen: Evidence) -> list[Run]:
+    return [run for pairs in seen.twins.values() for pair in pairs for run in pair]
 
 
 def _is_varied(seen: Evidence) -> bool:
@@ -185,6 +219,7 @@ def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
     lead += "over the usual grids." if at == OWN else f"at {at} scale."
     tables: list[tuple[str, Sequence[Sequence[str]]]] = [
         ("Landscapes", table_of(found.numbers)),
+        (CARRYING, carrying_table(found.second)),
         ("Cells that stand out from their neighbours", said.rows(found.doubts)),
     ]
     page = report(
@@ -197,6 +232,7 @@ def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
         tables=[PageTable(title, rows) for title, rows in tables if rows],
         small_print=[
             *filter(None, notes),
+            *of_second_stage(found),
             *(() if found.doubts else said.lines(found.doubts)),
             *_WORDS,
             f"Made by `{command(found.study, found.scale)}`.",

@@ -7,14 +7,19 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from weightdecay.labels import NAMES
 from weightdecay.number_format import interval, measured, metric_words, number, power
 from weightdecay.results import Estimate, Exponent
 from weightdecay.studies.landscape_numbers import Numbers
+from weightdecay.studies.registration import Judged
 from weightdecay.studies.verdicts import (
+    AS_GOOD,
+    Comparison,
     CycleEnds,
     Difference,
     Missing,
     Quantity,
+    Reason,
     StepGaps,
     Verdict,
 )
@@ -66,10 +71,10 @@ def because(verdict: Verdict) -> str:
     return f"{told}, but {' and '.join(edges)}" if edges else told
 
 
-def _reason(
-    reason: Difference | Quantity | StepGaps | CycleEnds | Missing | tuple[Verdict, ...],
-) -> str:
+def _reason(reason: Reason) -> str:
     match reason:
+        case Comparison():
+            return f"{_named(reason)}: {_comparison(reason)}"
         case Difference():
             return f"{_named(reason)}: {points_of(reason.found, reason.metric)}"
         case Quantity():
@@ -87,7 +92,25 @@ def _reason(
     return "; ".join(f"{part.claim}: {because(part)} ({part.outcome})" for part in reason)
 
 
-def _named(one: Difference) -> str:
+def _comparison(one: Comparison) -> str:
+    """Return a comparison in percent and in points; if open, what it could have seen."""
+    found = one.found
+    ends = (found.ratio.value, found.ratio.low, found.ratio.high)
+    value, low, high = (f"{100 * math.expm1(end):+.1f}".replace("-", "−") for end in ends)
+    told = (
+        f"{value} % ({low} to {high}), {points_of(found.points, one.metric)}, {found.seeds} seeds"
+    )
+    limit = math.log(one.margin)
+    if found.ratio.low <= limit <= found.ratio.high:
+        least = 100 * math.expm1(found.detectable)
+        needed = found.seeds * (found.detectable / math.log(AS_GOOD)) ** 2
+        told += f"; {least:.1f} % would have been seen"
+        if needed > found.seeds:
+            told += f", and {100 * (AS_GOOD - 1):.0f} % by about {needed:.0f} seeds"
+    return told
+
+
+def _named(one: Difference | Comparison) -> str:
     return one.what.format(error=one.metric or "error")
 
 
@@ -111,10 +134,15 @@ def rule(verdict: Verdict) -> str:
     return said
 
 
-def _rule(
-    reason: Difference | Quantity | StepGaps | CycleEnds | Missing | tuple[Verdict, ...],
-) -> str:
+def _rule(reason: Reason) -> str:
     match reason:
+        case Comparison():
+            limit = f"{100 * (reason.margin - 1):.0f} %" if reason.margin > 1 else "0"
+            return (
+                f"Held if the interval of {_named(reason)}, relative to the latter, lies below "
+                f"{limit}, not held if it lies above. Settings were chosen and registered before "
+                "these seeds were trained."
+            )
         case Difference():
             return _bounds(_named(reason), reason, lambda end: points(end, reason.metric))
         case Quantity():
@@ -136,7 +164,10 @@ def _rule(
         case Missing():
             return ""
     rules = dict.fromkeys(rule(part) for part in reason)
-    return f"All parts must hold. {' '.join(rules)}"
+    return (
+        f"All parts must hold. {' '.join(rules)} Not held if a part is not, by its interval of "
+        "1 − 0.05/parts."
+    )
 
 
 def _bounds(what: str, one: Difference | Quantity, written: Callable[[float], str]) -> str:
@@ -169,6 +200,17 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
     match verdict.reason:
         case Difference() as one:
             told["measured"] = {"what": _named(one), **_bounded(one), "metric": one.metric}
+        case Comparison() as one:
+            found = one.found
+            told["measured"] = {
+                "what": _named(one),
+                "seeds": found.seeds,
+                "log_ratio": _interval(found.ratio),
+                "points": _interval(found.points),
+                "detectable_log_ratio": _known(found.detectable),
+                "margin": _known(one.margin),
+                "metric": one.metric,
+            }
         case Quantity() as one:
             told["measured"] = {"what": one.what, **_bounded(one)}
         case StepGaps() as gaps:
@@ -211,6 +253,25 @@ def _error(numbers: Numbers) -> str:
         measured(value, numbers.metric, digits=1) for value in (best.mean, best.standard_error)
     )
     return f"{mean} ± {off}"
+
+
+#: The title of the table of carried decays.
+CARRYING = "The cost of carrying a decay to another learning rate, by λ ∝ α^(−s)"
+
+
+def carrying_table(second: Judged | None) -> list[list[str]]:
+    """Return what each rule costs each method, as rows of text; an empty list if nothing does."""
+    regrets = {} if second is None else {name: own for name, own in second.regrets.items() if own}
+    slopes = sorted({s for own in regrets.values() for s in own})
+    metric = next(
+        (runs[0].last.metric for runs in (second.runs if second else {}).values() if runs), None
+    )
+    head = ["method", *(f"s = {s:g}".replace("-", "−") for s in slopes)]
+    rows = [
+        [NAMES.get(name, name), *(points_of(own[s], metric) if s in own else "–" for s in slopes)]
+        for name, own in regrets.items()
+    ]
+    return [head, *rows] if rows else []
 
 
 #: The columns of a table of landscapes: the name of each, and how its cells are written.

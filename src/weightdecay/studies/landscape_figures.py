@@ -4,7 +4,8 @@ from functools import partial
 
 from weightdecay.labels import NAMES, SCHEDULES
 from weightdecay.records import Spec
-from weightdecay.results import contrast
+from weightdecay.results import Judgement, contrast
+from weightdecay.results.judging import contrasted
 from weightdecay.studies import verdicts
 from weightdecay.studies.differences import (
     better,
@@ -16,8 +17,16 @@ from weightdecay.studies.differences import (
 from weightdecay.studies.families import conjectured, landscape_of
 from weightdecay.studies.panel import Panel
 from weightdecay.studies.scales import Scale
-from weightdecay.studies.study import Claim, Evidence, Study, Twins, heatmaps_of
-from weightdecay.studies.verdicts import Verdict
+from weightdecay.studies.study import (
+    DECAY,
+    NO_DECAY,
+    Claim,
+    Evidence,
+    Study,
+    Twins,
+    heatmaps_of,
+)
+from weightdecay.studies.verdicts import Comparison, Verdict
 from weightdecay.sweeps import grid
 
 _FIXED, _DROPS, _COSINE = "a fixed rate", "step-drop", "cosine"
@@ -47,8 +56,9 @@ def _better_under_every(claim: str, seen: Evidence) -> Verdict:
         better(
             f"with {name}",
             "AdamW's best {error} minus Adam's",
-            one=seen.landscape(f"adamw, {name}"),
-            rival=seen.landscape(f"adam, {name}"),
+            seen,
+            one=f"adamw, {name}",
+            rival=f"adam, {name}",
         )
         for name in (_FIXED, _DROPS, _COSINE)
     ]
@@ -62,6 +72,10 @@ def _gains_more(claim: str, seen: Evidence) -> Verdict:
     parts = []
     for name in (_DROPS, _COSINE):
         adam, adamw = (seen.landscape(f"{one}, {name}") for one in ("adam", "adamw"))
+        if (judged := _contrast_of_seconds(seen, name)) is not None:
+            reason = Comparison(what, judged, metric=adam.metric)
+            parts.append(verdicts.compared(f"with {name}", reason))
+            continue
         found = contrast((adamw, adam), (fixed_adamw, fixed_adam))
         verdict = verdicts.better(f"with {name}", found, what, metric=adam.metric)
         sides = {"ones": [adamw, fixed_adam], "rivals": [adam, fixed_adamw]}
@@ -69,13 +83,25 @@ def _gains_more(claim: str, seen: Evidence) -> Verdict:
     return verdicts.all_of(claim, parts)
 
 
+def _contrast_of_seconds(seen: Evidence, name: str) -> Judgement | None:
+    """Return AdamW against Adam under a schedule, over the same at a fixed rate, by fresh seeds."""
+    if seen.second is None:
+        return None
+    pairs = [
+        (seen.second.runs[f"adamw, {one}"], seen.second.runs[f"adam, {one}"])
+        for one in (name, _FIXED)
+    ]
+    return contrasted(*pairs) if all(len(runs) > 1 for pair in pairs for runs in pair) else None
+
+
 def _cosine_is_best(claim: str, seen: Evidence) -> Verdict:
     parts = [
         better(
             f"than with {name}",
             "AdamW's best {error} with cosine minus that",
-            one=seen.landscape(f"adamw, {_COSINE}"),
-            rival=seen.landscape(f"adamw, {name}"),
+            seen,
+            one=f"adamw, {_COSINE}",
+            rival=f"adamw, {name}",
         )
         for name in (_FIXED, _DROPS)
     ]
@@ -91,6 +117,10 @@ FIGURE_1 = Study(
         Claim("Decoupled decay is better than L2 under every schedule", _better_under_every),
         Claim("It gains more under better schedules than at a fixed rate", _gains_more),
         Claim("Cosine annealing is the best of the schedules", _cosine_is_best),
+    ],
+    compared=[
+        *((f"adamw, {name}", f"adam, {name}") for name in (_FIXED, _DROPS, _COSINE)),
+        *((f"adamw, {_COSINE}", f"adamw, {name}") for name in (_FIXED, _DROPS)),
     ],
 )
 
@@ -120,7 +150,7 @@ def _diagonal(name: str, claim: str, seen: Evidence) -> Verdict:
 
 
 def _better(one: str, rival: str, what: str, claim: str, seen: Evidence) -> Verdict:
-    return better(claim, what, one=seen.landscape(one), rival=seen.landscape(rival))
+    return better(claim, what, seen, one=one, rival=rival)
 
 
 def _rivals(claim: str, seen: Evidence) -> Verdict:
@@ -128,8 +158,9 @@ def _rivals(claim: str, seen: Evidence) -> Verdict:
         no_worse(
             f"against {told}",
             f"AdamW's best {{error}} minus {told}'s",
-            one=seen.landscape("adamw"),
-            rival=seen.landscape(name),
+            seen,
+            one="adamw",
+            rival=name,
         )
         for name, told in (("sgd", "SGD"), ("sgdw", "SGDW"))
     ]
@@ -153,7 +184,7 @@ FIGURE_2 = Study(
         Claim("AdamW's basin stands upright", partial(_upright, "adamw")),
         Claim(
             "Adam gains nothing from L2 over λ = 0",
-            lambda claim, seen: gains_nothing(claim, seen.landscape("adam")),
+            lambda claim, seen: gains_nothing(claim, seen, "adam"),
         ),
         Claim(
             "AdamW's best is better than Adam's",
@@ -161,6 +192,13 @@ FIGURE_2 = Study(
         ),
         Claim("AdamW's best rivals SGD's and SGDW's", _rivals),
     ],
+    compared=[
+        ("adamw", "adam"),
+        ("adamw", "sgd"),
+        ("adamw", "sgdw"),
+        (f"adam{NO_DECAY}", f"adam{DECAY}"),
+    ],
+    carried=["sgd", "sgdw", "adam", "adamw"],
 )
 
 
@@ -185,4 +223,5 @@ CONJECTURE = Study(
         Claim(f"The same holds for {NAMES[one]}", partial(_the_same_holds, one, f"{one}w"))
         for one in conjectured(at)
     ],
+    compared=[("amsgradw", "amsgrad"), ("adagradw", "adagrad")],
 )

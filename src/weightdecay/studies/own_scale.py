@@ -17,7 +17,7 @@ from weightdecay.studies.scales import FAMILIES, Scale, values
 
 #: The name of the scale for a task without scales of ours.
 OWN = "own"
-EPOCHS, BATCH, SEEDS = 16, 64, 3
+EPOCHS, BATCH, SEEDS, JUDGES = 16, 64, 3, 12
 _ADAPTIVE = "2^-14..2^-4"
 
 
@@ -69,6 +69,7 @@ def own_scale(
         common=common,
         seeds=f"0..{seeds - 1}",
         epochs=epochs,
+        judges=JUDGES,
         lrs={
             "sgd": "2^-7..2^-1",
             "adam": "2^-12..2^-4",

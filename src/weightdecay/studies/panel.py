@@ -4,13 +4,14 @@ The declaration gives the cells to train. Given runs, a panel picks those of its
 give its landscape, its numbers and its picture.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from weightdecay.labels import AXES, NAMES, SCHEDULES, method_of
 from weightdecay.records import DECAYS, Run, RunConfig, Spec
 from weightdecay.results import Coupling, Landscape, chosen_by_others, coupling, landscapes
+from weightdecay.results.choosing import choose
 from weightdecay.sweeps import grid
 from weightdecay.sweeps.grids import Axis
 
@@ -48,6 +49,23 @@ class Panel:
     def cells(self) -> tuple[RunConfig, ...]:
         """Return the configurations to train."""
         return tuple(grid(**self.axes))
+
+    def grown(self, runs: Mapping[str, Run], *, times: int = 3) -> "Panel":
+        """Return the panel with values added where its choice lies at an edge of the grid.
+
+        If cells of the last step are missing from `runs`, which are runs by identity, that step is
+        included, and what lies beyond is not known yet.
+        """
+        panel = self
+        for _ in range(times):
+            found = panel.measured(runs)
+            if found is None or len(found.runs) < len(panel.cells):
+                break
+            edges = choose(found.landscape).edges
+            if not edges:
+                break
+            panel = replace(panel, axes=_beyond(panel.axes, found.landscape, edges))
+        return panel
 
     def measured(self, runs: Mapping[str, Run]) -> "Measurement | None":
         """Pick the runs of its own cells out of runs by identity; None if there are none."""
@@ -95,6 +113,23 @@ class Measurement:
             for run in self.runs_at(*setting)
             if run.config.seed == seed
         }
+
+
+def _beyond(
+    axes: Mapping[str, Axis], landscape: Landscape, edges: Iterable[str]
+) -> dict[str, Axis]:
+    """Return axes with two more values beyond each of the edges, at the spacing there."""
+    grown = dict(axes)
+    for edge in edges:
+        end, knob = edge.split()
+        name, own = ("lr", landscape.lrs) if knob == "lr" else (landscape.way, landscape.decays)
+        values = sorted(value for value in own if value > 0)
+        last, before = (values[0], values[1]) if end == "lowest" else (values[-1], values[-2])
+        added = [last * (last / before) ** n for n in (1, 2)]
+        if name == "weight_decay":
+            added = [value for value in added if value < 1]
+        grown[name] = [*own, *added]
+    return grown
 
 
 def titled(landscape: Landscape) -> str:

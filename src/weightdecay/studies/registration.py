@@ -25,7 +25,6 @@ from weightdecay.results import (
 from weightdecay.results.choosing import SLOPES, Choice, choose
 from weightdecay.results.grouping import way_of
 from weightdecay.results.judging import error_of, mean_of
-from weightdecay.runs import environment
 from weightdecay.site.advice import title
 
 _APART = 1000  # the seeds that judge, and those that carry, begin at multiples of this
@@ -108,6 +107,8 @@ def register(
     if there are none, every two landscapes are compared that differ in nothing but the algorithm. A
     choice at an edge of its grid is refused, unless `at_edge`.
     """
+    from weightdecay.runs import environment  # imports torch
+
     found = {
         name: _method(name, scape, carries=carried is None or name in carried)
         for name, scape in scapes.items()

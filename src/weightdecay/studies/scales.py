@@ -26,6 +26,8 @@ class Scale:
     decays    raw decays, by family             error    the error of a record to show
     second    the task on which the supplement repeats figures
     like      the task whose entries in the studies' tables it uses, if it has none of its own
+    judges    seeds of a second stage, which judge what the others chose; 0 for none
+    carriers  seeds that measure what it costs to carry a decay
     """
 
     task: str
@@ -39,6 +41,8 @@ class Scale:
     second: str | None = None
     like: str | None = None
     error: str = "error"
+    judges: int = 0
+    carriers: int = 0
 
     @property
     def folder(self) -> str:
@@ -161,6 +165,8 @@ _CIFAR10_SMALL = replace(
         "sgd": [0, "0.001*2^-3..2^6"],
     },
     decays={family: [0, "0.001*2^-6..2^3"] for family in FAMILIES},
+    judges=24,
+    carriers=8,
 )
 _CIFAR100 = replace(_CIFAR10_SMALL, task="cifar100", like="cifar10")
 _FASHION_MNIST = replace(_CIFAR10_SMALL, task="fashion-mnist", like="cifar10")

@@ -1,19 +1,22 @@
 """A study: panels to train, a picture of them, and claims of the paper to judge by them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from weightdecay.records import Run, RunConfig
-from weightdecay.results import Exponent, Landscape
+from weightdecay.results import Exponent, Landscape, with_and_without
 from weightdecay.studies import verdicts
 from weightdecay.studies.panel import Measurement, Panel
+from weightdecay.studies.registration import Judged, Registration, judge
 from weightdecay.studies.scales import Scale, scale
 from weightdecay.studies.verdicts import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+#: Endings of names: a panel's part with decay, and that without.
+DECAY, NO_DECAY = ", λ > 0", ", λ = 0"
 #: Two configurations that a claim compares directly, and their runs.
 Twins: TypeAlias = tuple[RunConfig, RunConfig]
 TwinRuns: TypeAlias = tuple[Run, Run]
@@ -29,11 +32,17 @@ class NotMeasuredError(LookupError):
 
 @dataclass(frozen=True)
 class Evidence:
-    """The runs of a study at a scale: measured panels by name, and twins by name."""
+    """The runs of a study at a scale: measured panels by name, and twins by name.
+
+    If the study has a second stage, `registration` says what was registered, and `second` what came
+    of it.
+    """
 
     scale: Scale
     panels: Mapping[str, Measurement]
     twins: Mapping[str, Sequence[TwinRuns]] = field(default_factory=dict)
+    registration: Registration | None = None
+    second: Judged | None = None
 
     def __getitem__(self, name: str) -> Measurement:
         """Return a measured panel; raise NotMeasuredError if it has no runs."""
@@ -48,6 +57,19 @@ class Evidence:
     def exponent(self, name: str) -> Exponent:
         """Return a panel's coupling exponent."""
         return self[name].coupling.exponent
+
+    def entrant(self, name: str) -> Landscape:
+        """Return a panel's landscape, or its part with or without decay, by the name's ending."""
+        for place, suffix in enumerate((DECAY, NO_DECAY)):
+            if name.endswith(suffix):
+                return with_and_without(self.landscape(name.removesuffix(suffix)))[place]
+        return self.landscape(name)
+
+    @property
+    def runs(self) -> list[Run]:
+        """Return the runs of all panels, each once."""
+        own = {run.config: run for one in self.panels.values() for run in one.runs}
+        return list(own.values())
 
     @property
     def metric(self) -> str | None:
@@ -86,6 +108,10 @@ class Study:
     `panels`, `twins` and `claims` take a scale; they raise NotAtThisScaleError if it lacks
     something they need. `place` returns the scale to use instead of the requested one. `curves`
     says that the study also needs the epochs before the last.
+
+    `compared` are pairs of panels that a second stage compares, by seeds that chose nothing; an
+    ending such as ", λ = 0" names a part of a panel. `carried` are panels for which it measures
+    what it costs to carry a decay to another learning rate.
     """
 
     name: str
@@ -96,6 +122,8 @@ class Study:
     twins: Callable[[Scale], Mapping[str, Sequence[Twins]]] = lambda _: {}
     place: Callable[[Scale], Scale] = lambda at: at
     curves: bool = False
+    compared: Sequence[tuple[str, str]] = ()
+    carried: Sequence[str] = ()
 
     def cells(self, at: Scale) -> list[RunConfig]:
         """Return all configurations to train at a scale, each once."""
@@ -106,11 +134,37 @@ class Study:
         ]
         return list(dict.fromkeys(cells))
 
+    def entrants(self, seen: Evidence) -> dict[str, Landscape]:
+        """Return the landscapes that enter the second stage, if all have been measured."""
+        names = dict.fromkeys([*(name for pair in self.compared for name in pair), *self.carried])
+        try:
+            return {name: seen.entrant(name) for name in names}
+        except NotMeasuredError:
+            return {}
+
+    def judged(self, seen: Evidence, registration: Registration, runs: Sequence[Run]) -> Evidence:
+        """Return evidence with its second stage, judged by these runs."""
+        found = judge(registration, self.entrants(seen), seen.runs, runs)
+        return replace(seen, registration=registration, second=found)
+
+    def grown(self, at: Scale, runs: Iterable[Run]) -> list[RunConfig]:
+        """Return cells to add where a panel that enters the second stage is best at an edge.
+
+        A panel grows by two values at a time, three times at most.
+        """
+        there = {run.config.identity: run for run in runs}
+        asked = {name.partition(", λ")[0] for pair in self.compared for name in pair}
+        panels = [panel for panel in self.panels(self.place(at)) if panel.name in asked]
+        cells = [cell for panel in panels for cell in panel.grown(there).cells]
+        return [cell for cell in dict.fromkeys(cells) if cell.identity not in there]
+
     def evidence(self, at: Scale, runs: Iterable[Run]) -> Evidence:
         """Pick this study's runs out of any; if a configuration occurs twice, the last counts."""
         here = self.place(at)
         there = {run.config.identity: run for run in runs}
-        found = {panel.name: panel.measured(there) for panel in self.panels(here)}
+        grown = bool(self.compared)
+        panels = [panel.grown(there) if grown else panel for panel in self.panels(here)]
+        found = {panel.name: panel.measured(there) for panel in panels}
         twins = {
             name: [
                 (there[one.identity], there[other.identity])

@@ -11,18 +11,21 @@ A verdict carries the numbers that decided it. `formats` turns them into text.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from weightdecay import checks
 from weightdecay.colours import OUTCOMES
-from weightdecay.results import Estimate, Exponent, Landscape
+from weightdecay.results import Estimate, Exponent, Judgement, Landscape, judging
+from weightdecay.results.estimate import student
 
+_Measured = TypeVar("_Measured", bound=Estimate | Exponent)
 HELD, NOT_HELD, NOT_DECIDED = "held", "not held", "not decided"
 #: Errors that differ by less count as equal: one percentage point.
 MARGIN = 0.01
+#: In a second stage, errors count as equal up to this ratio.
+AS_GOOD = judging.MARGIN
 #: The limit between upright, s = 0, and diagonal, s = 1.
 BETWEEN = 0.5
-_ORDER = (NOT_HELD, NOT_DECIDED, HELD)
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,20 @@ class Difference:
     found: Estimate
     above: float = -math.inf
     below: float = math.inf
+    metric: str | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two methods at registered settings, judged by seeds that chose nothing.
+
+    `found` has the mean of ln(error / other error), which is compared with the logarithm of
+    `margin`: 1 for "better", and a little more for "as good".
+    """
+
+    what: str
+    found: Judgement
+    margin: float = 1.0
     metric: str | None = None
 
 
@@ -100,13 +117,17 @@ class Verdict:
 
     claim: str
     outcome: str
-    reason: "Difference | Quantity | StepGaps | CycleEnds | Missing | tuple[Verdict, ...]"
+    reason: "Reason"
     at_edge: tuple[tuple[str, tuple[str, ...]], ...] | None = None
 
     def __post_init__(self) -> None:
         checks.one_of("outcome", self.outcome, OUTCOMES)
 
 
+#: What decided a verdict.
+Reason: TypeAlias = (
+    Difference | Comparison | Quantity | StepGaps | CycleEnds | Missing | tuple[Verdict, ...]
+)
 #: The landscapes on one side of a comparison: each name, and the grid edges its best lies at.
 Edges: TypeAlias = Sequence[tuple[str, Sequence[str]]]
 
@@ -117,6 +138,13 @@ def margin_of(rival: Landscape) -> float:
     It is one percentage point. For a metric of the task's own it is 1 % of the rival's best value.
     """
     return MARGIN if rival.metric is None else MARGIN * abs(rival.best.mean)
+
+
+def compared(claim: str, reason: Comparison) -> Verdict:
+    """Compare the interval of a ratio of errors with the margin."""
+    ratio, limit = reason.found.ratio, math.log(reason.margin)
+    outcome = HELD if ratio.high < limit else NOT_HELD if ratio.low > limit else NOT_DECIDED
+    return Verdict(claim, outcome, reason)
 
 
 def judged(claim: str, reason: Difference | Quantity) -> Verdict:
@@ -183,9 +211,43 @@ def unless_beyond(verdict: Verdict, *, ones: Edges, rivals: Edges) -> Verdict:
 
 
 def all_of(claim: str, parts: Sequence[Verdict]) -> Verdict:
-    """Judge a claim of several parts: held if all are held, not held if one is not."""
-    outcome = min((part.outcome for part in parts), key=_ORDER.index)
+    """Judge a claim of k parts: held if all are held, not held if one surely is not.
+
+    That all intervals agree by chance is unlikely, so "held" needs no correction. That one of k
+    disagrees by chance is not, so "not held" needs an interval of 1 − 0.05/k.
+    """
+    outcome = NOT_DECIDED
+    if all(part.outcome == HELD for part in parts):
+        outcome = HELD
+    elif any(_surely_not(part, len(parts)) for part in parts):
+        outcome = NOT_HELD
     return Verdict(claim, outcome, tuple(parts))
+
+
+def _surely_not(part: Verdict, count: int) -> bool:
+    """Whether a part is not held by the wider interval of one claim in `count`."""
+    if part.outcome != NOT_HELD:
+        return False
+    match part.reason:
+        case Comparison() as one:
+            ratio = _widened(one.found.ratio, count)
+            again = compared(part.claim, replace(one, found=replace(one.found, ratio=ratio)))
+        case Difference() as less:
+            again = judged(part.claim, replace(less, found=_widened(less.found, count)))
+        case Quantity() as value:
+            again = judged(part.claim, replace(value, found=_widened(value.found, count)))
+        case _:
+            return True
+    return again.outcome == NOT_HELD
+
+
+def _widened(found: _Measured, count: int) -> _Measured:
+    """Return an estimate with the interval of 1 − 0.05/count instead of 95 %."""
+    freedom = found.freedom if isinstance(found, Estimate) else math.inf
+    factor = student(freedom, 1 - 0.025 / count) / student(freedom)
+    value = found.value or 0.0
+    low, high = (value + factor * (end - value) for end in (found.low, found.high))
+    return replace(found, low=low, high=high)
 
 
 def unseen(claim: str, why: str) -> Verdict:

@@ -1,0 +1,137 @@
+"""Trains the stages of the paper's figures: grids, their extensions, and the seeds that judge."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from weightdecay.cli.forecast import UNKNOWN
+from weightdecay.cli.printing import echo
+from weightdecay.cli.status import line
+from weightdecay.cli.sweep_view import sweep_all
+from weightdecay.progress import duration
+from weightdecay.records import Run, RunConfig
+from weightdecay.studies import Scale, Study
+from weightdecay.studies.registration import Registration, register
+from weightdecay.studies.registration_file import FILE, SECOND, read, write
+from weightdecay.sweeps import Store, estimate
+
+# How often grids are extended where a best setting lies at an edge.
+_TIMES = 3
+
+
+@dataclass
+class Trained:
+    """All runs of figures: of the first stage, repeated ones, and of the second stage.
+
+    `registered` has what was registered before the second stage, by study. `failed` is the number
+    of cells that failed.
+    """
+
+    runs: Sequence[Run] = ()
+    repeats: Sequence[Run] = ()
+    registered: Mapping[str, Registration] = field(default_factory=dict)
+    second: Sequence[Run] = ()
+    failed: int = 0
+
+
+def train(studies: Sequence[Study], at: Scale, options: argparse.Namespace) -> Trained | None:
+    """Train what is missing of the studies' stages, into `options.folder`; None if stopped."""
+    cells = list(dict.fromkeys(cell for study in studies for cell in study.cells(at)))
+    found = Trained()
+    if not cells:
+        return found
+    if not _swept(cells, options, found):
+        return None
+    store, folder = Store(options.folder), options.folder
+    for _ in range(_TIMES if at.judges else 0):
+        runs = store.runs()
+        open_to = [study for study in studies if not (folder / study.name / FILE).exists()]
+        more = [cell for study in open_to for cell in study.grown(at, runs)]
+        if not more:
+            break
+        if not options.quiet:
+            echo("A best setting lies at an edge of its grid, which is extended.", file=sys.stderr)
+        if not _swept(list(dict.fromkeys([*cells, *more])), options, found):
+            return None
+    found.runs, found.repeats = store.runs(), store.repeats()
+    if at.judges:
+        found.registered = _registered(studies, at, found.runs, folder)
+    judges = [cell for one in found.registered.values() for cell in one.cells()]
+    if judges:
+        if not options.quiet:
+            echo("Settings are chosen and registered. Other seeds judge them.", file=sys.stderr)
+        with _in_folder(options, folder / SECOND):
+            if not _swept(list(dict.fromkeys(judges)), options, found):
+                return None
+            found.second = Store(options.folder).runs()
+    return found
+
+
+def _swept(cells: Sequence[RunConfig], options: argparse.Namespace, found: Trained) -> bool:
+    """Sweep cells, and say how it went. Return whether it came to its end."""
+    if not options.quiet:
+        _estimate(cells, options)
+    now = sweep_all(cells, options)
+    if now is None:
+        return False
+    found.failed += now.failed
+    if not options.json:
+        echo(line(now))
+        if now.failed and not options.quiet:
+            echo(f"To train the failed cells again, run `weightdecay retry {options.folder}`.")
+    return True
+
+
+@contextmanager
+def _in_folder(options: argparse.Namespace, folder: Path) -> Iterator[None]:
+    before, options.folder = options.folder, folder
+    try:
+        yield
+    finally:
+        options.folder = before
+
+
+def _estimate(cells: Sequence[RunConfig], options: argparse.Namespace) -> None:
+    """Print how long the training will take, estimated by a short trial."""
+    done = Store(options.folder).refresh().finished
+    left = [config for config in cells if config.identity not in done]
+    if not left:
+        return
+    echo(f"{len(left)} of {len(cells)} runs to train.", file=sys.stderr, flush=True)
+    workers = 1 if options.on == "here" else options.workers
+    found = None  # a trial here says nothing about the machines of a Ray cluster
+    if options.on != "ray":
+        found = estimate.seconds(left, workers=workers, device=options.device)
+    time = UNKNOWN if found is None else duration(found)
+    echo(f"Estimated time: {time}", file=sys.stderr, flush=True)
+
+
+def _registered(
+    studies: Sequence[Study], at: Scale, runs: Sequence[Run], folder: Path
+) -> dict[str, Registration]:
+    """Return the registration of each study that has a second stage, written if it is new."""
+    found = {}
+    for study in studies:
+        own = folder / study.name
+        if (own / FILE).exists():
+            found[study.name] = read(own)
+            continue
+        seen = study.evidence(at, runs)
+        if entrants := study.entrants(seen):
+            found[study.name] = register(
+                entrants,
+                seen.runs,
+                date=datetime.now(UTC).date().isoformat(),
+                seeds=seen.scale.judges,
+                carry=seen.scale.carriers,
+                carried=study.carried,
+                compare=study.compared,
+                at_edge=True,
+            )
+            own.mkdir(exist_ok=True)
+            write(found[study.name], own)
+    return found

@@ -1,0 +1,266 @@
+"""The paper's figures in two stages: grids choose, fresh seeds judge, and edges are extended."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.landscapes import ended
+from weightdecay.cli import main, sweep_view
+from weightdecay.records import Run, RunConfig, packed
+from weightdecay.results import Judgement, judged
+from weightdecay.results.estimate import within
+from weightdecay.results.judging import contrasted
+from weightdecay.studies import STUDIES, Panel, Scale, scale, scales
+from weightdecay.studies.formats import because, rule
+from weightdecay.studies.registration import register
+from weightdecay.studies.study import Evidence
+from weightdecay.studies.verdicts import (
+    HELD,
+    NOT_DECIDED,
+    NOT_HELD,
+    Comparison,
+    Verdict,
+    all_of,
+    better,
+    compared,
+)
+from weightdecay.sweeps import Store, sweep_events
+
+AT = replace(scale("mnist1d", "small"), seeds="0..1", judges=8, carriers=4)
+FIGURE = STUDIES["figure-2"]
+#: Best settings of each method, as powers of two, and the error there.
+BEST = {
+    "sgd": (-4, -6, 0.11),
+    "sgdw": (-4, -7, 0.11),
+    "adam": (-7, -7, 0.12),
+    "adamw": (-7, -7, 0.1),
+}
+
+
+def error_of(cell: RunConfig) -> float:
+    x, z, low = BEST[cell.algorithm.partition(",")[0]]
+    decay = next(d for d in (cell.l2, cell.weight_decay) if d is not None)
+    away = 0.2 * (math.log2(cell.lr) - x) ** 2
+    away += 1.0 if decay == 0 else 0.2 * (math.log2(decay) - z) ** 2
+    return low * (1 + 0.2 * away)
+
+
+def trained(cells: Sequence[RunConfig], noise: float = 0.01) -> list[Run]:
+    draw = np.random.default_rng(0)
+    found = []
+    for cell in cells:
+        value = error_of(cell) * math.exp(noise * draw.normal())
+        found.append(ended(cell, test_error=value, validation_error=value))
+    return found
+
+
+def both_stages(noise: float = 0.01) -> Evidence:
+    first = FIGURE.evidence(AT, trained(FIGURE.cells(AT)))
+    made = register(
+        FIGURE.entrants(first),
+        first.runs,
+        date="2026-11-16",
+        seeds=AT.judges,
+        carry=AT.carriers,
+        carried=FIGURE.carried,
+        compare=FIGURE.compared,
+    )
+    return FIGURE.judged(first, made, trained(made.cells(), noise))
+
+
+def outcomes(seen: Evidence) -> dict[str, Verdict]:
+    return {verdict.claim: verdict for verdict in FIGURE.verdicts(seen)}
+
+
+def test_fresh_seeds_judge_claims_about_best_errors() -> None:
+    seen = both_stages()
+    assert seen.second is not None
+    assert not seen.second.changed
+    told = outcomes(seen)
+    assert told["AdamW's best is better than Adam's"].outcome == HELD
+    assert told["AdamW's best rivals SGD's and SGDW's"].outcome == HELD
+    assert told["Adam gains nothing from L2 over λ = 0"].outcome == NOT_HELD
+    words = because(told["AdamW's best is better than Adam's"])
+    assert "minus Adam's: −1" in words  # 0.1 is 17 % below 0.12
+    assert words.endswith("8 seeds")
+
+
+def test_seeds_of_the_first_stage_change_no_comparison() -> None:
+    """Whatever the test errors of the grid are, the second stage alone decides."""
+    seen = both_stages()
+    assert seen.registration is not None
+    worse = [
+        replace(run, records=(replace(run.last, test_error=0.9 - error_of(run.config)),))
+        if run.config.algorithm == "adamw"
+        else run
+        for run in seen.runs
+    ]
+    judges = trained(seen.registration.cells())
+    again = FIGURE.judged(FIGURE.evidence(AT, worse), seen.registration, judges)
+    claim = "AdamW's best is better than Adam's"
+    assert outcomes(again)[claim] == outcomes(seen)[claim]
+
+
+def test_an_open_comparison_says_what_it_could_have_seen() -> None:
+    noisy = outcomes(both_stages(noise=0.4))["AdamW's best is better than Adam's"]
+    assert noisy.outcome == NOT_DECIDED
+    assert "% would have been seen, and 3 % by about" in because(noisy)
+    assert "registered before" in rule(noisy)
+
+
+def comparison(value: float, error: float, seeds: int = 10) -> Comparison:
+    found = within(value, error**2, seeds - 1)
+    return Comparison("this", Judgement(seeds, found, found, None))
+
+
+def test_a_part_in_several_is_not_held_only_by_the_wider_interval() -> None:
+    """t of nine degrees of freedom: 2.26 for one part, 3.11 for the wider interval of four."""
+    sure, barely = comparison(-1.0, 0.01), comparison(0.026, 0.01)
+    alone = compared("barely", barely)
+    assert alone.outcome == NOT_HELD
+    held = [compared(f"part {n}", sure) for n in range(3)]
+    assert all_of("all", [alone]).outcome == NOT_HELD
+    assert all_of("all", [*held, alone]).outcome == NOT_DECIDED
+    clearly = compared("clearly", comparison(0.033, 0.01))
+    assert all_of("all", [*held, clearly]).outcome == NOT_HELD
+    assert all_of("all", held).outcome == HELD
+    less = better("less", within(0.026, 0.01**2, 9), "this")
+    assert less.outcome == NOT_HELD
+    assert all_of("all", [*held, less]).outcome == NOT_DECIDED
+
+
+AXES: dict[str, Any] = {
+    "task": "mnist1d",
+    "model": "mlp",
+    "epochs": 2,
+    "batch": 64,
+    "algorithm": "adamw",
+    "lr": "2^-8..2^-5",
+    "weight_decay": [0, "2^-8..2^-5"],
+    "seed": 0,
+}
+
+
+def panel_at(lr: int, decay: int, *, rounds: int) -> Panel:
+    """Grow a panel whose best lies at these powers of two, each round with what it asks for."""
+    panel = Panel("adamw", "AdamW", AXES)
+    cells = {*panel.cells}
+    for _ in range(rounds):
+        there = {
+            cell.identity: ended(
+                cell,
+                validation_error=0.1
+                + 0.01 * (math.log2(cell.lr) - lr) ** 2
+                + 0.01 * (math.log2(cell.weight_decay or 1) - decay) ** 2,
+            )
+            for cell in cells
+        }
+        cells |= {*panel.grown(there).cells}
+    return panel.grown(there)
+
+
+def test_a_grid_grows_where_its_best_lies_at_an_edge_and_no_farther_than_it_must() -> None:
+    assert {cell.lr for cell in panel_at(-7, -6, rounds=1).cells} == {2.0**k for k in range(-8, -4)}
+    grown = {cell.lr for cell in panel_at(-10, -6, rounds=4).cells}
+    assert grown == {2.0**k for k in range(-12, -4)}
+    decays = {cell.weight_decay for cell in panel_at(-7, -4, rounds=4).cells}
+    assert decays == {0, *(2.0**k for k in range(-8, -2))}
+
+
+def test_a_grid_grows_three_times_at_most() -> None:
+    rates = {cell.lr for cell in panel_at(-40, -6, rounds=9).cells}
+    assert min(rates) == 2.0**-14
+
+
+def test_a_contrast_is_one_comparison_over_another() -> None:
+    draw = np.random.default_rng(0)
+    config = ended_config()
+
+    def side(chance: float) -> list[Run]:
+        rows = draw.random((6, 300)) < chance
+        return [
+            ended(
+                replace(config, seed=seed),
+                test_error=float(row.mean()),
+                missed=packed(row.tolist()),
+            )
+            for seed, row in enumerate(rows)
+        ]
+
+    sides = [side(chance) for chance in (0.2, 0.4, 0.3, 0.3)]
+    one, other = judged(*sides[:2]), judged(*sides[2:])
+    both = contrasted((sides[0], sides[1]), (sides[2], sides[3]))
+    assert both.ratio.value == pytest.approx(one.ratio.value - other.ratio.value)
+    assert both.points.value == pytest.approx(one.points.value - other.points.value)
+    assert both.of_test_set is not None
+    assert both.ratio.high - both.ratio.low > one.ratio.high - one.ratio.low
+
+
+def ended_config() -> RunConfig:
+    return RunConfig(
+        task="mnist1d", model="mlp", algorithm="adamw", lr=1, weight_decay=0, epochs=1, batch=8
+    )
+
+
+TASK = "tests.toys:toy"
+TINY = Scale(
+    task=TASK,
+    name="small",
+    common={"model": "linear", "batch": 30, "data": 240, "validation": 60},
+    seeds="0..1",
+    epochs=2,
+    lrs=dict.fromkeys(scales.FAMILIES, "2^-8..2^-5"),
+    l2={family: [0, "2^-9..2^-6"] for family in scales.FAMILIES},
+    decays={family: [0, "2^-9..2^-6"] for family in scales.FAMILIES},
+    judges=3,
+    carriers=2,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.cpu("files are equal to the byte on a CPU")
+def test_reproduce_trains_registers_judges_and_resumes_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(scales._SCALES, (TASK, "small"), TINY)
+    command = ["reproduce", "figure-2", "--task", TASK, "--on", "here", "--device", "cpu"]
+    folder = Path("reproduction") / TINY.folder
+    swept: list[int] = []
+    whole = sweep_events
+
+    def stopping(*arguments: Any, **options: Any) -> Any:
+        swept.append(len(arguments[0]))
+        if len(swept) == stop_at:
+            raise KeyboardInterrupt
+        return whole(*arguments, **options)
+
+    monkeypatch.setattr(sweep_view, "sweep_events", stopping)
+    stop_at = 0
+    assert main(command) == 0
+    told = capsys.readouterr().out
+    stages = len(swept)
+    assert stages >= 2
+    assert "What judged is what was registered." in told
+    assert "3 seeds" in told
+    registered = (folder / "figure-2" / "registered.toml").read_bytes()
+    verdicts = (folder / "figure-2" / "verdicts.json").read_bytes()
+    assert {run.config.seed for run in Store(folder).runs()} == {0, 1}
+    seeds = {run.config.seed for run in Store(folder / "judging").runs()}
+    assert seeds <= {1000, 1001, 1002, 2000, 2001}
+    for at in range(1, stages + 1):
+        out = ["--out", f"again-{at}"]
+        swept.clear()
+        stop_at = at
+        assert main([*command, *out]) == 130
+        stop_at = 0
+        assert main([*command, *out]) == 0
+        again = Path(f"again-{at}") / TINY.folder / "figure-2"
+        assert (again / "registered.toml").read_bytes() == registered
+        assert (again / "verdicts.json").read_bytes() == verdicts
