@@ -1,12 +1,13 @@
 """Landscapes of which the truth is known: what a sweep of a hidden coupling exponent would leave.
 
-`python -m tests.landscapes` measures how often the 95 % interval covers the truth, and prints a
-table of it; with `--page docs/exponents.md` it writes the table of that page.
+`python -m tests.landscapes` measures how often the 95 % interval covers the truth, and how often no
+value is given, and prints a table of it; with `--page docs/exponents.md` it writes the table of
+that page.
 """
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ import numpy.typing as npt
 
 from weightdecay import files
 from weightdecay.records import Record, Run, RunConfig
-from weightdecay.results import Landscape, coupling, landscapes
+from weightdecay.results import Exponent, Landscape, coupling, landscapes
 from weightdecay.table import table
 
 Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,9 @@ class Truth:
     """A basin whose best decay moves by the power −s of the learning rate.
 
     Errors rise quadratically in log2 λ about the best, and flatten: with too little decay at
-    `plateau` above it, with too much at `chance`; infinite, they never do. `centre` is the place
+    `plateau` above it, with too much at `chance`; infinite, they never do. With too much decay they
+    rise `cliff` times as steeply, and the power of two of that grows by `drift` with each doubling
+    of the learning rate. Runs so many doublings above the best decay diverge. `centre` is the place
     of the optimum on the grid, in steps from its middle; factors are between neighbours.
     """
 
@@ -42,6 +46,10 @@ class Truth:
     chance: float = 0.9
     centre: tuple[float, float] = (0.0, 0.0)
     zero: bool = False
+    cliff: float = 1.0
+    drift: float = 0.0
+    diverges: float = np.inf
+    decay_factor: float | None = None
 
     @property
     def lrs(self) -> Array:
@@ -51,7 +59,7 @@ class Truth:
     @property
     def lambdas(self) -> Array:
         """Return the decays, 0 first where it is among them."""
-        above = _powers(2.0**-11, self.factor, self.decays)
+        above = _powers(2.0**-11, self.decay_factor or self.factor, self.decays)
         return np.concatenate([[0.0], above]) if self.zero else above
 
     def errors(self) -> Array:
@@ -60,20 +68,30 @@ class Truth:
 
     def at(self, lr: Array | float, decay: Array | float) -> Array:
         """Return the true error of a learning rate and a decay, on the grid or off it."""
-        step = np.log2(self.factor)
-        x = np.log2(lr) + 7 - self.centre[0] * step
+        return self.errors_at(*self._off(lr, decay))
+
+    def diverged(self) -> Flags:
+        """Return which learning rates × decays diverge."""
+        x, z = self._off(self.lrs[:, None], self.lambdas[None, :])
+        diverged: Flags = z + self.s * x > self.diverges
+        return diverged
+
+    def _off(self, lr: Array | float, decay: Array | float) -> tuple[Array, Array]:
+        steps = np.log2([self.factor, self.decay_factor or self.factor])
+        x = np.log2(lr) + 7 - self.centre[0] * steps[0]
         with np.errstate(divide="ignore"):
-            z = np.log2(decay) + 11 - self.centre[1] * step
-        return self.errors_at(x, z)
+            z = np.log2(decay) + 11 - self.centre[1] * steps[1]
+        return x, z
 
     def errors_at(self, x: Array, z: Array) -> Array:
         """Return the true errors so many powers of two away from the best rate and decay."""
         off = z + self.s * x
         base = self.lowest + _flattened(self.level * x**2, (self.chance - self.lowest) / 2)
+        ceiling = self.chance - base
         error: Array = base + np.where(
             off < 0,
             _flattened(self.curvature * off**2, self.plateau),
-            _flattened(self.curvature * off**2, self.chance - base),
+            _flattened(self.cliff * 2 ** (self.drift * x) * self.curvature * off**2, ceiling),
         )
         return error
 
@@ -103,11 +121,13 @@ def measured(
     """Return validation and test errors of each cell × seed, as training would scatter them.
 
     A run's own error is spread about its cell's, partly by an effect of the seed that all its runs
-    share; both splits then count the mistakes on so many examples.
+    share; both splits then count the mistakes on so many examples. Seeds may have errors of their
+    own, along a third axis.
     """
     common = random.normal(0, spread * np.sqrt(shared), seeds)
-    own = random.normal(0, spread * np.sqrt(1 - shared), (*errors.shape, seeds))
-    rate = np.clip(errors[..., None] + common + own, 0.001, 0.999)
+    own = random.normal(0, spread * np.sqrt(1 - shared), (*errors.shape[:2], seeds))
+    true = errors if errors.ndim == 3 else errors[..., None]
+    rate = np.clip(true + common + own, 0.001, 0.999)
     return random.binomial(examples, rate) / examples, random.binomial(examples, rate) / examples
 
 
@@ -176,14 +196,18 @@ def noisy(truth: Truth, seeds: int, random: np.random.Generator, **noise: Any) -
     return landscape_of(truth, measured(truth.errors(), seeds, random, **noise))
 
 
-def reseen(landscape: Landscape, splits: tuple[Array, Array]) -> Landscape:
+def reseen(
+    landscape: Landscape, splits: tuple[Array, Array], diverged: Flags | None = None
+) -> Landscape:
     """Return the landscape with other errors: far faster than to make its runs again."""
     chosen, tested = splits
+    lost = np.zeros(chosen.shape[:2], dtype=np.bool_) if diverged is None else diverged
     cells = {
         (lr, decay): replace(
             landscape.cells[lr, decay],
             chosen=tuple(map(float, chosen[i, j])),
             tested=tuple(map(float, tested[i, j])),
+            diverged=landscape.cells[lr, decay].seeds if lost[i, j] else (),
         )
         for i, lr in enumerate(landscape.lrs)
         for j, decay in enumerate(landscape.decays)
@@ -192,70 +216,125 @@ def reseen(landscape: Landscape, splits: tuple[Array, Array]) -> Landscape:
 
 
 @dataclass(frozen=True)
+class Scenario:
+    """A kind of landscape in the table: its truth, its seeds, and how they scatter.
+
+    The ridge of each seed is tilted by as much as `tilt` says, as a standard deviation of s.
+    """
+
+    name: str
+    truth: Truth
+    seeds: int
+    tilt: float = 0.0
+    spread: float = 0.003
+    examples: int = 10_000
+
+    def splits(
+        self, truth: Truth, random: np.random.Generator
+    ) -> tuple[tuple[Array, Array], Flags]:
+        """Return errors of one simulation, and which settings diverged."""
+        exponents = truth.s + self.tilt * random.standard_normal(self.seeds)
+        own = np.stack([replace(truth, s=float(s)).errors() for s in exponents], -1)
+        errors = own if self.tilt else truth.errors()
+        noise: dict[str, Any] = {"spread": self.spread, "examples": self.examples}
+        return measured(errors, self.seeds, random, **noise), truth.diverged()
+
+
+@dataclass(frozen=True)
 class Coverage:
-    """How often each interval covered the truth, of how many simulations that gave a value."""
+    """How often each interval covered the truth, where there was one, and why there was none.
+
+    `values` of the simulations gave a value. In the others the two estimators disagreed, or the
+    ridge seemed to have a knee, or too few learning rates could be located.
+    """
 
     simulations: int
     values: int
+    disagreed: int
+    kneed: int
     profile: float
     check: float
+    below: float
+    above: float
     bias: float
     spread: float
     width: float
 
 
-def coverage(
-    truth: Truth, seeds: int, *, simulations: int = 500, first: int = 0, **noise: Any
-) -> Coverage:
-    """Simulate sweeps, the optimum somewhere about the grid's middle, and count."""
+def coverage(scenario: Scenario, *, simulations: int = 1000, first: int = 0) -> Coverage:
+    """Simulate sweeps, the optimum within half a step of where the truth has it, and count."""
     random = np.random.default_rng(first)
-    kept = landscape_of(truth, exact(truth.errors(), seeds))
-    profile, check = [], []
+    truth = scenario.truth
+    kept = landscape_of(truth, exact(truth.errors(), scenario.seeds))
+    seen = []
     for _ in range(simulations):
-        centre = random.uniform(-0.5, 0.5, 2)
+        centre = random.uniform(-0.5, 0.5, 2) + truth.centre
         moved = replace(truth, centre=(float(centre[0]), float(centre[1])))
-        seen = coupling(reseen(kept, measured(moved.errors(), seeds, random, **noise)))
-        if seen.exponent.value is not None and seen.exponent.bound is None:
-            profile.append((seen.exponent.value, seen.exponent.low, seen.exponent.high))
-        if seen.check.value is not None and seen.check.bound is None:
-            check.append((seen.check.value, seen.check.low, seen.check.high))
-    value, low, high = np.array(profile).T
+        seen.append(coupling(reseen(kept, *scenario.splits(moved, random))))
+    given = [one.exponent for one in seen if one.exponent.value is not None]
+    given = [one for one in given if one.bound is None]
+    values = np.array([one.value for one in given], dtype=np.float64)
+    ends = np.array([(one.low, one.high) for one in given]).reshape(-1, 2)
+    withheld = [one.exponent.why for one in seen if one.exponent.withheld]
     return Coverage(
         simulations=simulations,
-        values=len(profile),
-        profile=_covered(profile, truth.s),
-        check=_covered(check, truth.s),
-        bias=float(np.mean(value) - truth.s),
-        spread=float(np.std(value)),
-        width=float(np.median(high - low) / 2),
+        values=len(given),
+        disagreed=sum("disagree" in why for why in withheld),
+        kneed=sum("knee" in why for why in withheld),
+        profile=_covered(given, truth.s),
+        check=_covered([one.check for one in seen], truth.s),
+        below=_covered([one.below for one in seen], truth.s),
+        above=_covered([one.above for one in seen], truth.s),
+        bias=float(np.mean(values) - truth.s),
+        spread=float(np.std(values)),
+        width=float(np.median(ends[:, 1] - ends[:, 0]) / 2),
     )
 
 
-def _covered(intervals: Iterable[tuple[float, float, float]], s: float) -> float:
-    return float(np.mean([low <= s <= high for _, low, high in intervals]))
+def _covered(intervals: Sequence[Exponent], s: float) -> float:
+    known = [one for one in intervals if one.value is not None and one.bound is None]
+    return float(np.mean([one.low <= s <= one.high for one in known]))
 
 
-#: The settings of the table: grid, factor, seeds; s is 0, ½ and 1 in each.
-SETTINGS = ((7, 2.0, 3), (8, 2.0, 4), (9, 2.0, 5), (7, 4.0, 3), (9, 4.0, 5))
-EXPONENTS = (0.0, 0.5, 1.0)
-TITLES = ("grid", "factor", "seeds", "s", "values", "profile", "check", "bias", "±", "sd")
+#: Errors of about 12 %, which rise ten times as steeply with too much decay as with too little.
+CLIFF = Truth(decays=11, lowest=0.12, level=0.007, curvature=0.004, cliff=10.0)
+NOISY: dict[str, Any] = {"spread": 0.008, "examples": 1000}
+_HALF = replace(CLIFF, decays=21, decay_factor=2**0.5)
+#: The rows of the table.
+SCENARIOS = (
+    Scenario("symmetric", replace(CLIFF, cliff=1.0, curvature=0.0075), 3),
+    *(Scenario("cliff", CLIFF, seeds) for seeds in (2, 3, 5)),
+    *(Scenario(f"cliff, s = {s:g}", replace(CLIFF, s=s), 3) for s in (0.0, 1.0)),
+    *(Scenario("steep cliff", replace(CLIFF, curvature=0.003, cliff=50.0), k) for k in (2, 3)),
+    *(Scenario("noisy, 7×7", Truth(cliff=5.0), seeds, **NOISY) for seeds in (2, 3)),
+    Scenario("noisy, 7×7, factor 4", Truth(factor=4.0, cliff=5.0), 3, **NOISY),
+    Scenario("drift +0.35", replace(CLIFF, drift=0.35), 3),
+    *(Scenario("drift +0.7", replace(CLIFF, drift=0.7), seeds) for seeds in (2, 3, 5)),
+    Scenario("drift −0.7", replace(CLIFF, drift=-0.7), 3),
+    *(Scenario("diverged corner", replace(CLIFF, diverges=1.7), seeds) for seeds in (2, 3)),
+    *(Scenario("near an edge", replace(CLIFF, s=1.0, centre=(0.0, 2.7)), k) for k in (2, 3)),
+    *(Scenario("tilting seeds", CLIFF, seeds, tilt=0.3) for seeds in (2, 3, 5)),
+    *(Scenario("half steps", _HALF, seeds) for seeds in (2, 3)),
+    Scenario("half steps, drift +0.7", replace(_HALF, drift=0.7), 3),
+)
+TITLES = (
+    *("landscape", "seeds", "values", "covered", "check", "s₋", "s₊"),
+    *("disagree", "knee", "bias", "±", "sd"),
+)
 BEGIN = (
     "<!-- coverage: `python -m tests.landscapes --page docs/exponents.md` writes what follows -->"
 )
 END = "<!-- /coverage -->"
 
 
-def settled(size: int, factor: float, seeds: int, s: float) -> tuple[str, ...]:
-    """Return what a row of the table is of."""
-    return f"{size}×{size}", f"{factor:g}", str(seeds), f"{s:g}"
-
-
-def told(seen: Coverage) -> tuple[str, ...]:
-    """Return what a row of the table says."""
+def told(scenario: Scenario, seen: Coverage) -> tuple[str, ...]:
+    """Return a row of the table."""
     return (
+        scenario.name,
+        str(scenario.seeds),
         f"{seen.values}/{seen.simulations}",
-        f"{seen.profile:.1%}",
-        f"{seen.check:.1%}",
+        *(f"{share:.1%}" for share in (seen.profile, seen.check, seen.below, seen.above)),
+        *(f"{count / seen.simulations:.1%}" for count in (seen.disagreed, seen.kneed)),
         f"{seen.bias:+.3f}".replace("-", "−"),
         f"{seen.width:.3f}",
         f"{seen.spread:.3f}",
@@ -279,10 +358,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="write the table here, between its marks")
     page: Path | None = parser.parse_args().page
     rows: list[tuple[str, ...]] = [TITLES]
-    for size, factor, seeds in SETTINGS:
-        for s in EXPONENTS:
-            seen = coverage(Truth(s=s, rates=size, decays=size, factor=factor), seeds)
-            rows.append((*settled(size, factor, seeds, s), *told(seen)))
+    rows += [told(scenario, coverage(scenario)) for scenario in SCENARIOS]
     if page is None:
         sys.stdout.write(table(rows) + "\n")
         return

@@ -29,7 +29,8 @@ COUPLED = Truth(s=1.0, decays=11)
 
 def some_runs(seeds: int = 3, **config: Any) -> list[Run]:
     """Return the runs of an AdamW whose knobs are separate, with a little noise."""
-    splits = measured(TRUTH.errors(), seeds, np.random.default_rng(0), examples=10_000)
+    noise: dict[str, Any] = {"examples": 10_000, "spread": 0.003}
+    splits = measured(TRUTH.errors(), seeds, np.random.default_rng(0), **noise)
     return runs_of(TRUTH, splits, **config)
 
 

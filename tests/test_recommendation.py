@@ -265,6 +265,7 @@ def test_without_a_run_that_ended_there_is_no_recommendation() -> None:
         (Exponent(1.25, 1.04, 1.36), 1.0, ()),
         (Exponent(0.2, -0.2, 0.7), None, (0.0, 0.5)),
         (Exponent(0.7, 0.7, math.inf, "at least"), None, (1.0, 2.0)),
+        (unknown("The ridge has a knee.", withheld=True), None, RULES),
     ],
 )
 def test_the_rule_is_the_only_one_that_the_interval_holds_or_else_the_nearest(

@@ -4,7 +4,8 @@
     s = 0    leave λ alone                            s = 2   keep λ·α²
 
 The exponent is that of `coupling`. If too few learning rates have several seeds for that, it comes
-from the fitted surface (`fit`), with a wider interval.
+from the fitted surface (`fit`), with a wider interval. If `coupling` withholds a value, because its
+estimates contradict each other, there is no rule.
 """
 
 import math
@@ -51,7 +52,7 @@ class Knobs:
 
 def knobs(landscape: Landscape, found: Surface, measured: Exponent) -> Knobs:
     """Choose the rule by the measured exponent, or on a grid by the surface's."""
-    fitted = measured.value is None and not landscape.scattered
+    fitted = measured.value is None and not measured.withheld and not landscape.scattered
     exponent = found.exponent() if fitted else measured
     costs = _costs(landscape, found)
     if exponent.value is None:

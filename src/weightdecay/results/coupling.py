@@ -1,8 +1,13 @@
 """How the best decay moves when the learning rate moves: s = −d log λ* / d log α.
 
-0 means two separate knobs. The exponent is minus the slope of a weighted line through the best
-decay of each learning rate in the basin (`ridge`). Its check comes from one quadratic surface over
-the basin (`surface`). A decay of 0 has no logarithm and is left out.
+0 means two separate knobs. The best learning rate α* is fixed first, by the smoothed validation
+errors of all seeds. s is minus the slope of the line through the best decays (`vertices`) within
+two doublings of it. A decay of 0 has no logarithm and is left out.
+
+There is no single s if the ridge has a knee at α*: if the interval of the difference between the
+slopes below and above it excludes 0. Nor is there one if the interval of the difference between
+the two estimators excludes 0. What they differ by beyond noise is otherwise a part of the interval
+of s, and so is what the best decays are off their line beyond noise.
 
 If the best decay is the lowest or highest of the grid, the true optimum may lie beyond. A learning
 rate with such an optimum is left out. If the landscape's best has one, there is a bound instead of
@@ -17,27 +22,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from weightdecay import checks
-from weightdecay.results import ridge, surface
+from weightdecay.results import ridge
 from weightdecay.results.arrays import Arrays, grid
-from weightdecay.results.estimate import Array, student
-from weightdecay.results.exponent import (
-    Exponent,
-    Line,
-    WeightedLine,
-    bend,
-    bounded,
-    line,
-    spread_out,
-    unknown,
-)
+from weightdecay.results.column import HALVES, PARABOLA
+from weightdecay.results.estimate import Array, student, summed
+from weightdecay.results.exponent import Exponent, Line, bend, bounded, unknown
 from weightdecay.results.landscape import Landscape
-from weightdecay.results.polynomial import exponent_of
+from weightdecay.results.noise import Flags
 from weightdecay.results.scatter import fit_surface
+from weightdecay.results.vertices import Vertices, vertices
 
 __all__ = ["CONVENTIONS", "Coupling", "Exponent", "Line", "RidgePoint", "coupling"]
 
 CONVENTIONS = ("paper", "torch")
-_DRAWS = 400
+#: How far from the best learning rate s is measured, in doublings; one step of the grid at least.
+REACH = 2.0
+_LEAST = 1e-18  # variances below this are rounding
+_SAME = 0.02  # a smaller difference between slopes does not count, however certain it is
+_OF_MODELS = 3.0  # the freedom of what two estimators differ by: simulations say this
+_UNMEASURED = unknown("It was not measured.")
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,13 @@ class RidgePoint:
 
 @dataclass(frozen=True)
 class Coupling:
-    """The coupling exponent of a landscape, a check of it, and the ridge that it comes from.
+    """The coupling exponent of a landscape, and the ridge that it comes from.
 
-    `exponent` comes from the line through the ridge and `check` from the quadratic surface. `ridge`
-    has one point per fitted learning rate. `line` is None if no line could be fitted.
+    `exponent` is the result: that of the first estimator, `parabola`, unless the two estimators
+    disagree or the ridge has a knee. `check` is the second estimator's. `apart` is the first minus
+    the second. `below` and `above` are s on either side of the best learning rate, and `knee` is
+    the one minus the other. `ridge` has one point per located learning rate. `line` is None if
+    there is no value.
     """
 
     exponent: Exponent
@@ -62,6 +68,11 @@ class Coupling:
     ridge: tuple[RidgePoint, ...]
     line: Line | None
     convention: str = "paper"
+    parabola: Exponent = _UNMEASURED
+    apart: Exponent = _UNMEASURED
+    below: Exponent = _UNMEASURED
+    above: Exponent = _UNMEASURED
+    knee: Exponent = _UNMEASURED
 
 
 def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
@@ -78,26 +89,37 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
     if not len(measured.decays):
         none = unknown("Every decay in the grid is 0.")
         return Coupling(none, none, (), None, convention)
+    if len(measured.seeds) < 2:
+        none = unknown("One seed shows no noise, so nothing has an interval: run at least two.")
+        return Coupling(none, none, (), None, convention)
     rates = np.log2(measured.lrs)[:, None]
     log_decays = np.log2(measured.decays) - (rates if convention == "torch" else 0 * rates)
-    columns = ridge.columns(measured, log_decays) if len(measured.seeds) > 1 else None
-    found = None if columns is None else ridge.vertices(columns, columns.sums)
-    if columns is None or found is None or not found.certainty >= ridge.CERTAIN:
-        points: tuple[RidgePoint, ...] = ()
-    else:
-        points = tuple(
-            RidgePoint(float(lr), float(2**best), math.sqrt(variance))
-            for lr, best, variance in zip(columns.lrs, found.best, found.variance, strict=True)
-        )
+    best = ridge.best_rate(measured)
+    near = _near(rates[:, 0], best)
+    found = vertices(measured, log_decays, near)
+    points = tuple(_point(found, i) for i in range(len(found.lrs)))
     edge, why = ridge.best_at_edge(measured)
     if edge:
-        bound = _bound(measured, log_decays, columns, points, why)
+        bound = _bound(measured, log_decays, found, near, why)
         return Coupling(bound, bound, points, None, convention)
-    exponent, fit = _profile(measured, columns, points)
-    drawn = None
-    if fit is not None:
-        drawn = Line(float(fit.slope), float(fit.intercept), points[0].lr, points[-1].lr)
-    return Coupling(exponent, _check(measured, log_decays), points, drawn, convention)
+    return _judged(found, float(rates[best, 0]), points, convention)
+
+
+def _near(x: Array, best: int) -> Flags:
+    step = float(np.median(np.diff(x))) if len(x) > 1 else 1.0
+    near: Flags = np.abs(x - x[best]) <= max(REACH, step) + 1e-6
+    return near
+
+
+def _point(found: Vertices, column: int) -> RidgePoint:
+    best, variance, _ = found.weighed(_only(found, column), cautious=True)
+    return RidgePoint(float(found.lrs[column]), 2.0**best, math.sqrt(variance))
+
+
+def _only(found: Vertices, column: int) -> Array:
+    weights = np.zeros(found.best.shape)
+    weights[PARABOLA, column] = 1.0
+    return weights
 
 
 def _scattered(landscape: Landscape, convention: str) -> Coupling:
@@ -112,78 +134,127 @@ def _scattered(landscape: Landscape, convention: str) -> Coupling:
     return Coupling(exponent, check, (), drawn, convention)
 
 
-def _profile(
-    grid: Arrays, columns: ridge.Columns | None, points: tuple[RidgePoint, ...]
-) -> tuple[Exponent, WeightedLine | None]:
-    if len(grid.seeds) < 2:
-        return unknown("One seed chooses and none is left to estimate: run at least two."), None
-    if columns is None or len(columns.x) < 3:
-        count = 0 if columns is None else len(columns.x)
-        have = "rate near the best has" if count == 1 else "rates near the best have"
-        return unknown(
-            f"{count} learning {have} the best decay inside the grid, and a line needs three: "
-            "widen the grid or make it finer."
-        ), None
-    if not points:
-        return unknown("The basin is too flat for its noise to locate its lowest point."), None
-    found = ridge.vertices(columns, columns.sums)
-    # If the ridge bends, columns with a certain optimum must not dominate the line.
-    bent = bend(columns.x, found.best, found.variance)
-    variance = found.variance + bent
-    fit = line(columns.x, found.best, variance)
-    drawn = ridge.vertices(columns, ridge.draws(columns, _DRAWS))
-    # The weights stay fixed: other weights would mean another line.
-    slopes = line(columns.x, drawn.best, variance).slope
-    # The outer columns determine most of the slope: the freedom is less than that of all columns.
-    freedom = 1 / float((fit.shares**2 / (columns.seeds - 1)).sum())
-    value, widened = -float(fit.slope), student(freedom) / student(math.inf)
-    low, high = spread_out(value, -slopes, widened)
-    # The draws contain noise alone; the variation along a bent ridge is added.
-    other = bent * float((fit.shares / variance).sum() * fit.variance)
-    beyond = student(len(columns.x)) * math.sqrt(other)
-    low, high = value - math.hypot(value - low, beyond), value + math.hypot(high - value, beyond)
-    return Exponent(value, low, high), fit
+def _judged(
+    found: Vertices, best: float, points: tuple[RidgePoint, ...], convention: str
+) -> Coupling:
+    """Return s, or why there is none, with all that it rests on."""
+    every = np.ones(len(found.lrs), dtype=np.bool_)
+    parabola = _parabola(found, every, least=3)
+    check, apart = _second(found)
+    sides = found.x <= best + 1e-6, found.x >= best - 1e-6
+    below, above = (_parabola(found, side, least=2) for side in sides)
+    knee = unknown("It needs best decays on both sides of the best learning rate.")
+    if below.value is not None and above.value is not None:
+        lower, upper = (_slope(found.x, side) for side in sides)
+        knee = _interval(*_weighed(found, lower - upper, cautious=False))
+    exponent, drawn = parabola, None
+    if parabola.value is not None and _excludes_zero(apart):
+        exponent = unknown(
+            f"The two estimators of s disagree: {_told(parabola)} by parabolas and {_told(check)} "
+            "by half-parabolas.",
+            withheld=True,
+        )
+    elif parabola.value is not None and _excludes_zero(knee):
+        exponent = unknown(
+            f"The ridge has a knee: s is {_told(below)} below the best α and {_told(above)} above.",
+            withheld=True,
+        )
+    if exponent.value is not None:
+        middle = float(found.best[PARABOLA].mean() + exponent.value * found.x.mean())
+        drawn = Line(-exponent.value, middle, points[0].lr, points[-1].lr)
+    parts = parabola, apart, below, above, knee
+    return Coupling(exponent, check, points, drawn, convention, *parts)
 
 
-def _check(grid: Arrays, log_decays: Array) -> Exponent:
-    fitted = surface.surface(grid, log_decays, draws=_DRAWS)
-    if fitted is None:
-        return unknown("A quadratic surface needs three learning rates and two seeds.")
-    value = float(exponent_of(fitted.coefficients))
-    if not fitted.coefficients[5] > 0:
-        return unknown("The quadratic surface does not curve upwards along the decay.")
-    widened = student(fitted.freedom) / student(math.inf)
-    return Exponent(value, *spread_out(value, exponent_of(fitted.draws), widened))
+def _parabola(found: Vertices, used: Flags, *, least: int) -> Exponent:
+    """Return s by the first estimator, from at least so many of the learning rates."""
+    if used.sum() < least:
+        return unknown(_too_few(found, int(used.sum()), least))
+    slope = _slope(found.x, used)
+    value, variance, freedom = _weighed(found, slope, cautious=True)
+    if used.sum() > 2:
+        # If the ridge bends, other learning rates would have given another slope.
+        own = [found.weighed(_only(found, int(i)))[1] for i in np.flatnonzero(used)]
+        bent = bend(found.x[used], found.best[PARABOLA, used], np.maximum(own, _LEAST))
+        other = bent * float((slope**2).sum()), float(used.sum())
+        variance, freedom = summed((variance, freedom), other)
+    return _interval(value, variance, freedom)
 
 
-def _bound(
-    grid: Arrays,
-    log_decays: Array,
-    columns: ridge.Columns | None,
-    points: tuple[RidgePoint, ...],
-    why: str,
-) -> Exponent:
+def _weighed(found: Vertices, weights: Array, *, cautious: bool) -> tuple[float, float, float]:
+    """Return a weighted sum of the first estimator's best decays, its variance and its freedom.
+
+    What the estimators differ by beyond noise is added to the variance, if the second is known.
+    """
+    none = np.zeros(len(weights))
+    value, *noise = found.weighed(np.stack([weights, none]), cautious=cautious)
+    if not np.isfinite(found.best[HALVES, weights != 0]).all():
+        return value, noise[0], noise[1]
+    apart, variance, _ = found.weighed(np.stack([weights, -weights]))
+    return value, *summed((noise[0], noise[1]), (max(apart**2 - variance, 0.0), _OF_MODELS))
+
+
+def _second(found: Vertices) -> tuple[Exponent, Exponent]:
+    """Return s by the second estimator, and the first minus the second."""
+    used = np.isfinite(found.best[HALVES])
+    if used.sum() < 3:
+        few = unknown(_too_few(found, int(used.sum()), 3))
+        return few, few
+    slope, none = _slope(found.x, used), np.zeros(len(used))
+    check = _interval(*found.weighed(np.stack([none, slope]), cautious=True))
+    return check, _interval(*found.weighed(np.stack([slope, -slope])))
+
+
+def _slope(x: Array, used: Flags) -> Array:
+    """Return the weights of y in minus the slope of the line through some points."""
+    lean = np.where(used, x - x[used].mean(), 0.0)
+    return -lean / float((lean**2).sum())
+
+
+def _interval(value: float, variance: float, freedom: float) -> Exponent:
+    half = student(freedom) * math.sqrt(variance)
+    return Exponent(value, value - half, value + half)
+
+
+def _excludes_zero(one: Exponent) -> bool:
+    certain = one.value is not None and not one.low <= 0 <= one.high
+    return certain and abs(one.value or 0.0) > _SAME
+
+
+def _told(one: Exponent) -> str:
+    said = f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]"
+    return said.replace("-", "−")
+
+
+def _too_few(found: Vertices, count: int, least: int) -> str:
+    if found.flat and not len(found.lrs):
+        return "The basin is too flat for its noise to locate its lowest point."
+    have = "rate near the best has" if count == 1 else "rates near the best have"
+    flat = f" ({found.flat} more are too flat for their noise)" if found.flat else ""
+    needs = "a line needs three" if least == 3 else "a slope needs two"
+    return (
+        f"{count} learning {have} the best decay inside the grid{flat}, and {needs}: "
+        "widen the grid or make it finer."
+    )
+
+
+def _bound(grid: Arrays, log_decays: Array, found: Vertices, near: Flags, why: str) -> Exponent:
     """Bound s by the line through the known optima and the edges."""
     said = ridge.windows(grid.scores(), grid.lost(), grid.decays)
     if not ridge.rises(grid, said):
         return unknown(why + " Towards its middle, errors do not rise by more than noise.")
-    inside = {point.lr: point for point in points}
-    # As in `_profile`: a column's freedom is that of its seeds.
-    free = {} if columns is None else dict(zip(columns.lrs, columns.seeds - 1, strict=True))
-    x, y, variance, freedom, edge = [], [], [], [], []
-    for i in np.flatnonzero(said.basin):
-        point = inside.get(float(grid.lrs[i]))
+    located = {float(lr): column for column, lr in enumerate(found.lrs)}
+    places, known, edge = [], [], []
+    for i in np.flatnonzero(said.basin & near):
+        column = located.get(float(grid.lrs[i]))
         if said.edge[i]:
-            y.append(float(log_decays[i, said.at[i]]))
-            variance.append(0.0)
-            freedom.append(math.inf)
-        elif point is not None:
-            y.append(math.log2(point.decay))
-            variance.append(point.standard_error**2)
-            freedom.append(float(free[point.lr]))
+            known.append((float(log_decays[i, said.at[i]]), 0.0, math.inf))
+        elif column is not None:
+            known.append(found.weighed(_only(found, column), cautious=True))
         else:
             continue
-        x.append(math.log2(grid.lrs[i]))
+        places.append(math.log2(grid.lrs[i]))
         edge.append(int(said.edge[i]))
-    known = np.array(x), np.array(y), np.array(variance)
-    return bounded(*known, np.array(edge), freedom=np.array(freedom), sign=-1, why=why)
+    y, variance, freedom = np.array(known).reshape(-1, 3).T
+    x, ends = np.array(places), np.array(edge, dtype=np.int64)
+    return bounded(x, y, variance, ends, freedom=freedom, sign=-1, why=why)

@@ -15,7 +15,8 @@ class Exponent:
 
     If `bound` is "at least" or "at most", `value` is that bound and the interval ends there. If
     `value` is None, it is unknown. `why` gives the reason for a bound or an unknown value, and says
-    what was left out of a value.
+    what was left out of a value. A value is `withheld` if there are estimates that contradict each
+    other.
     """
 
     value: float | None
@@ -23,6 +24,7 @@ class Exponent:
     high: float
     bound: str | None = None
     why: str = ""
+    withheld: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,9 @@ class Line:
     highest: float
 
 
-def unknown(why: str) -> Exponent:
+def unknown(why: str, *, withheld: bool = False) -> Exponent:
     """Return an exponent that is unknown, with the reason."""
-    return Exponent(None, -math.inf, math.inf, why=why)
+    return Exponent(None, -math.inf, math.inf, why=why, withheld=withheld)
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,6 @@ class WeightedLine:
 
     slope: Array
     intercept: Array
-    variance: Array
     shares: Array
 
 
@@ -64,7 +65,6 @@ def line(x: Array, y: Array, variance: Array) -> WeightedLine:
     return WeightedLine(
         slope=slope[..., 0],
         intercept=(y_mean - slope * x_mean)[..., 0],
-        variance=1 / spread[..., 0],
         shares=weight * (x - x_mean) ** 2 / spread,
     )
 
@@ -72,20 +72,16 @@ def line(x: Array, y: Array, variance: Array) -> WeightedLine:
 def bend(x: Array, y: Array, variance: Array) -> float:
     """Estimate the variance of points about their line beyond their own variances.
 
-    The estimate is DerSimonian and Laird's from χ². Chance is taken to explain as much of χ² as
-    there are points, two more than its freedom: three or four points may well lie off a line.
+    The estimate is DerSimonian and Laird's from χ². Chance is taken to explain two standard
+    deviations more of χ² than its mean: a few points may well lie off a line.
     """
     weight, fit = 1 / variance, line(x, y, variance)
-    chance = float((weight * (y - fit.intercept - fit.slope * x) ** 2).sum()) - len(x)
+    freedom = len(x) - 2
+    usual = freedom + 2 * math.sqrt(2 * freedom)
+    chance = float((weight * (y - fit.intercept - fit.slope * x) ** 2).sum()) - usual
     total = float(weight.sum())
     taken = float((weight**2).sum()) / total + float((weight * fit.shares).sum())
     return max(0.0, chance / (total - taken))
-
-
-def spread_out(value: float, draws: Array, widened: float) -> tuple[float, float]:
-    """Return the ends of the middle 95 % of the draws, widened about the value."""
-    low, high = np.quantile(draws[np.isfinite(draws)], [0.025, 0.975])
-    return value + float(low - value) * widened, value + float(high - value) * widened
 
 
 def bounded(

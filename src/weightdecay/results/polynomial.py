@@ -6,7 +6,7 @@ Coefficients are in the order of `powers`. A quadratic's best decay at each lear
 line of slope −q₄/(2·q₅), so that s = q₄/(2·q₅). The surface has three uses:
 
     fit       which setting to recommend: the cells of a grid near the best, all seeds
-    surface   a second estimate of s: windows that other seeds chose, an intercept per seed
+    surface   where the optimum is: windows that other seeds chose, an intercept per seed
     scatter   settings that form no grid: an ellipse about the best, a cubic for its lowest point
 """
 

@@ -1,4 +1,4 @@
-"""A second estimate of s, and where the optimum is: one quadratic over the basin, by fresh seeds.
+"""Where the optimum is: one quadratic over the basin, fitted by fresh seeds.
 
 In the windows that `ridge` chose with other seeds, errors are fitted by the quadratic of
 `polynomial`, with an intercept for each seed instead of q₀.
