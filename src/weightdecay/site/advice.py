@@ -6,7 +6,16 @@ from collections.abc import Iterable, Sequence
 from weightdecay.labels import AXES, NAMES, SCHEDULES, method_of, name, titled
 from weightdecay.number_format import in_units, interval, measured, number, typed
 from weightdecay.records import Spec
-from weightdecay.results import Exponent, Extension, Knobs, Landscape, Range, Recommendation, Repeat
+from weightdecay.results import (
+    Coupling,
+    Exponent,
+    Extension,
+    Knobs,
+    Landscape,
+    Range,
+    Recommendation,
+    Repeat,
+)
 from weightdecay.results.carrying import RULES
 from weightdecay.table import shown
 
@@ -67,7 +76,7 @@ def block(advice: Recommendation) -> list[tuple[str, str]]:
         count = len(advice.landscape.cells)
         tied = "this one is" if advice.tied == 1 else f"{advice.tied} are"
         told.append(("ties", f"of {count} settings, {tied} as good as the best, up to noise"))
-    told += [("s", exponent(advice.knobs)), ("knobs", sentence(advice))]
+    told += [("s", exponent(advice.knobs)), *_slopes(advice.coupling), ("knobs", sentence(advice))]
     return [*told, *(("add", line) for line in additions(advice))]
 
 
@@ -121,6 +130,20 @@ def exponent(knobs: Knobs) -> str:
     said = interval(knobs.exponent, reason=knobs.exponent.value is not None)
     read_off = knobs.fitted and knobs.exponent.value is not None
     return f"{said}, from the fitted surface" if read_off else said
+
+
+def _slopes(measured: Coupling) -> list[tuple[str, str]]:
+    """Return s on each side of the best learning rate, and by the second estimator."""
+    known = [
+        f"{interval(found, reason=False)} {where}"
+        for found, where in (
+            (measured.below, "below the best α"),
+            (measured.above, "above it"),
+            (measured.check, "by the second estimator"),
+        )
+        if found.value is not None and found.bound is None
+    ]
+    return [("", ", ".join(known))] if known else []
 
 
 def sentence(advice: Recommendation) -> str:

@@ -247,6 +247,11 @@ def in_torch(numbers: Numbers) -> str:
     return "–" if numbers.in_torch is None else interval(numbers.in_torch, reason=False)
 
 
+def _brief(found: Exponent) -> str:
+    """Return an exponent with its interval; a dash where it is unknown."""
+    return "–" if found.value is None else interval(found, reason=False)
+
+
 def _error(numbers: Numbers) -> str:
     best = numbers.best
     mean, off = (
@@ -279,6 +284,9 @@ COLUMNS: Mapping[str, Callable[[Numbers], str]] = {
     "landscape": lambda row: row.label,
     "s, the coupling exponent": lambda row: interval(row.exponent),
     "s in torch's convention": in_torch,
+    "s below the best α": lambda row: _brief(row.below),
+    "s above it": lambda row: _brief(row.above),
+    "s, second estimator": lambda row: _brief(row.check),
     "best α": lambda row: power(row.best.lr),
     "best λ": lambda row: power(row.best.decay),
     "test error there": _error,

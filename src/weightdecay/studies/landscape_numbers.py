@@ -21,14 +21,18 @@ class Numbers:
     """A landscape's numbers; `panel` is the name of its panel and `label` its name in a table.
 
     `in_torch` is the exponent of the same runs with λ stated as torch states it, which is greater
-    by 1. It is None for L2 regularization, whose factor is the same number in both. `metric` is the
-    name of the task's own metric, if it has one.
+    by 1. It is None for L2 regularization, whose factor is the same number in both. `check` is the
+    second estimator's exponent; `below` and `above` are those on either side of the best learning
+    rate. `metric` is the name of the task's own metric, if it has one.
     """
 
     panel: str
     label: str
     exponent: Exponent
     in_torch: Exponent | None
+    check: Exponent
+    below: Exponent
+    above: Exponent
     best: Cell
     regret: Regret
     sensitivity: Estimate
@@ -47,6 +51,9 @@ def numbers_of(measured: Measurement, *, task: str) -> Numbers:
         label=restated(scape, task),
         exponent=measured.coupling.exponent,
         in_torch=coupling(scape, convention="torch").exponent if decoupled else None,
+        check=measured.coupling.check,
+        below=measured.coupling.below,
+        above=measured.coupling.above,
         best=scape.best,
         regret=regret(scape),
         sensitivity=sensitivity(scape),
