@@ -11,10 +11,14 @@ import pytest
 
 from tests.landscapes import Truth, exact, landscape_of, measured, noisy
 from tests.planted import (
+    CLIFFS,
     TASKS,
+    at_their_bounds,
     committed,
     found_places,
+    frozen,
     inner,
+    of_schedule,
     of_seeds,
     pack,
     planted,
@@ -24,6 +28,7 @@ from tests.planted import (
 )
 from weightdecay.records import RunConfig
 from weightdecay.results import Cell, Landscape, outliers
+from weightdecay.results.outliers import smallest_rises
 
 DECAYS = (0.0, *(0.001 * 2.0**power for power in range(-5, 3)))
 # Test errors, in percent, of one seed of a convolutional network on CIFAR-10 on a GPU: SGD and Adam
@@ -97,6 +102,66 @@ def places(landscape: Landscape) -> set[tuple[int, int]]:
 def test_cells_with_a_frozen_schedule_are_found_and_no_other(name: str) -> None:
     table, found, _ = FROZEN[name]
     assert places(of_table(table)) == found
+
+
+@pytest.mark.parametrize("beyond", [1.001, 1.5])
+def test_a_cell_is_found_if_it_is_raised_above_its_bound(beyond: float) -> None:
+    """The bound is what the landscape states of itself, before anything is wrong."""
+    found, total = at_their_bounds(of_table(ADAMW), beyond)
+    assert found == total > 50
+    found, total = at_their_bounds(of_table(ADAMW), 0.999)
+    assert found == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [1, 3])
+@pytest.mark.parametrize("task", TASKS)
+def test_every_cell_of_committed_records_is_found_above_its_bound(task: str, seeds: int) -> None:
+    """Every third landscape is tried here, and all by `python -m tests.planted`."""
+    scapes = [of_seeds(one, seeds_of(one)[:seeds]) for one in committed(task)[::3]]
+    counts = [at_their_bounds(one, 1.001) for one in scapes]
+    found, total = (sum(numbers) for numbers in zip(*counts, strict=True))
+    assert found == total > 150
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "constant", "least"),
+    [
+        ("mnist1d-small", "mnist1d-small", 5),
+        ("text-small", "text-small", 0),
+        ("cifar10-small", "cifar10-small, figure 1", 90),
+    ],
+)
+def test_every_cell_that_trained_with_a_constant_schedule_is_found_above_its_bound(
+    task: str, constant: str, least: int
+) -> None:
+    """It is what a frozen schedule does to a cell. On text, noise hides all of them."""
+    wrong = of_schedule(constant, "constant", 0)
+    found, above, higher = frozen(of_schedule(task, "cosine", 0), wrong)
+    assert found == above >= least
+    assert higher > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", [0.002, 0.008, 0.025])
+def test_every_cell_of_simulated_landscapes_is_found_above_its_bound(spread: float) -> None:
+    random = np.random.default_rng(3)
+    for seeds, shape in product((1, 3), ({}, CLIFFS)):
+        truth = Truth(s=0.5, rates=7, decays=8, **shape)  # type: ignore[arg-type]
+        scape = noisy(truth, seeds, random, spread=spread, examples=10_000)
+        found, total = at_their_bounds(scape, 1.001)
+        assert found == total > 20
+
+
+def test_bounds_are_infinite_where_nothing_is_judged() -> None:
+    clean = of_table(ADAMW)
+    rises = smallest_rises(clean)
+    corners = set(product((clean.lrs[0], clean.lrs[-1]), (clean.decays[0], clean.decays[-1])))
+    assert {place for place, rise in rises.items() if np.isinf(rise)} >= corners
+    assert smallest_rises(replace(clean, cells={}, lrs=(), decays=())) == {}
+    few = {place: cell for place, cell in clean.cells.items() if place[0] < clean.lrs[2]}
+    assert set(smallest_rises(replace(clean, lrs=clean.lrs[:2], cells=few)).values()) == {np.inf}
 
 
 def test_what_neighbours_say_is_near_what_the_cell_would_have_come_to() -> None:

@@ -131,9 +131,10 @@ def doubts(folder: Path, status: Status, *, every_result: bool = False) -> list[
         command = f"weightdecay status {folder} --check"
         return [f"{status.done} results were not compared. `{command}` compares them."]
     from weightdecay import results
-    from weightdecay.site.doubts import lines
+    from weightdecay.site.doubts import bounds, lines
 
     store = Store(folder)
     planned = store.plan()
     runs = [run for run in store.runs() if run.config.identity in planned]
-    return lines(results.doubts(runs, store.repeats()))
+    found = results.doubts(runs, store.repeats())
+    return [*bounds(found), *lines(found)]

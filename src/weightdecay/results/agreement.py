@@ -23,7 +23,13 @@ from weightdecay.records import (
 )
 from weightdecay.results.grouping import apart, landscapes, way_of
 from weightdecay.results.landscape import Landscape
-from weightdecay.results.outliers import Outlier, allowances, least_error, outliers
+from weightdecay.results.outliers import (
+    Outlier,
+    allowances,
+    least_error,
+    outliers,
+    smallest_rises,
+)
 
 _COUPLED = dict(zip(DECOUPLED, COUPLED, strict=True))
 # The relative difference that is allowed if there are too few cells to estimate noise.
@@ -84,12 +90,14 @@ class Agreement:
 class Doubts:
     """Reasons to doubt a sweep's runs: pairs that disagree, and cells that stand out.
 
-    `varied` are the fields, besides the algorithm, in which the sweep's landscapes differ.
+    `varied` are the fields, besides the algorithm, in which the sweep's landscapes differ. `rises`
+    say, for the cells of each landscape, how much too high an error must be to stand out.
     """
 
     agreement: Agreement = Agreement()
     outliers: tuple[tuple[Landscape, Outlier], ...] = ()
     varied: tuple[str, ...] = ()
+    rises: tuple[tuple[Landscape, tuple[float, ...]], ...] = ()
 
     #: The environments of runs, if landscapes mix several of them.
     environments: Mapping[Environment | None, int] = field(default_factory=dict)
@@ -111,6 +119,7 @@ def doubts(runs: Iterable[Run], repeats: Iterable[Run] = (), *, of: str = "error
         varied=tuple(
             name for name in _TOLD if len({getattr(scape.config, name) for scape in found}) > 1
         ),
+        rises=tuple((scape, tuple(smallest_rises(scape).values())) for scape in found),
         environments=_mixed(found),
     )
 

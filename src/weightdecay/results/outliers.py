@@ -1,36 +1,22 @@
 """Cells that stand out from their neighbours by more than noise explains.
 
-Errors are compared as logarithms. A cell is as expected if it lies within the range of predictions
-that `stencils` make of it: along a ridge or a cliff, at least one line is smooth. The distance
-outside that range is compared with the largest of
-
-    4 times the noise of the landscape: how far blocks of cells usually are from their predictions
-    3 times the 80 % quantile of the same for blocks nearby that do not contain the cell
-    half a step of the landscape's slope there: a setting's effect is no more certain than that
-    3 times the standard error over seeds, if a cell has several
-
-Outliers distort the noise and each other's predictions. So the most extreme cells are set aside one
-by one, up to a tenth of all. Those up to the last that stands out from the rest are outliers
-(Rosner's generalized test for many outliers, 1983). Cells beside one that diverged are not judged,
-nor are corners, which lie on no line between neighbours.
+`neighbours` compares the logarithms of errors. Beyond what it allows, the mean of a cell may be off
+by 3 times its standard error over seeds, and the run of a seed may be where others in its cell are.
+Cells beside one that diverged are not judged.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from weightdecay.results.estimate import Array
 from weightdecay.results.landscape import Landscape
+from weightdecay.results.neighbours import Values, compared, standing_out
 from weightdecay.results.noise import Flags, effects, mean
-from weightdecay.results.stencils import Indices, Kind, Stencils, in_steps, stencils
+from weightdecay.results.stencils import in_steps, stencils
 
-_NOISE, _NEARBY, _SLOPE, _SEEDS = 4.0, 3.0, 0.5, 3.0
-_LEAST = 0.005  # noise below half a percent of the error is treated as rounding
-_FEWEST = 20  # the fewest cells to estimate noise from
-_SHARE = 0.1
-_HOPELESS = 1 / 3  # the search ends below this share of what is allowed
-_MAD = 0.6745
+_SEEDS = 3.0
+# Few pairs of runs must agree, so a smaller difference than that of an outlier is no accident.
+_PAIRS = 4.0
 
 
 @dataclass(frozen=True)
@@ -62,13 +48,38 @@ def outliers(landscape: Landscape) -> tuple[Outlier, ...]:
     found = [
         errors.outlier(cell, seed, expected, allowed)
         for seed in range(len(errors.seeds))
-        for cell, expected, allowed in _judged(errors.alone(seed))
+        for cell, expected, allowed in standing_out(errors.alone(seed))
     ]
     if len(errors.seeds) > 1:
         named = {(one.lr, one.decay) for one in found}
-        of_means = (errors.outlier(cell, None, *said) for cell, *said in _judged(errors.together()))
+        of_means = (
+            errors.outlier(cell, None, *said) for cell, *said in standing_out(errors.together())
+        )
         found += [one for one in of_means if (one.lr, one.decay) not in named]
     return tuple(sorted(found, key=lambda one: (one.lr, one.decay, one.seed or 0)))
+
+
+def smallest_rises(landscape: Landscape) -> dict[tuple[float, float], float]:
+    """Return, per cell, the smallest rise of its error that would stand out: 0.3 means by 30 %.
+
+    If all seeds of a cell have errors that are too high by more than that, and no other cell is
+    wrong, the cell is found. The rise is infinite for cells that are not judged, and for cells
+    whose error cannot rise so far because it is a fraction.
+    """
+    if not landscape.cells or landscape.scattered:
+        return {}
+    errors = _Errors(landscape)
+    given = errors.together() if len(errors.seeds) > 1 else errors.alone(0)
+    rises = np.full(len(errors.cells), np.inf)
+    if given.enough:
+        seen = compared(given, [cell for cell, _, _ in standing_out(given)])
+        rises = np.expm1(np.fmax(0, seen.high + seen.allowed - given.values))
+        rises[np.isnan(given.values)] = np.inf
+        if landscape.metric is None:
+            rises[np.fmax.reduce(errors.tested, axis=1) * (1 + rises) > 1] = np.inf
+    return {
+        (cell.lr, cell.decay): float(rise) for cell, rise in zip(errors.cells, rises, strict=True)
+    }
 
 
 def least_error(landscape: Landscape) -> float:
@@ -88,29 +99,13 @@ def allowances(landscape: Landscape) -> dict[tuple[float, float], float]:
     found: dict[tuple[float, float], list[float]] = {}
     for seed in range(len(errors.seeds)):
         values = errors.alone(seed)
-        aside = [cell for cell, _, _ in _judged(values)]
-        seen = _seen(values, aside)
-        if np.isfinite(seen.noise):
+        if values.enough:
+            aside = [cell for cell, _, _ in standing_out(values)]
+            seen = compared(values, aside, noises=_PAIRS)
             for cell, allowed in zip(errors.cells, seen.allowed, strict=True):
                 if errors.seeds[seed] in cell.seeds:
                     found.setdefault((cell.lr, cell.decay), []).append(float(allowed))
     return {place: max(allowed) for place, allowed in found.items()}
-
-
-@dataclass(frozen=True)
-class _Values:
-    """The values to judge: one per cell, NaN if there is none, with other explanations.
-
-    `weights` are the numbers of seeds. `explained` are other values that a cell may have without
-    standing out, and `least` is the least deviation that is allowed.
-    """
-
-    stencils: Stencils
-    values: Array
-    weights: Array
-    explained: Array
-    least: Array
-    unjudged: Flags
 
 
 class _Errors:
@@ -133,7 +128,7 @@ class _Errors:
             [lost[self._stencils.around(cell, 1.0)].any() for cell in range(len(self.cells))]
         )
 
-    def alone(self, seed: int) -> _Values:
+    def alone(self, seed: int) -> Values:
         """Return one seed's errors; the other seeds in a cell may explain its own.
 
         Where the seed was not run, the mean of the others takes its place for comparison only.
@@ -141,7 +136,7 @@ class _Errors:
         others = mean(np.delete(self._level, seed, axis=1)) + self._of_seed[seed]
         own = self._logs[:, seed]
         absent = np.isnan(own)
-        return _Values(
+        return Values(
             stencils=self._stencils,
             values=np.where(absent, others, own),
             weights=np.ones(len(own)),
@@ -150,7 +145,7 @@ class _Errors:
             unjudged=self._beside_lost | absent,
         )
 
-    def together(self) -> _Values:
+    def together(self) -> Values:
         """Return the means of cells, after the effects of seeds."""
         means = mean(self._level)
         count = np.isfinite(self._level).sum(1)
@@ -158,7 +153,7 @@ class _Errors:
         spread = np.sqrt(squares.sum(1) / np.maximum(count * (count - 1), 1))
         weights = np.maximum(count, 1).astype(np.float64)
         nothing = np.full(len(means), np.nan)
-        return _Values(self._stencils, means, weights, nothing, _SEEDS * spread, self._beside_lost)
+        return Values(self._stencils, means, weights, nothing, _SEEDS * spread, self._beside_lost)
 
     def outlier(self, cell: int, seed: int | None, expected: float, allowed: float) -> Outlier:
         """Return an outlier in terms of errors instead of their logarithms."""
@@ -174,95 +169,3 @@ class _Errors:
             expected=said,
             allowed=way * said * float(np.expm1(way * allowed)),
         )
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """Cells compared with their neighbours, after some cells were set aside.
-
-    `beyond` is how far a cell lies outside the predictions in `said`. A cell that is not judged is
-    allowed any deviation.
-    """
-
-    noise: float
-    beyond: Array
-    said: Array
-    allowed: Array
-
-
-def _judged(given: _Values) -> list[tuple[int, float, float]]:
-    """Return the cells that stand out, each with its expected value and its allowance."""
-    aside: list[int] = []
-    worst = 0
-    for _ in range(1 + int(_SHARE * np.isfinite(given.values).sum())):
-        seen = _seen(given, aside)
-        if not np.isfinite(seen.noise):
-            return []
-        score = seen.beyond / seen.allowed
-        score[aside] = 0
-        cell = int(np.argmax(score))
-        if score[cell] < _HOPELESS:
-            break
-        aside.append(cell)
-        if score[cell] > 1:
-            worst = len(aside)
-    aside = aside[:worst]
-    if not aside:
-        return []
-    seen = _seen(given, aside)
-    expected = _quantile(seen.said, given.stencils.own, 0.5)
-    return [
-        (cell, float(expected[cell]), float(seen.allowed[cell]))
-        for cell in aside
-        if seen.beyond[cell] > seen.allowed[cell]
-    ]
-
-
-def _seen(given: _Values, aside: Sequence[int]) -> _Seen:
-    lines, values = given.stencils, given.values
-    kept = values.copy()
-    kept[list(aside)] = np.nan
-    # A neighbour that stands out itself may explain a cell on the same cliff.
-    near = lines.kinds == Kind.NEXT
-    said = np.where(near, lines.predicted(values), lines.predicted(kept))
-    known = np.isfinite(said)
-    cells = lines.cells[known]
-    low, high = np.fmin(np.inf, given.explained), np.fmax(-np.inf, given.explained)
-    np.minimum.at(low, cells, said[known])
-    np.maximum.at(high, cells, said[known])
-    straight = np.bincount(lines.cells[known & (lines.kinds == Kind.LINE)], minlength=len(values))
-    judged = np.isfinite(values) & (straight > 0) & ~given.unjudged
-    beyond = np.where(judged, np.fmax(0, np.fmax(values - high, low - values)), 0)
-    spread = np.sqrt(
-        1 / given.weights[lines.cells] + (lines.weights**2 / given.weights[lines.others]).sum(1)
-    )
-    off = np.abs(kept[lines.cells] - said) / spread
-    blocks = np.isfinite(off) & (lines.kinds == Kind.BLOCK)
-    enough = len(np.unique(lines.cells[blocks])) >= _FEWEST
-    noise = float(np.median(off[blocks])) / _MAD if enough else np.nan
-    nearby = _quantile(off, lines.nearby, 0.8)
-    allowed = np.fmax(_NOISE * max(noise, _LEAST), _NEARBY * nearby) / np.sqrt(given.weights)
-    allowed = np.maximum.reduce([allowed, _SLOPE * _slope(lines, kept), given.least])
-    allowed = np.where(given.unjudged | np.isnan(nearby), np.inf, allowed)
-    return _Seen(noise, beyond, said, allowed)
-
-
-def _slope(lines: Stencils, values: Array) -> Array:
-    """Return, for each cell, the change per step along the steeper axis around it."""
-    rise = np.abs(values[lines.pairs[:, 1]] - values[lines.pairs[:, 0]]) / lines.slopes
-    return np.nan_to_num(np.fmax(*(_quantile(rise, pairs, 0.5) for pairs in lines.paired)))
-
-
-def _quantile(values: Array, rows: Indices, share: float) -> Array:
-    """Return a quantile of the values in each row of places, without −1 and NaN; NaN if empty."""
-    if not rows.shape[1]:
-        return np.full(len(rows), np.nan)
-    ordered = np.sort(np.append(values, np.nan)[rows], axis=1)  # NaN come last
-    last = np.maximum(np.isfinite(ordered).sum(1) - 1, 0)
-    low = np.floor(share * last).astype(np.intp)
-    part = share * last - low
-    index = np.arange(len(rows))
-    found: Array = (1 - part) * ordered[index, low] + part * ordered[
-        index, np.minimum(low + 1, last)
-    ]
-    return found

@@ -74,13 +74,19 @@ class Stencils:
         return _filled((self.cells == cell) & kept for cell in range(len(self.places)))
 
     @cached_property
-    def nearby(self) -> Indices:
-        """Return, for each cell, the blocks around it that do not contain it."""
+    def elsewhere(self) -> Indices:
+        """Return, for each cell, the blocks that do not contain it."""
         members = np.column_stack([self.others, self.cells])
         blocks = self.kinds == Kind.BLOCK
+        return _filled(blocks & ~(members == cell).any(1) for cell in range(len(self.places)))
+
+    @cached_property
+    def nearby(self) -> Indices:
+        """Return, for each cell, those of them that are around it."""
+        blocks = np.arange(len(self.cells))
         return _filled(
-            blocks & self.around(cell, REACH)[self.cells] & ~(members == cell).any(1)
-            for cell in range(len(self.places))
+            np.isin(blocks, elsewhere) & self.around(cell, REACH)[self.cells]
+            for cell, elsewhere in enumerate(self.elsewhere)
         )
 
     @cached_property

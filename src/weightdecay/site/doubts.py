@@ -1,5 +1,6 @@
 """Doubts in words: runs that must agree but do not, and cells that stand out."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
@@ -35,6 +36,29 @@ def lines(doubts: Doubts) -> list[str]:
         told.append("Landscapes mix runs of several environments:")
         told += _listed(_environments(doubts.environments))
     return told
+
+
+def bounds(doubts: Doubts) -> list[str]:
+    """Return how much too high an error must be to be found, one line per landscape.
+
+    Landscapes of which no cell is judged are left out.
+    """
+    judged = [one for one in doubts.rises if any(map(math.isfinite, one[1]))]
+    told = [_rises(scape, rises, doubts.varied) for scape, rises in judged]
+    head = "A wrong cell is found if its error is too high by more than:"
+    return [head, *_listed(told)] if told else []
+
+
+def _rises(scape: Landscape, rises: Sequence[float], varied: Sequence[str]) -> str:
+    finite = sorted(rise for rise in rises if math.isfinite(rise))
+    name = ", ".join([scape.config.algorithm, *_stated(scape.config, varied)])
+    shares = [
+        f"{100 * finite[math.ceil(share * len(rises)) - 1]:.0f} % in {words}"
+        for share, words in ((0.5, "half of the cells"), (0.9, "nine tenths"))
+        if len(finite) >= share * len(rises)
+    ]
+    never = len(rises) - len(finite)
+    return f"{name}: {', '.join([*shares, f'never in {never} of {len(rises)}'])}"
 
 
 def _environments(found: Mapping[Environment | None, int]) -> list[str]:
@@ -122,10 +146,14 @@ def _named(
     seed: int | None,
 ) -> str:
     way, value = decay
-    others = [f"{name} {getattr(config, name)}" for name in varied]
+    others = _stated(config, varied)
     decayed = f"{way} {_number(value)}" if value else "no decay"
     sown = [f"seed {seed}"] if seed is not None else []
     return ", ".join([who, *others, f"lr {_number(lr)}", decayed, *sown])
+
+
+def _stated(config: RunConfig, varied: Sequence[str]) -> list[str]:
+    return [f"{name} {getattr(config, name)}" for name in varied]
 
 
 def _decay(config: RunConfig) -> tuple[str, float]:

@@ -234,6 +234,7 @@ def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
             *filter(None, notes),
             *of_second_stage(found),
             *(() if found.doubts else said.lines(found.doubts)),
+            " ".join(line.strip() for line in said.bounds(found.doubts)),
             *_WORDS,
             f"Made by `{command(found.study, found.scale)}`.",
         ],
