@@ -55,6 +55,7 @@ def _with(cell: Cell, wanted: set[int]) -> Cell:
         tested=tuple(cell.tested[place] for place in at),
         diverged=tuple(seed for seed in cell.diverged if seed in wanted),
         losses=tuple(cell.losses[place] for place in at) if cell.losses else (),
+        packs=tuple(cell.packs[place] for place in at) if cell.packs else (),
     )
 
 

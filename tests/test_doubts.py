@@ -70,6 +70,42 @@ def test_status_says_which_errors_would_have_been_found(tmp_path: Path, capsys: 
     assert re.fullmatch(pattern + "never in 4 of 63", bound)
 
 
+def test_status_names_what_was_trained_together_with_cells_that_stand_out(
+    tmp_path: Path, capsys: Output
+) -> None:
+    """All lanes of a pack are too high by half, and one of them is a corner."""
+    found, lanes = runs(wrong=False), (0, 21, WRONG, 51)
+    for lane in lanes:
+        last = found[lane].last
+        raised = replace(last, test_error=1.5 * or_infinite(last.test_error))
+        found[lane] = Run(found[lane].config, (raised,))
+    store = Store(tmp_path)
+    store.ask_for({run.config.identity: run.config for run in found})
+    with store.writing(workers=1) as writer:
+        for lane, run in enumerate(found):
+            seconds = 0.25 if lane in lanes else 1.0 + lane
+            writer.results([(run, Cost(run.config.identity, seconds, 1, 4))])
+    assert main(["status", str(tmp_path)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "3 cells stand out from their neighbours:" in said
+    assert said[-2] == "1 run was trained together with cells that stand out, so may be wrong too:"
+    assert said[-1].startswith("  adamw, lr 2⁻¹⁰, no decay: ")
+    assert said[-1].endswith(", trained together with 3 cells that stand out")
+    assert len(triangles(*landscapes(tmp_path))) == len(lanes)
+
+
+def test_runs_that_were_trained_together_are_read_with_the_same_pack(tmp_path: Path) -> None:
+    """A repeat is trained in another pack, whose time is not recorded."""
+    found = runs(wrong=False)[:4]
+    with Store(tmp_path).writing(workers=1) as writer:
+        costs = (Cost(run.config.identity, 0.25 + n // 2, 1, 2) for n, run in enumerate(found))
+        writer.results(zip(found, costs, strict=True))
+        writer.repeats([(found[0], Cost(found[0].config.identity, 9.0, 1, 1))])
+    packs = {run.config: run.pack for run in Store(tmp_path).runs()}
+    assert [packs[run.config] for run in found] == [(0.25, 1)] * 2 + [(1.25, 1)] * 2
+    assert [run.pack for run in Store(tmp_path).repeats()] == [None]
+
+
 def test_status_says_when_it_compared_nothing_and_compares_if_asked(
     tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@
     ▢  tied with the best
     ×  diverged: every seed; a single stroke, some of them
     —  the fitted ridge: the best decay at each learning rate, λ* ∝ α⁻ˢ
-    △  stands out from its neighbours by more than noise explains
+    △  stands out from its neighbours by more than noise explains, or was trained with such cells
     ◆  the recommended setting, with lines along its ranges
 
 `results` computes all of these; only the colour scale is computed here.

@@ -5,7 +5,7 @@ reported.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -114,7 +114,10 @@ class StoreReader:
         with self.log.reading() as line_at:
             for run in sorted(places):
                 try:
-                    yield run_in(line_at(places[run]))
+                    found = run_in(line_at(places[run]))
+                    # A pack's seconds are measured together: no other pack has the same.
+                    first = places[run] == self.ledger.results.get(run)
+                    yield replace(found, pack=self.ledger.costs.get(run)) if first else found
                 except ValueError as error:  # it has changed since it was counted
                     self.ledger.take_back(run, places[run], error)
 

@@ -3,7 +3,7 @@
 import base64
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from weightdecay.records.config import DECAYS, RunConfig
@@ -80,12 +80,14 @@ class Environment:
 class Run:
     """A finished run: its configuration, records and environment.
 
-    `environment` is None for runs from before environments were recorded.
+    `environment` is None for runs from before environments were recorded. Runs that were trained
+    together, side by side in one process, have the same `pack`; it is None if that is not known.
     """
 
     config: RunConfig
     records: tuple[Record, ...]
     environment: Environment | None = None
+    pack: tuple[float, int] | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         config = self.config

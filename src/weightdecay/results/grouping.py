@@ -196,6 +196,7 @@ def _cell(place: tuple[float, float], runs: list[Run], chosen_on: str, of: str) 
         tested=last(f"test_{of}"),
         diverged=tuple(run.config.seed for run in runs if run.diverged),
         losses=last("train_loss"),
+        packs=tuple(run.pack for run in runs),
     )
 
 

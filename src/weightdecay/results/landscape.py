@@ -25,7 +25,8 @@ class Cell:
 
     `chosen` are the errors that choices are made on and `tested` those that are reported, both of
     the last epoch. `diverged` lists seeds that diverged; they have the errors they ended with.
-    `losses` are the last epoch's training losses. Numbers that are not finite are NaN.
+    `losses` are the last epoch's training losses. Numbers that are not finite are NaN. `packs` say
+    which runs were trained together: see `Run`.
     """
 
     lr: float
@@ -35,6 +36,7 @@ class Cell:
     tested: tuple[float, ...]
     diverged: tuple[int, ...] = ()
     losses: tuple[float, ...] = ()
+    packs: tuple[tuple[float, int] | None, ...] = ()
 
     @property
     def mean(self) -> float:

@@ -5,7 +5,9 @@ by 3 times its standard error over seeds, and the run of a seed may be where oth
 Cells beside one that diverged are not judged.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +26,8 @@ class Outlier:
     """A cell that stands out, or the run of one of its seeds.
 
     `error` is its error, a mean over seeds if `seed` is None. `expected` is what its neighbours
-    predict, and `allowed` how far noise may take it from that.
+    predict, and `allowed` how far noise may take it from that. If `companions` is not 0, the run
+    does not stand out itself, but was trained together with so many cells that do.
     """
 
     lr: float
@@ -33,14 +36,16 @@ class Outlier:
     error: float
     expected: float
     allowed: float
+    companions: int = 0
 
 
 def outliers(landscape: Landscape) -> tuple[Outlier, ...]:
     """Return the outliers of a landscape, sorted by learning rate, decay and seed.
 
     A cell of several seeds is judged by their mean, and each seed by its own landscape and by the
-    others in the cell. If a seed is named, its cell is not named as well. Scattered settings have
-    no neighbours, so none of them is an outlier.
+    others in the cell. If a seed is named, its cell is not named as well. If most cells of a pack
+    stand out, a fault of the pack is likely, and its other runs are named too. Scattered settings
+    have no neighbours, so none of them is an outlier.
     """
     if not landscape.cells or landscape.scattered:
         return ()
@@ -56,7 +61,28 @@ def outliers(landscape: Landscape) -> tuple[Outlier, ...]:
             errors.outlier(cell, None, *said) for cell, *said in standing_out(errors.together())
         )
         found += [one for one in of_means if (one.lr, one.decay) not in named]
+    found += _companions(landscape, found)
     return tuple(sorted(found, key=lambda one: (one.lr, one.decay, one.seed or 0)))
+
+
+def _companions(landscape: Landscape, found: Sequence[Outlier]) -> Iterator[Outlier]:
+    """Yield the other runs of packs in which several cells stand out, and more than do not."""
+    named = {(one.lr, one.decay, one.seed) for one in found}
+    packs: dict[tuple[float, int], list[Outlier]] = {}
+    for (lr, decay), cell in landscape.cells.items():
+        for seed, error, pack in zip(cell.seeds, cell.tested, cell.packs, strict=False):
+            if pack is not None:
+                run = Outlier(lr, decay, seed, error, expected=math.nan, allowed=math.nan)
+                packs.setdefault(pack, []).append(run)
+    for runs in packs.values():
+        cells = {(run.lr, run.decay) for run in runs if _is_among(run, named)}
+        others = [run for run in runs if not _is_among(run, named)]
+        if len(cells) > 1 and len(others) < len(runs) / 2:
+            yield from (replace(run, companions=len(cells)) for run in others)
+
+
+def _is_among(run: Outlier, named: Container[tuple[float, float, int | None]]) -> bool:
+    return any((run.lr, run.decay, seed) in named for seed in (run.seed, None))
 
 
 def smallest_rises(landscape: Landscape) -> dict[tuple[float, float], float]:

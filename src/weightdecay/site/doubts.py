@@ -28,10 +28,15 @@ def lines(doubts: Doubts) -> list[str]:
         disagree = _counted(len(broken), "pair", "disagrees", "disagree")
         told.append(f"{disagree} by more than noise explains:")
         told += _listed([_pair(pair, doubts.varied) for pair in broken])
-    if doubts.outliers:
-        stand = _counted(len(doubts.outliers), "cell", "stands out", "stand out")
-        told.append(f"{stand} from {'its' if len(doubts.outliers) == 1 else 'their'} neighbours:")
-        told += _listed([_outlier(*one, doubts.varied) for one in doubts.outliers])
+    alone = [one for one in doubts.outliers if not one[1].companions]
+    if alone:
+        stand = _counted(len(alone), "cell", "stands out", "stand out")
+        told.append(f"{stand} from {'its' if len(alone) == 1 else 'their'} neighbours:")
+        told += _listed([_outlier(*one, doubts.varied) for one in alone])
+    if companions := [one for one in doubts.outliers if one[1].companions]:
+        were = _counted(len(companions), "run", "was", "were")
+        told.append(f"{were} trained together with cells that stand out, so may be wrong too:")
+        told += _listed([_outlier(*one, doubts.varied) for one in companions])
     if doubts.environments:
         told.append("Landscapes mix runs of several environments:")
         told += _listed(_environments(doubts.environments))
@@ -88,8 +93,14 @@ def rows(doubts: Doubts) -> list[tuple[str, ...]]:
         (
             setting(scape, one, doubts.varied),
             measured(one.error, scape.metric),
-            measured(one.expected, scape.metric),
-            f"± {_points(one.allowed, scape.metric)}",
+            *(
+                (_trained_with(one), "")
+                if one.companions
+                else (
+                    measured(one.expected, scape.metric),
+                    f"± {_points(one.allowed, scape.metric)}",
+                )
+            ),
         )
         for scape, one in doubts.outliers
     ]
@@ -112,10 +123,16 @@ def setting(scape: Landscape, one: Outlier, varied: Sequence[str]) -> str:
 
 
 def _outlier(scape: Landscape, one: Outlier, varied: Sequence[str]) -> str:
-    found, expected = (measured(value, scape.metric) for value in (one.error, one.expected))
+    name, found = setting(scape, one, varied), measured(one.error, scape.metric)
+    if one.companions:
+        return f"{name}: {found}, {_trained_with(one)}"
+    expected = measured(one.expected, scape.metric)
     allowed = f"{100 * one.allowed:.1f}" if scape.metric is None else f"{one.allowed:.2g}"
-    said = f"{found} where its neighbours say {expected} (±{allowed})"
-    return f"{setting(scape, one, varied)}: {said}"
+    return f"{name}: {found} where its neighbours say {expected} (±{allowed})"
+
+
+def _trained_with(one: Outlier) -> str:
+    return f"trained together with {one.companions} cells that stand out"
 
 
 def _pair(pair: Pair, varied: Sequence[str]) -> str:
