@@ -17,9 +17,10 @@ from weightdecay.records import Run, RunConfig
 from weightdecay.records.tables import export
 from weightdecay.studies import STUDIES, docs_writer, scale
 from weightdecay.studies.findings import Findings, command, draw, find, tell
-from weightdecay.studies.formats import BRIEF, COLUMNS, as_json, because, rule, table_of
+from weightdecay.studies.formats import BRIEF, COLUMNS, because, rule, table_of
 from weightdecay.studies.scales import values
 from weightdecay.studies.supplement import standard_epochs
+from weightdecay.studies.verdict_json import as_json
 from weightdecay.studies.verdicts import BETWEEN, MARGIN
 
 for package in ("matplotlib", "pyarrow"):

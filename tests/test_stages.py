@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from tests.landscapes import ended
+from tests.test_cli_reproduce import TASK
+from tests.test_cli_reproduce import TINY as OF_ONE_STAGE
 from weightdecay.cli import main, sweep_view
 from weightdecay.records import Run, RunConfig, packed
 from weightdecay.results import Judgement, judged
 from weightdecay.results.estimate import within
 from weightdecay.results.judging import contrasted
-from weightdecay.studies import STUDIES, Panel, Scale, scale, scales
+from weightdecay.studies import STUDIES, Panel, scale, scales
 from weightdecay.studies.formats import because, rule
 from weightdecay.studies.registration import register
 from weightdecay.studies.study import Evidence
@@ -207,13 +209,8 @@ def ended_config() -> RunConfig:
     )
 
 
-TASK = "tests.toys:toy"
-TINY = Scale(
-    task=TASK,
-    name="small",
-    common={"model": "linear", "batch": 30, "data": 240, "validation": 60},
-    seeds="0..1",
-    epochs=2,
+TINY = replace(
+    OF_ONE_STAGE,
     lrs=dict.fromkeys(scales.FAMILIES, "2^-8..2^-5"),
     l2={family: [0, "2^-9..2^-6"] for family in scales.FAMILIES},
     decays={family: [0, "2^-9..2^-6"] for family in scales.FAMILIES},

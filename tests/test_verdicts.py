@@ -12,8 +12,9 @@ from weightdecay.results import Estimate, Exponent
 from weightdecay.results.estimate import UNKNOWN
 from weightdecay.results.exponent import unknown
 from weightdecay.studies import verdicts
-from weightdecay.studies.formats import as_json, because
+from weightdecay.studies.formats import because
 from weightdecay.studies.formats import rule as rule_of
+from weightdecay.studies.verdict_json import as_json
 from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD, Missing, Verdict
 
 Rule = Callable[[float, float], Verdict]

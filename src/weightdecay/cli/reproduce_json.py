@@ -5,7 +5,7 @@ from typing import Any
 
 from weightdecay.cli.landscape_json import cell, estimate, exponent
 from weightdecay.site import doubts
-from weightdecay.studies import formats
+from weightdecay.studies import verdict_json
 from weightdecay.studies.findings import Findings
 from weightdecay.studies.landscape_numbers import Numbers
 
@@ -17,7 +17,7 @@ def as_json(found: Findings, page: Path, *, drawn: bool) -> dict[str, Any]:
         "title": found.study.title,
         "runs": len(found.runs),
         "planned": len(found.study.cells(found.scale)),
-        "verdicts": [formats.as_json(verdict) for verdict in found.verdicts],
+        "verdicts": [verdict_json.as_json(verdict) for verdict in found.verdicts],
         "landscapes": [_landscape(one) for one in found.numbers],
         "doubts": doubts.lines(found.doubts),
         "picture": page.with_name("figure.png") if drawn else None,

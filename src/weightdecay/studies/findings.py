@@ -11,12 +11,13 @@ from weightdecay.records import Run
 from weightdecay.results import Doubts, doubts
 from weightdecay.site import PageTable, PageVerdict, Picture, report
 from weightdecay.site import doubts as said
-from weightdecay.studies.formats import CARRYING, as_json, because, carrying_table, rule, table_of
+from weightdecay.studies.formats import CARRYING, because, carrying_table, rule, table_of
 from weightdecay.studies.landscape_numbers import Numbers, is_grid, numbers_of
 from weightdecay.studies.own_scale import OWN, options_of
 from weightdecay.studies.registration import Judged, Registration
 from weightdecay.studies.scales import Scale, scale, values
 from weightdecay.studies.study import Evidence, Study
+from weightdecay.studies.verdict_json import as_json
 from weightdecay.studies.verdicts import Verdict
 
 

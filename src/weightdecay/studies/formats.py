@@ -5,7 +5,6 @@ The terminal, the report page, verdicts.json and the docs all use it.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from weightdecay.labels import NAMES
 from weightdecay.number_format import interval, measured, metric_words, number, power
@@ -74,9 +73,9 @@ def because(verdict: Verdict) -> str:
 def _reason(reason: Reason) -> str:
     match reason:
         case Comparison():
-            return f"{_named(reason)}: {_comparison(reason)}"
+            return f"{named(reason)}: {_comparison(reason)}"
         case Difference():
-            return f"{_named(reason)}: {points_of(reason.found, reason.metric)}"
+            return f"{named(reason)}: {points_of(reason.found, reason.metric)}"
         case Quantity():
             return number_of(reason.found, reason.what)
         case StepGaps():
@@ -110,7 +109,8 @@ def _comparison(one: Comparison) -> str:
     return told
 
 
-def _named(one: Difference | Comparison) -> str:
+def named(one: Difference | Comparison) -> str:
+    """Return what was compared, with the word for the error."""
     return one.what.format(error=one.metric or "error")
 
 
@@ -139,12 +139,12 @@ def _rule(reason: Reason) -> str:
         case Comparison():
             limit = f"{100 * (reason.margin - 1):.0f} %" if reason.margin > 1 else "0"
             return (
-                f"Held if the interval of {_named(reason)}, relative to the latter, lies below "
+                f"Held if the interval of {named(reason)}, relative to the latter, lies below "
                 f"{limit}, not held if it lies above. Settings were chosen and registered before "
                 "these seeds were trained."
             )
         case Difference():
-            return _bounds(_named(reason), reason, lambda end: points(end, reason.metric))
+            return _bounds(named(reason), reason, lambda end: points(end, reason.metric))
         case Quantity():
             return _bounds(reason.what, reason, lambda end: f"{end:g}".replace("-", "−"))
         case StepGaps():
@@ -181,65 +181,6 @@ def _bounds(what: str, one: Difference | Quantity, written: Callable[[float], st
     else:
         inside, outside = f"between {written(above)} and {written(below)}", "outside"
     return f"Held if the interval of {what} lies {inside}, not held if it lies {outside}."
-
-
-def as_json(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as plain values: its text, and under "measured" its numbers.
-
-    Errors are fractions. Numbers have six digits; one that is unknown or infinite is None.
-    """
-    told: dict[str, Any] = {
-        "claim": verdict.claim,
-        "outcome": verdict.outcome,
-        "because": because(verdict),
-        "rule": rule(verdict),
-        "measured": None,
-    }
-    if verdict.at_edge is not None:
-        told["at_edge"] = {name: list(edges) for name, edges in verdict.at_edge}
-    match verdict.reason:
-        case Difference() as one:
-            told["measured"] = {"what": _named(one), **_bounded(one), "metric": one.metric}
-        case Comparison() as one:
-            found = one.found
-            told["measured"] = {
-                "what": _named(one),
-                "seeds": found.seeds,
-                "log_ratio": _interval(found.ratio),
-                "points": _interval(found.points),
-                "detectable_log_ratio": _known(found.detectable),
-                "margin": _known(one.margin),
-                "metric": one.metric,
-            }
-        case Quantity() as one:
-            told["measured"] = {"what": one.what, **_bounded(one)}
-        case StepGaps() as gaps:
-            told["measured"] = {
-                name: value if isinstance(value, int) else _known(value)
-                for name, value in vars(gaps).items()
-            }
-        case CycleEnds() as ends:
-            told["measured"] = {
-                "ends": [{"epoch": end, **_interval(less)} for end, less in ends.found],
-                "epochs": ends.epochs,
-                "margin": _known(ends.margin),
-                "metric": ends.metric,
-            }
-        case tuple() as parts:
-            told["parts"] = [as_json(part) for part in parts]
-    return told
-
-
-def _bounded(one: Difference | Quantity) -> dict[str, float | None]:
-    return {**_interval(one.found), "above": _known(one.above), "below": _known(one.below)}
-
-
-def _interval(found: Estimate | Exponent) -> dict[str, float | None]:
-    return {name: _known(getattr(found, name)) for name in ("value", "low", "high")}
-
-
-def _known(value: float | None) -> float | None:
-    return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None
 
 
 def in_torch(numbers: Numbers) -> str:
