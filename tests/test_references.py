@@ -57,12 +57,12 @@ def test_what_a_module_has_or_may_have_is_accepted(reference: str) -> None:
 @pytest.mark.parametrize(
     ("reference", "said"),
     [
-        ("shown:tsk", r"shown\.py, got 'shown:tsk', and 'tsk' is not in it\. Did you mean `task`"),
+        ("shown:tsk", r"shown\.py, got 'shown:tsk', and 'tsk' is not in it\. Did you mean 'task'"),
         ("shown:nothing", "and 'nothing' is not in it.$"),
         ("shwon:task", r"there is no shwon\. Did you mean `shown`\?"),
         ("parent.lfea:task", r"there is no parent\.lfea\. Did you mean `leaf`\?"),
         ("shown.task:task", r"there is no shown\.task\."),
-        ("math:sqrrt", "'sqrrt' is not in it. Did you mean `sqrt`"),
+        ("math:sqrrt", "'sqrrt' is not in it. Did you mean 'sqrt'"),
         (":task", "MODULE:NAME, got ':task'"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 
 from tests.landscapes import ended
 from weightdecay.cli import main
-from weightdecay.records import Run, RunConfig
+from weightdecay.records import Run, RunConfig, packed
 from weightdecay.results import judged, landscapes
 from weightdecay.results.choosing import SLOPES, choose, chosen_otherwise
 from weightdecay.results.judging import error_of
@@ -207,6 +207,90 @@ def test_what_differs_from_the_registration_is_told() -> None:
     assert told == "1 runs were not registered, and are left out."
 
 
+def test_a_second_stage_that_was_seen_is_not_registered_again(tmp_path: Path) -> None:
+    (tmp_path / "judging" / "log").mkdir(parents=True)
+    assert main(["register", str(tmp_path)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seeds": 1}, "`seeds` must be"),
+        ({"seeds": 2000}, "At most 1000 seeds"),
+        ({"compare": [("AdamW", "AdamW")]}, "must name two landscapes, got 'AdamW' twice"),
+    ],
+)
+def test_a_registration_that_could_judge_nothing_is_refused(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        registered(runs_of(), **options)
+
+
+def test_landscapes_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="must differ in their names"):
+        registered(runs_of(), runs_of(evaluate_every=2))
+
+
+def test_a_higher_rate_at_which_all_diverged_is_inside_the_grid() -> None:
+    runs = [
+        replace(run, records=(replace(run.last, validation_error=0.9, diverged=True),))
+        if run.config.lr > 2**-7
+        else run
+        for run in runs_of()
+    ]
+    [landscape] = landscapes(runs)
+    assert choose(landscape).edges == ()
+
+
+def test_a_diverged_judge_counts_as_the_worst_of_all_runs_whatever_the_metric() -> None:
+    """An error that means guessing among ten classes would be a victory at a loss of four."""
+    first = [*runs_of(), *runs_of(algorithm="adam")]
+    first = [
+        replace(run, records=(replace(run.last, test_error=40 * (run.last.test_error or 0)),))
+        for run in first
+    ]
+    made = registered(first)
+    second = [
+        replace(
+            run,
+            records=(
+                replace(
+                    run.last,
+                    test_error=None
+                    if run.config.algorithm == "adamw"
+                    else 4.0 + run.config.seed / 1e5,
+                    diverged=run.config.algorithm == "adamw",
+                ),
+            ),
+        )
+        for run in fresh(made)
+    ]
+    seen = judged_by(made, first, second)
+    [(pair, judgement)] = seen.compared.items()
+    sign = 1 if made.methods[pair[0]].config.algorithm == "adamw" else -1
+    assert sign * judgement.ratio.value > 0
+
+
+def test_seeds_cannot_make_up_for_a_small_test_set() -> None:
+    """All that is uncertain comes from the examples: no number of seeds shows 1 %."""
+    draw = np.random.default_rng(0)
+    missed = [draw.random(400) < 0.2 for _ in range(2)]
+    sides = [
+        [
+            ended(
+                replace(CONFIG, lr=0.1, seed=seed, keep_missed=True),
+                test_error=float(row.mean()),
+                missed=packed(row.tolist()),
+            )
+            for seed in range(6)
+        ]
+        for row in missed
+    ]
+    assert judged(*sides).needed(0.01) == math.inf
+    assert judged(*sides).needed(9.0) < 6
+
+
 def test_the_detectable_difference_is_seen_in_four_of_five_cases() -> None:
     draw = np.random.default_rng(0)
 
@@ -236,13 +320,13 @@ def test_the_committed_comparison_on_cifar10_comes_out_of_the_general_command(
     chosen = {one["name"]: one for one in json.loads(capsys.readouterr().out)["chosen"]}
     assert (chosen["AdamW"]["lr"], chosen["AdamW"]["decay"]) == (0.00125, 0.00179)
     assert (chosen["SGD"]["lr"], chosen["SGD"]["decay"]) == (0.03125, 0.00739)
-    assert main(["judge", folder, "--second", str(COMMITTED / "judging")]) == 0
+    assert main(["judge", folder, "--second", str(COMMITTED / "judging")]) == 1
     told, page = capsys.readouterr().out, (COMMITTED / "judged.md").read_text("utf-8")
     assert "−8.03 % (−9.51 to −6.53)" in told
     assert "−8.03 [−9.51, −6.53]" in page
     assert "+0.04 (−0.11 to +0.20)" in told
     assert "+0.04 [−0.11, +0.20]" in page
-    assert "What judged is what was registered." in told
+    assert told.endswith("The second stage was trained by another version of weightdecay.\n")
 
 
 STUDY = """
@@ -285,7 +369,7 @@ def test_sweep_register_sweep_judge(tmp_path: Path, capsys: pytest.CaptureFixtur
     capsys.readouterr()
     assert main(["judge", str(folder)]) == 0
     told = capsys.readouterr().out
-    assert "What judged is what was registered." in told
+    assert "What judged is what was registered" in told
     errors = {
         name: [
             error_of(run)

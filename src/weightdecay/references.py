@@ -116,6 +116,7 @@ def _missing(
     field: str, reference: str, place: str, name: str, names: Collection[str]
 ) -> ValueError:
     near = checks.did_you_mean(name, [one for one in names if not one.startswith("_")])
+    near = near.replace("`", "'")  # a user's own name, which the command line must not spell --so
     return ValueError(
         f"`{field}` must name something in {place}, got {reference!r}, and {name!r} is not in it. "
         f"{near}".rstrip()

@@ -84,16 +84,24 @@ def _register(options: argparse.Namespace) -> int:
     from datetime import UTC, datetime
 
     from weightdecay.cli import sources
+    from weightdecay.records.readers import StoreReader
     from weightdecay.results.choosing import chosen_otherwise
     from weightdecay.studies.registration import named, register
     from weightdecay.studies.registration_file import SECOND, check_new, write
 
     check_new(options.folder)
-    source = sources.read(options.folder)
-    if not source.complete or source.notes:
+    if (options.folder / SECOND / "log").is_dir():
         raise ValueError(
-            f"{options.folder} must be a finished sweep. {' '.join(source.notes)} Finish it before "
-            "anything is chosen."
+            f"{options.folder / SECOND} must not be there yet: its seeds have been seen. Move it "
+            "away; what it judged stays judged."
+        )
+    source = sources.read(options.folder)
+    store = StoreReader(options.folder)
+    missing = {run for run, _ in store.cells()} - store.ledger.finished.keys()
+    if missing or not source.complete:
+        raise ValueError(
+            f"{options.folder} must be a finished sweep, and {len(missing)} of its cells have no "
+            "result yet. Finish it before anything is chosen."
         )
     scapes = named(source.runs)
     found = register(
@@ -117,6 +125,8 @@ def _register(options: argparse.Namespace) -> int:
         return 0
     for line in _settings(found, otherwise):
         echo(line)
+    if not found.compared:
+        echo("No two landscapes differ in the algorithm alone: name pairs with --compare.")
     if not options.quiet:
         echo(f"\nWrote {registered} and {study}: {len(found.cells())} runs.")
         echo("Commit the first, so that its date can be trusted. Then train and judge:")
@@ -190,12 +200,13 @@ def _judge(options: argparse.Namespace) -> int:
 
 def _show(found: "Registration", seen: "Judged") -> None:
     from weightdecay.number_format import measured
+    from weightdecay.studies.registration import UNCHANGED
 
     metric = next((runs[0].last.metric for runs in seen.runs.values() if runs), None)
     rows = [("method", "α", "decay", f"test {metric or 'error'}", "seeds")]
     for name, runs in seen.runs.items():
         choice = found.methods[name].choice
-        error = "–" if not runs else measured(fmean(_errors(runs)), runs[0].last.metric)
+        error = "–" if not runs else measured(fmean(_errors(runs, seen)), metric)
         rows.append((name, f"{choice.lr:g}", f"{choice.decay:g}", error, str(len(runs))))
     print_table(rows)
     if seen.compared:
@@ -203,9 +214,11 @@ def _show(found: "Registration", seen: "Judged") -> None:
         compared = [("compared", "relative", "difference" if metric else "points", "verdict")]
         for (one, other), judgement in seen.compared.items():
             edged = any(found.methods[name].choice.edges for name in (one, other))
-            verdict = (
-                "withdrawn: a setting is at an edge of its grid" if edged else _said(judgement)
-            )
+            verdict = _said(judgement)
+            if edged:
+                verdict = "withdrawn: a setting is at an edge of its grid"
+            elif judgement.seeds < len(found.judges):
+                verdict = f"not yet: {judgement.seeds} of {len(found.judges)} seeds"
             numbers = _relative(judgement.ratio), _difference(judgement.points, metric)
             compared.append((f"{one} − {other}", *numbers, verdict))
         print_table(compared)
@@ -220,14 +233,14 @@ def _show(found: "Registration", seen: "Judged") -> None:
         ]
         print_table([head, *body])
     echo(f"\nRegistered on {found.date}, commit {found.commit[:12]}.")
-    for line in seen.changed or ["What judged is what was registered."]:
+    for line in seen.changed or [UNCHANGED]:
         echo(line)
 
 
-def _errors(runs: "Sequence[Run]") -> list[float]:
+def _errors(runs: "Sequence[Run]", seen: "Judged") -> list[float]:
     from weightdecay.results.judging import error_of
 
-    return [error_of(run) for run in runs]
+    return [error_of(run, seen.worst) for run in runs]
 
 
 def _said(judgement: "Judgement") -> str:
@@ -263,7 +276,7 @@ def _as_json(found: "Registration", seen: "Judged") -> dict[str, Any]:
                 "decay": found.methods[name].choice.decay,
                 "decay_is": found.methods[name].way,
                 "edges": list(found.methods[name].choice.edges),
-                "test_errors": _errors(runs),
+                "test_errors": _errors(runs, seen),
                 "regrets": {f"{s:g}": _interval(one) for s, one in seen.regrets[name].items()},
             }
             for name, runs in seen.runs.items()

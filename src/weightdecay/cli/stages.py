@@ -121,7 +121,9 @@ def _registered(
             found[study.name] = read(own)
             continue
         seen = study.evidence(at, runs)
-        if entrants := study.entrants(seen):
+        whole = all(len(one.runs) == len(one.panel.cells) for one in seen.panels.values())
+        # A choice among some of the cells would stay registered when the others are there.
+        if whole and (entrants := study.entrants(seen)):
             found[study.name] = register(
                 entrants,
                 seen.runs,
@@ -129,7 +131,7 @@ def _registered(
                 seeds=seen.scale.judges,
                 carry=seen.scale.carriers,
                 carried=study.carried,
-                compare=study.compared,
+                compare=study.pairs(at),
                 at_edge=True,
             )
             own.mkdir(exist_ok=True)

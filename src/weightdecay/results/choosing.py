@@ -62,12 +62,17 @@ def choose(landscape: Landscape) -> Choice:
 
     Of a landscape without any decay above 0, it is the learning rate with the lowest error.
     """
+    if landscape.scattered:
+        raise ValueError(
+            f"A choice needs a grid of learning rates and decays, got scattered settings in "
+            f"{landscape!r}. `weightdecay landscape` recommends a setting to train a grid around."
+        )
     seen = _errors(landscape)
     if not seen:
         raise ValueError(f"A choice needs a run that did not diverge, got none in {landscape!r}.")
     columns = {lr: _smoothed(lr, settings) for lr, settings in seen.items()}
     best = min(columns.values(), key=lambda column: column.error)
-    edges = tuple(_edges(best, [*columns], [*seen[best.lr]]))
+    edges = tuple(_edges(best, landscape.lrs, [*seen[best.lr]]))
     return Choice(best.lr, best.decay, best.error, columns, edges)
 
 
@@ -88,7 +93,8 @@ def chosen_otherwise(landscape: Landscape, choice: Choice) -> float | None:
             for lr, settings in seen.items()
         ]
         best = min(columns, key=lambda column: column.error)
-        other += best.lr != choice.lr or abs(math.log2(best.decay / choice.decay)) > 0.5
+        same = best.lr == choice.lr and best.decay <= choice.decay * 2**0.5
+        other += not (same and choice.decay <= best.decay * 2**0.5)
     return other / _DRAWS
 
 
@@ -134,12 +140,12 @@ def _smoothed(lr: float, settings: Mapping[float, Sequence[float]]) -> Column:
         a, b, c = map(float, np.polyfit(x[near] - x[best], flat, 2, w=np.sqrt(seeds[near])))
     vertex = -b / (2 * a) if a > 0 else 0.0
     low, high = x[near][0] - x[best], x[near][-1] - x[best]
-    if not a > 0 or not low <= vertex <= high:
+    if not low <= vertex <= high:
         vertex = 0.0
     height = min(float(np.polyval([a, b, c], vertex)), 0.999)
-    error = mean[best] * (1 - _SCALE * math.log1p(-height))
+    error = float(mean[best] * (1 - _SCALE * math.log1p(-height)))
     inside = bool(x[0] < x[best] + vertex < x[-1] and 0 < best < len(x) - 1)
-    return Column(lr, float(f"{2.0 ** (x[best] + vertex):.3g}"), float(error), inside)
+    return Column(lr, float(f"{2.0 ** (x[best] + vertex):.3g}"), error, inside)
 
 
 def _edges(best: Column, rates: Sequence[float], decays: Sequence[float]) -> Iterator[str]:

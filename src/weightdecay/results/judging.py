@@ -54,6 +54,17 @@ class Judgement:
         half = (self.ratio.high - self.ratio.low) / 2
         return half * (1 + student(freedom, 0.8) / student(freedom))
 
+    def needed(self, ratio: float) -> float:
+        """Return how many seeds would show such a ln(error / other error); infinite if none would.
+
+        More seeds do not change what the sample of test examples leaves uncertain.
+        """
+        shared = 0.0 if self.of_test_set is None else self.of_test_set[0]
+        times = student(self.seeds - 1) + student(self.seeds - 1, 0.8)
+        own = (self.detectable / times) ** 2 - shared
+        left = (ratio / times) ** 2 - shared
+        return self.seeds * own / left if left > 0 else math.inf
+
 
 def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) -> Judgement:
     """Compare the runs of one setting with those of another, seed by seed.

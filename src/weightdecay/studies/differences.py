@@ -9,7 +9,6 @@ from weightdecay.records import Run
 from weightdecay.results import (
     Estimate,
     Exponent,
-    Judgement,
     Landscape,
     difference,
     with_and_without,
@@ -47,9 +46,8 @@ def paired(differences: Sequence[float]) -> Estimate:
 def better(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> Verdict:
     """Judge whether one's best error is lower, unless the loser's best may be beyond its grid."""
     scapes = seen.entrant(one), seen.entrant(rival)
-    found = _second(seen, one, rival)
-    if found is not None:
-        return _compared(claim, Comparison(what, found, metric=seen.metric), seen, one, rival)
+    if _is_registered(seen, one, rival):
+        return _compared(claim, what, seen, (one, rival))
     verdict = verdicts.better(claim, difference(*scapes), what, metric=seen.metric)
     return unless_at_edge(verdict, ones=scapes[:1], rivals=scapes[1:])
 
@@ -57,28 +55,35 @@ def better(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> Ve
 def no_worse(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> Verdict:
     """Judge whether one's best error is as low, unless the loser's best may be beyond its grid."""
     scapes = seen.entrant(one), seen.entrant(rival)
-    found = _second(seen, one, rival)
-    if found is not None:
-        reason = Comparison(what, found, margin=verdicts.AS_GOOD, metric=seen.metric)
-        return _compared(claim, reason, seen, one, rival)
+    if _is_registered(seen, one, rival):
+        return _compared(claim, what, seen, (one, rival), margin=verdicts.AS_GOOD)
     less, margin = difference(*scapes), margin_of(scapes[1])
     verdict = verdicts.no_worse(claim, less, what, margin=margin, metric=seen.metric)
     return unless_at_edge(verdict, ones=scapes[:1], rivals=scapes[1:])
 
 
-def _second(seen: Evidence, one: str, rival: str) -> Judgement | None:
-    """Return what fresh seeds say, where there is a second stage."""
-    return seen.second.compared.get((one, rival)) if seen.second else None
+def _is_registered(seen: Evidence, *pair: str) -> bool:
+    """Whether fresh seeds judge this pair."""
+    return seen.registration is not None and pair in seen.registration.compared
 
 
-def _compared(claim: str, reason: Comparison, seen: Evidence, one: str, rival: str) -> Verdict:
-    """Judge a comparison of the second stage; a choice at an edge withdraws what it would win."""
-    assert seen.registration is not None
-    methods = seen.registration.methods
-    ones, rivals = (
-        [(titled(seen.entrant(name)), methods[name].choice.edges)] for name in (one, rival)
-    )
+def _compared(
+    claim: str, what: str, seen: Evidence, pair: tuple[str, str], *, margin: float = 1.0
+) -> Verdict:
+    """Judge by the second stage; a choice at an edge withdraws what it would win."""
+    assert seen.second is not None
+    found = seen.second.compared.get(pair)
+    if found is None:
+        raise NotMeasuredError("The seeds that judge are missing.")
+    reason = Comparison(what, found, margin=margin, metric=seen.metric)
+    ones, rivals = ([edges_of(seen, name)] for name in pair)
     return verdicts.unless_beyond(verdicts.compared(claim, reason), ones=ones, rivals=rivals)
+
+
+def edges_of(seen: Evidence, name: str) -> tuple[str, tuple[str, ...]]:
+    """Return a registered landscape's title, and the edges of its grid that its choice lies at."""
+    assert seen.registration is not None
+    return titled(seen.entrant(name)), seen.registration.methods[name].choice.edges
 
 
 def unless_at_edge(

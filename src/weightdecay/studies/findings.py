@@ -14,7 +14,7 @@ from weightdecay.site import doubts as said
 from weightdecay.studies.formats import CARRYING, because, carrying_table, rule, table_of
 from weightdecay.studies.landscape_numbers import Numbers, is_grid, numbers_of
 from weightdecay.studies.own_scale import OWN, options_of
-from weightdecay.studies.registration import Judged, Registration
+from weightdecay.studies.registration import UNCHANGED, Judged, Registration
 from weightdecay.studies.scales import Scale, scale, values
 from weightdecay.studies.study import Evidence, Study
 from weightdecay.studies.verdict_json import as_json
@@ -92,7 +92,7 @@ def of_second_stage(found: Findings) -> list[str]:
         f"Settings were registered on {one.date} (commit {one.commit[:12]}), before the "
         f"{len(one.judges)} seeds that judge them were trained."
     )
-    return [said, *(found.second.changed or ["What judged is what was registered."])]
+    return [said, *(found.second.changed or [UNCHANGED])]
 
 
 def _twins(seen: Evidence) -> list[Run]:
@@ -132,7 +132,7 @@ def _small_print(study: Study, at: Scale, runs: Sequence[Run], seen: Evidence) -
 
 def undecided(study: Study, at: Scale) -> str:
     """Return a note that one seed decides little, and the cure; nothing if there are more seeds."""
-    if len({cell.seed for cell in study.cells(at)}) != 1:
+    if at.judges or len({cell.seed for cell in study.cells(at)}) != 1:
         return ""
     stated, cure = f"--scale {at.name}", f"No scale of {at.task} has more seeds."
     with suppress(ValueError):

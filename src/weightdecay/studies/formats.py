@@ -102,10 +102,11 @@ def _comparison(one: Comparison) -> str:
     limit = math.log(one.margin)
     if found.ratio.low <= limit <= found.ratio.high:
         least = 100 * math.expm1(found.detectable)
-        needed = found.seeds * (found.detectable / math.log(AS_GOOD)) ** 2
-        told += f"; {least:.1f} % would have been seen"
+        told += f"; a difference of {least:.1f} % would have been seen"
+        needed = found.needed(math.log(AS_GOOD))
         if needed > found.seeds:
-            told += f", and {100 * (AS_GOOD - 1):.0f} % by about {needed:.0f} seeds"
+            seeds = f"about {needed:.0f} seeds" if math.isfinite(needed) else "no number of seeds"
+            told += f", and one of {100 * (AS_GOOD - 1):.0f} % by {seeds} on this test set"
     return told
 
 

@@ -9,6 +9,7 @@ from weightdecay.results.judging import contrasted
 from weightdecay.studies import verdicts
 from weightdecay.studies.differences import (
     better,
+    edges_of,
     gains_nothing,
     no_worse,
     same_steps,
@@ -74,7 +75,17 @@ def _gains_more(claim: str, seen: Evidence) -> Verdict:
         adam, adamw = (seen.landscape(f"{one}, {name}") for one in ("adam", "adamw"))
         if (judged := _contrast_of_seconds(seen, name)) is not None:
             reason = Comparison(what, judged, metric=adam.metric)
-            parts.append(verdicts.compared(f"with {name}", reason))
+            edged = [
+                edges_of(seen, f"{one}, {schedule}")
+                for one, schedule in (
+                    ("adamw", name),
+                    ("adam", _FIXED),
+                    ("adam", name),
+                    ("adamw", _FIXED),
+                )
+            ]
+            verdict = verdicts.compared(f"with {name}", reason)
+            parts.append(verdicts.unless_beyond(verdict, ones=edged[:2], rivals=edged[2:]))
             continue
         found = contrast((adamw, adam), (fixed_adamw, fixed_adam))
         verdict = verdicts.better(f"with {name}", found, what, metric=adam.metric)
@@ -91,7 +102,10 @@ def _contrast_of_seconds(seen: Evidence, name: str) -> Judgement | None:
         (seen.second.runs[f"adamw, {one}"], seen.second.runs[f"adam, {one}"])
         for one in (name, _FIXED)
     ]
-    return contrasted(*pairs) if all(len(runs) > 1 for pair in pairs for runs in pair) else None
+    seeds = ({run.config.seed for run in runs} for pair in pairs for runs in pair)
+    if len(set.intersection(*seeds)) < 2:
+        return None
+    return contrasted(*pairs, chance=seen.second.worst)
 
 
 def _cosine_is_best(claim: str, seen: Evidence) -> Verdict:
@@ -223,5 +237,5 @@ CONJECTURE = Study(
         Claim(f"The same holds for {NAMES[one]}", partial(_the_same_holds, one, f"{one}w"))
         for one in conjectured(at)
     ],
-    compared=[("amsgradw", "amsgrad"), ("adagradw", "adagrad")],
+    compared=[("amsgradw", "amsgrad"), ("adagradw", "adagrad"), ("rmspropw", "rmsprop")],
 )

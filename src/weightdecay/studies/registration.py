@@ -6,6 +6,7 @@ trains these seeds alone; they choose nothing.
 """
 
 import hashlib
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -24,9 +25,11 @@ from weightdecay.results import (
 )
 from weightdecay.results.choosing import SLOPES, Choice, choose
 from weightdecay.results.grouping import way_of
-from weightdecay.results.judging import error_of, mean_of
+from weightdecay.results.judging import Carried, error_of, mean_of
 from weightdecay.site.advice import title
 
+#: Said if nothing differs. A task's own code is known by its name alone.
+UNCHANGED = "What judged is what was registered (code of your own is not compared)."
 _APART = 1000  # the seeds that judge, and those that carry, begin at multiples of this
 
 
@@ -47,6 +50,12 @@ class Method:
     def way(self) -> str:
         """Return how the decay is stated."""
         return way_of(self.config)
+
+    def carried(self) -> Iterator[Carried]:
+        """Yield what is carried, if that is asked for; a weight decay must be below 1."""
+        for one in self.choice.carried() if self.carries else ():
+            if self.way != "weight_decay" or one.decay < 1:
+                yield one
 
     def at(self, lr: float, decay: float, seed: int) -> RunConfig:
         """Return the configuration of another setting and seed."""
@@ -78,15 +87,10 @@ class Registration:
         for method in self.methods.values():
             choice = method.choice
             found += [method.at(choice.lr, choice.decay, seed) for seed in self.judges]
-            for lr, decay in self._carried(method) if method.carries else ():
-                found += [method.at(lr, decay, seed) for seed in self.carriers]
+            for one in method.carried():
+                for decay in (choice.columns[one.used_at].decay, one.decay):
+                    found += [method.at(one.used_at, decay, seed) for seed in self.carriers]
         return list(dict.fromkeys(found))
-
-    @staticmethod
-    def _carried(method: Method) -> Iterator[tuple[float, float]]:
-        for one in method.choice.carried():
-            yield one.used_at, method.choice.columns[one.used_at].decay
-            yield one.used_at, one.decay
 
 
 def register(
@@ -109,6 +113,10 @@ def register(
     """
     from weightdecay.runs import environment  # imports torch
 
+    checks.whole("seeds", seeds, at_least=2)
+    checks.whole("carry", carry, at_least=0)
+    if max(seeds, carry) > _APART:
+        raise ValueError(f"At most {_APART} seeds can judge or carry, got {max(seeds, carry)}.")
     found = {
         name: _method(name, scape, carries=carried is None or name in carried)
         for name, scape in scapes.items()
@@ -120,8 +128,11 @@ def register(
             "there and sweep again, or register it with `at_edge`, which withdraws the claim."
         )
     pairs = tuple(compare) or tuple(_alike(list(found.values())))
-    for name in dict.fromkeys(name for pair in pairs for name in pair):
-        checks.one_of("compare", name, tuple(found))
+    for one, other in pairs:
+        for name in (one, other):
+            checks.one_of("compare", name, tuple(found))
+        if one == other:
+            raise ValueError(f"`compare` must name two landscapes, got {one!r} twice.")
     first = _APART * (1 + max(run.config.seed for run in runs) // _APART)
     return Registration(
         date=date,
@@ -143,6 +154,11 @@ def named(runs: Sequence[Run]) -> dict[str, Landscape]:
     titles = [title(scape, varied) for scape in scapes]
     methods = [one.partition(", ")[0] for one in titles]
     names = methods if len({*methods}) == len(methods) else titles
+    if len({*names}) < len(names):
+        raise ValueError(
+            f"Landscapes must differ in their names, got {', '.join(names)}. Sweep those that "
+            "differ in another field, such as evaluate_every, to another folder."
+        )
     return dict(zip(names, scapes, strict=True))
 
 
@@ -176,13 +192,15 @@ def _digest(runs: Iterable[Run]) -> str:
 class Judged:
     """The second stage: runs at the chosen settings, comparisons, and the regret of each rule.
 
-    `changed` lists what differs from the registration. What has no runs yet is missing.
+    `changed` lists what differs from the registration. What has no runs yet is missing. `worst` is
+    the error that a diverged run counts with: the highest of any run of either stage.
     """
 
     runs: Mapping[str, Sequence[Run]]
     compared: Mapping[tuple[str, str], Judgement]
     regrets: Mapping[str, Mapping[float, Estimate]]
     changed: Sequence[str]
+    worst: float
 
 
 def judge(
@@ -201,31 +219,41 @@ def judge(
         ]
         for name, method in registration.methods.items()
     }
-    compared = {
-        (one, other): judged(runs[one], runs[other])
-        for one, other in registration.compared
-        if len(runs[one]) > 1 and len(runs[other]) > 1
-    }
+    finished = [
+        run.last.test_error
+        for run in (*first, *second)
+        if not run.last.diverged and run.last.test_error is not None
+    ]
+    worst = max(finished, default=math.nan)
+    said = _changed(registration, scapes, first, second)
+    compared = {}
+    for one, other in registration.compared:
+        seeds = ({run.config.seed for run in runs[name]} for name in (one, other))
+        if len(set.intersection(*seeds)) > 1:
+            try:
+                compared[one, other] = judged(runs[one], runs[other], chance=worst)
+            except ValueError as error:
+                said.append(f"{one} and {other} cannot be compared. {error}")
     regrets = {
-        name: _regrets(method, registration.carriers, there)
+        name: _regrets(method, registration.carriers, there, worst)
         for name, method in registration.methods.items()
     }
-    return Judged(runs, compared, regrets, _changed(registration, scapes, first, second))
+    return Judged(runs, compared, regrets, said, worst)
 
 
 def _regrets(
-    method: Method, carriers: Sequence[int], there: Mapping[RunConfig, Run]
+    method: Method, carriers: Sequence[int], there: Mapping[RunConfig, Run], worst: float
 ) -> dict[float, Estimate]:
     """Return the regret of each rule whose runs are all there."""
     choice = method.choice
     best = {lr: column.decay for lr, column in choice.columns.items()}
     found = {}
     for s in SLOPES:
-        moved = [one for one in choice.carried() if one.s == s]
+        moved = [one for one in method.carried() if one.s == s]
         places = {(one.used_at, decay) for one in moved for decay in (one.decay, best[one.used_at])}
         errors = {
             (lr, decay): {
-                seed: error_of(there[cell])
+                seed: error_of(there[cell], worst)
                 for seed in carriers
                 if (cell := method.at(lr, decay, seed)) in there
             }
@@ -264,6 +292,9 @@ def _changed(
     missing = len({*cells} - {run.config for run in second})
     if missing:
         said.append(f"{missing} of {len(cells)} registered runs are not trained yet.")
+    sources = {run.environment.source for run in second if run.environment} - {registration.source}
+    if sources:
+        said.append("The second stage was trained by another version of weightdecay.")
     if more := len({run.config for run in second} - {*cells}):
         said.append(f"{more} runs were not registered, and are left out.")
     return said

@@ -42,18 +42,18 @@ pairs = ["a/2 to 2a", "2a to a/2", "a to 4a", "a to a/4"]  # a is the chosen lea
 
 def check_new(folder: Path) -> None:
     """Refuse a folder that is registered: what was registered stays as it is."""
-    if there := next((path for path in (folder / FILE, folder / STUDY) if path.exists()), None):
+    if (folder / FILE).exists():
         raise FileExistsError(
-            f"{there} must not be there yet: what was registered stays as it is. Move it away to "
-            "register anew."
+            f"{folder / FILE} must not be there yet: what was registered stays as it is. Move it "
+            "away to register anew."
         )
 
 
 def write(registration: Registration, folder: Path) -> tuple[Path, Path]:
-    """Write the registration and the study of its second stage. Neither may be there yet."""
+    """Write the registration and, before it, the study of its second stage."""
     check_new(folder)
     paths = folder / FILE, folder / STUDY
-    for path, text in zip(paths, (_text(registration), _study(registration)), strict=True):
+    for path, text in ((paths[1], _study(registration)), (paths[0], _text(registration))):
         with files.written(path) as stream:
             stream.write(text.encode())
     return paths

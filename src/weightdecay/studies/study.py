@@ -134,9 +134,19 @@ class Study:
         ]
         return list(dict.fromkeys(cells))
 
+    def pairs(self, at: Scale) -> list[tuple[str, str]]:
+        """Return those of the compared pairs whose panels this scale has."""
+        there = {panel.name for panel in self.panels(self.place(at))}
+        return [
+            pair
+            for pair in self.compared
+            if all(name.partition(", λ")[0] in there for name in pair)
+        ]
+
     def entrants(self, seen: Evidence) -> dict[str, Landscape]:
         """Return the landscapes that enter the second stage, if all have been measured."""
-        names = dict.fromkeys([*(name for pair in self.compared for name in pair), *self.carried])
+        pairs = self.pairs(seen.scale)
+        names = dict.fromkeys([*(name for pair in pairs for name in pair), *self.carried])
         try:
             return {name: seen.entrant(name) for name in names}
         except NotMeasuredError:
@@ -153,7 +163,7 @@ class Study:
         A panel grows by two values at a time, three times at most.
         """
         there = {run.config.identity: run for run in runs}
-        asked = {name.partition(", λ")[0] for pair in self.compared for name in pair}
+        asked = {name.partition(", λ")[0] for pair in self.pairs(at) for name in pair}
         panels = [panel for panel in self.panels(self.place(at)) if panel.name in asked]
         cells = [cell for panel in panels for cell in panel.grown(there).cells]
         return [cell for cell in dict.fromkeys(cells) if cell.identity not in there]
