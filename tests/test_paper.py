@@ -20,8 +20,8 @@ def wordings(study: Study) -> list[set[str]]:
             claims = study.claims(study.place(at))
         except NotAtThisScaleError:
             continue
-        found = found or [set() for _ in claims]
-        for words, claim in zip(found, claims, strict=True):
+        found += [set() for _ in claims[len(found) :]]  # some scales judge more
+        for words, claim in zip(found, claims, strict=False):
             words.add(claim.words)
     return found
 

@@ -36,7 +36,7 @@ class Cell:
     tested: tuple[float, ...]
     diverged: tuple[int, ...] = ()
     losses: tuple[float, ...] = ()
-    packs: tuple[tuple[float, int] | None, ...] = ()
+    packs: tuple[tuple[float, int] | None, ...] = field(default=(), compare=False)
 
     @property
     def mean(self) -> float:
