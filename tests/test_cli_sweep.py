@@ -646,11 +646,11 @@ WRONG = {
     "no such module": (["sweep", "module.toml", "--out", "s"], "no mody. Did you mean `moody`?"),
     "no such function": (
         ["sweep", "function.toml", "--out", "s"],
-        "moody.py, got 'moody:tsk', and 'tsk' is not in it. Did you mean `task`?",
+        "moody.py, got 'moody:tsk', and 'tsk' is not in it. Did you mean 'task'?",
     ),
     "no such class": (
         ["sweep", "class.toml", "--out", "s"],
-        "and 'NAdamm' is not in it. Did you mean `NAdam`?",
+        "and 'NAdamm' is not in it. Did you mean 'NAdam'?",
     ),
     "status of many": (
         ["status", "many"],

@@ -132,7 +132,7 @@ def _small_print(study: Study, at: Scale, runs: Sequence[Run], seen: Evidence) -
 
 def undecided(study: Study, at: Scale) -> str:
     """Return a note that one seed decides little, and the cure; nothing if there are more seeds."""
-    if at.judges or len({cell.seed for cell in study.cells(at)}) != 1:
+    if len({cell.seed for cell in study.cells(at)}) != 1:
         return ""
     stated, cure = f"--scale {at.name}", f"No scale of {at.task} has more seeds."
     with suppress(ValueError):
@@ -140,10 +140,8 @@ def undecided(study: Study, at: Scale) -> str:
         cure = f"`--scale medium` has {seeds} seeds."
     if at.name == OWN:
         stated, cure = "--seeds 1", "Choose at least two."
-    return (
-        f"`{stated}` has one seed, which gives no interval: claims that need one are not decided. "
-        f"{cure}"
-    )
+    lost = "s no interval: claims about s" if at.judges else "no interval: claims that need one"
+    return f"`{stated}` has one seed, which gives {lost} are not decided. {cure}"
 
 
 def draw(
