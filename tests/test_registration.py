@@ -355,6 +355,8 @@ def test_sweep_register_sweep_judge(tmp_path: Path, capsys: pytest.CaptureFixtur
     capsys.readouterr()
     sweep = ["sweep", str(study), "--out", str(folder), "--quiet", "--on", "here"]
     assert main([*sweep, "--device", "cpu"]) == 0
+    with next((folder / "log").glob("*.jsonl")).open("ab") as log:
+        log.write(b'{"result": torn by a kill')
     asked = ["register", str(folder), "--seeds", "3", "--carry", "2", "--at-edge"]
     assert main(asked) == 0
     assert "Adam: α = " in capsys.readouterr().out

@@ -96,8 +96,8 @@ def _register(options: argparse.Namespace) -> int:
             "away; what it judged stays judged."
         )
     source = sources.read(options.folder)
-    store = StoreReader(options.folder)
-    missing = {run for run, _ in store.cells()} - store.ledger.finished.keys()
+    planned = {run for run, _ in StoreReader(options.folder).cells()}
+    missing = planned - {run.config.identity for run in source.runs}
     if missing or not source.complete:
         raise ValueError(
             f"{options.folder} must be a finished sweep, and {len(missing)} of its cells have no "
