@@ -150,7 +150,12 @@ def of_optimizers(*names: str) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize(
-    "coupled", ["Adam", "sgd", "torch.optim.SGD", "sgd_momentum", "RMSprop", "SGD (momentum 0.9)"]
+    "coupled",
+    [
+        *("Adam", "sgd", "torch.optim.SGD", "sgd_momentum", "RMSprop", "SGD (momentum 0.9)"),
+        *("SGD with momentum", "SGD w/ momentum", "sgd-m", "Adam (amsgrad)"),
+        "torch.optim.Adam(betas=(0.9, 0.95), decoupled_weight_decay=False)",
+    ],
 )
 def test_torchs_decay_of_an_optimizer_with_l2_is_its_factor_and_that_is_said(coupled: str) -> None:
     points = read_points(of_optimizers(coupled, "AdamW"), convention="torch")
@@ -161,12 +166,28 @@ def test_torchs_decay_of_an_optimizer_with_l2_is_its_factor_and_that_is_said(cou
 
 
 @pytest.mark.parametrize(
-    "name", ["AdamW", "adamw_torch_fused", "Lion", "Adam-mini", "FusedAdam", "adam decoupled", "x"]
+    "name",
+    [
+        *("AdamW", "adamw_torch_fused", "Lion", "adam decoupled", "Adam-W", "AdamW (amsgrad)"),
+        *("Muon + AdamW", "Adam(decoupled_weight_decay=True)"),
+    ],
 )
-def test_torchs_decay_of_any_other_optimizer_is_multiplied_by_the_learning_rate(name: str) -> None:
+def test_torchs_decay_of_a_decoupled_optimizer_is_multiplied_by_the_learning_rate(
+    name: str,
+) -> None:
     points = read_points(of_optimizers(name), convention="torch")
     assert [(point.way, point.decay) for point in points] == [("weight_decay", 0.001)]
     assert "optimizer" not in kinds(points)
+
+
+@pytest.mark.parametrize("name", ["Adam-mini", "FusedAdam", "SGD, then AdamW", "x"])
+def test_an_optimizer_that_is_not_known_is_read_as_decoupled_and_named(name: str) -> None:
+    points = read_points(of_optimizers(name, "AdamW", name), convention="torch")
+    assert {(point.way, point.decay) for point in points} == {("weight_decay", 0.001)}
+    [remark] = [remark for remark in points.remarks if remark.kind == "optimizer"]
+    assert remark.count == 2
+    assert remark.text.startswith(f"2 rows of {name!r} are read as decoupled, ")
+    assert "optimizer" not in kinds(read_points(of_optimizers(name), convention="paper"))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What torch's optimizers do with their `weight_decay`: add it to the gradient, or decay with it.
 
-Names are those that people write into a table: `Adam`, `torch.optim.SGD`, `sgd_momentum`.
+Names are those that people write into a table: `Adam`, `torch.optim.SGD`, `SGD with momentum`.
 """
 
 import re
@@ -12,20 +12,23 @@ COUPLED = (
 )
 #: Optimizers that shrink the weights by lr · weight_decay in a step.
 DECOUPLED = ("adamw", "sgdw", "nadamw", "adafactor", "lion", "muon")
-# Words that change nothing about the decay.
-_BESIDE = {"torch", "optim", "fused", "foreach", "momentum", "nesterov", "hf"}
+# Words that make another optimizer of a known one.
+_ANOTHER = {"mini"}
+# `Adam-W` is AdamW, and `SGD w/ momentum` is SGD.
+_SPLIT_W = re.compile(r"[_-]w\b(?!/)|\sw$")
+_NOT_DECOUPLED = re.compile(r"decoupled_weight_decay\W+false")
 
 
 def decays_by(optimizer: object) -> str | None:
     """Return "l2" or "weight_decay" as torch's optimizer of this name has it; None if unknown."""
     if not isinstance(optimizer, str):
         return None
-    words = {
-        word
-        for word in re.split(r"[^a-z0-9]+", optimizer.lower())
-        if word and not word.isdigit() and word not in _BESIDE
-    }
-    if len(words) != 1:
+    name = _NOT_DECOUPLED.sub("", _SPLIT_W.sub("w", optimizer.strip().lower()))
+    words = set(re.split(r"[^a-z0-9]+", name))
+    known = words & {*COUPLED, *DECOUPLED}
+    if len(known) > 1:
+        known.discard("amsgrad")  # an option of others, too
+    ways = {"l2" if one in COUPLED else "weight_decay" for one in known}
+    if len(ways) != 1 or words & _ANOTHER:
         return None
-    [name] = words
-    return "l2" if name in COUPLED else "weight_decay" if name in DECOUPLED else None
+    return "weight_decay" if "decoupled" in words else ways.pop()

@@ -199,27 +199,40 @@ class TableLayout:
         return None if column is None else decays_by(self.table[column][row])
 
     def _of_optimizers(self) -> list[Remark]:
-        """Return a remark on rows whose optimizer has another decay than the convention says."""
+        """Return remarks on rows whose optimizer has another decay than the convention says.
+
+        If the convention is torch's, the optimizers that are not known are named too.
+        """
         ours = CONVENTIONS[self.convention][0]
         other = "l2" if ours != "l2" else "weight_decay"
-        rows = [row for row in self.rows if self._optimizer(row) == other]
+        if self.convention == "torch":
+            does = "read as L2: that is what torch's weight_decay is there."
+        else:
+            what = "L2 regularization" if other == "l2" else "decoupled decay"
+            does = (
+                f"read as convention={self.convention!r} says, but in torch it has {what}. "
+                "For torch's own optimizers, pass convention='torch'."
+            )
+        told = self._of_rows([row for row in self.rows if self._optimizer(row) == other], does)
+        if self.convention == "torch" and "algorithm" in self.labels:
+            cells = self.table[self.labels["algorithm"]]
+            unknown = [r for r in self.rows if cells[r] is not None and not self._optimizer(r)]
+            told += self._of_rows(
+                unknown,
+                "read as decoupled, λ = lr * decay: the optimizer is not known. If its decay "
+                "goes through the gradient, write 'SGD' or 'Adam' there.",
+            )
+        return told
+
+    def _of_rows(self, rows: Sequence[int], read: str) -> list[Remark]:
+        """Return a remark that names the optimizers of some rows and how they are read."""
         if not rows:
             return []
         column = self.labels["algorithm"]
         names = _and([repr(name) for name in dict.fromkeys(self.table[column][r] for r in rows)])
         count = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
         are = "is" if len(rows) == 1 else "are"
-        if self.convention == "torch":
-            text = (
-                f"{count} of {names} {are} read as L2: that is what torch's weight_decay is there."
-            )
-        else:
-            does = "L2 regularization" if other == "l2" else "decoupled decay"
-            text = (
-                f"{count} of {names} {are} read as convention={self.convention!r} says, but in "
-                f"torch it has {does}. For torch's own optimizers, pass convention='torch'."
-            )
-        return [Remark("optimizer", len(rows), text)]
+        return [Remark("optimizer", len(rows), f"{count} of {names} {are} {read}")]
 
 
 def _metrics(
