@@ -517,7 +517,7 @@ def test_without_seeds_repeats_of_a_setting_are_numbered_and_copies_left_out() -
     assert (kinds(points)["repeated"], kinds(points)["numbered"]) == (1, 1)
 
 
-def logged(*runs: tuple[str, int, list[float]], rate: float = 0.1) -> dict[str, list[Any]]:
+def logged(*runs: tuple[str, int, list[Any]], rate: float = 0.1) -> dict[str, list[Any]]:
     """Return one row per epoch of runs, each with its name, seed and errors."""
     rows = [(n, s, at, error) for n, s, errors in runs for at, error in enumerate(errors, 1)]
     names, seeds, epochs, errors = (list(column) for column in zip(*rows, strict=True))
@@ -554,6 +554,52 @@ def test_a_last_epoch_that_was_not_evaluated_is_no_result_and_one_that_diverged_
     table["error"][2] = None
     first, second = read_points(table, convention="l2")
     assert (first.tested, first.diverged, second.diverged) == (0.5, False, True)
+
+
+@pytest.mark.parametrize("missing", [None, math.nan])
+def test_a_run_that_goes_on_without_a_metric_where_others_have_one_has_diverged(
+    missing: Any,
+) -> None:
+    table = logged(
+        ("a", 0, [0.9, 0.5, 0.3, 0.2]),
+        ("b", 1, [0.4, 0.1, missing, missing]),
+        ("c", 2, [0.9, 0.6]),
+        ("d", 3, [missing, missing]),
+    )
+    points = read_points(table, convention="l2")
+    found = [(point.seed, point.diverged) for point in points]
+    assert found == [(0, False), (1, True), (2, False), (3, True)]
+    assert [point.tested for point in points if not point.diverged] == [0.2, 0.6]
+    [text] = [remark.text for remark in points.remarks if remark.kind == "diverged"]
+    assert text.startswith("2 rows diverged: ")
+    assert "goes on without a metric where other runs have one" in text
+
+
+@pytest.mark.parametrize("missing", [None, math.nan])
+def test_rows_between_evaluations_are_no_results_and_no_divergence(missing: Any) -> None:
+    # The first two are evaluated every third step, the others every second.
+    table = logged(
+        ("a", 0, [0.9, missing, missing, 0.5, missing, missing, 0.3, missing, missing]),
+        ("b", 1, [0.9, missing, missing, 0.4, missing]),
+        ("c", 2, [0.9, missing, 0.7, missing, 0.5, missing, 0.6, missing, 0.6]),
+        ("d", 3, [0.9, missing, 0.7, missing, missing, missing]),
+    )
+    points = read_points(table, convention="l2")
+    assert [(point.seed, point.diverged) for point in points] == [
+        (0, False),
+        (1, False),
+        (2, False),
+        (3, True),
+    ]
+    assert [point.tested for point in points][:3] == [0.3, 0.4, 0.6]
+    assert kinds(points)["left out"] == 13
+
+
+def test_a_run_with_a_validation_metric_but_no_test_has_not_diverged() -> None:
+    table = logged(("a", 0, [None, None, 0.3]), ("b", 1, [None, None, None]))
+    table["test_error"] = table.pop("error")
+    table["val_error"] = [0.5] * 6
+    assert [(p.seed, p.diverged) for p in read_points(table, convention="l2")] == [(0, False)]
 
 
 def test_a_column_of_words_says_nothing_of_how_far_a_row_is() -> None:

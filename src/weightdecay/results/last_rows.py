@@ -1,13 +1,18 @@
-"""Tables with one row per epoch: of each run, the last row counts.
+"""Tables with one row per epoch: of each run, the last row with a result counts.
 
 Rows belong to one run if they agree in setting, seed, labels and the run's name. If such rows
 differ in a column such as `epoch` or `step`, the table logs a run as it trains.
+
+In such a table an empty metric and NaN mean the same: the run was not evaluated then, or it had
+diverged. It had diverged if it goes on without a metric where other runs have one.
 """
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Real
 from typing import Any
 
@@ -18,42 +23,82 @@ from weightdecay.results.table_layout import TableLayout
 class Logged:
     """The rows that have a later row of the same run, by some columns; and where runs end.
 
-    `ends` are the first and the last end, in the first of the columns.
+    `diverged` has one row of each run whose metric ended before the run did; `empty` are other
+    rows without a metric. `ends` are the first and the last end, in the first of the columns.
     """
 
     earlier: Set[int] = frozenset()
+    diverged: Set[int] = frozenset()
+    empty: Set[int] = frozenset()
     columns: Sequence[str] = ()
     ends: tuple[float, float] = (0.0, 0.0)
 
 
-def logged(layout: TableLayout, decays: Mapping[int, float]) -> Logged:
-    """Return which rows are earlier rows of a run; `decays` are those of all rows."""
+def logged(layout: TableLayout, decays: Mapping[int, float], results: Set[int]) -> Logged:
+    """Return which rows are earlier rows of a run.
+
+    `decays` are those of all rows with a setting; `results` the rows with a number to report, or
+    that say that the run diverged.
+    """
     columns = [name for name in layout.progress if all(map(_is_number, layout.table[name]))]
     if not columns or not decays:
         return Logged()
     reached = _reached([layout.table[name] for name in columns])
-    _check_rates(layout, list(decays), reached)
+    _check_rates(layout, [row for row in decays if row in results], reached)
     runs: dict[Hashable, list[int]] = {}
     for row, decay in decays.items():
         setting = (layout.number(row, "lr"), decay, layout.cell(row, "seed"))
         labels = tuple(layout.labels_of(row).items())
         runs.setdefault((setting, labels, layout.run_of(row)), []).append(row)
+    if all(len({reached[row] for row in rows}) == 1 for rows in runs.values()):
+        return Logged()
     named = layout.settings["seed"] is not None or bool(layout.runs)
+    measured = {row for row in decays if row in results or layout.measured(row)}
+    anywhere = sorted({reached[row] for row in measured})
+    earlier: set[int] = set()
+    diverged: set[int] = set()
+    ends: list[tuple[float, ...]] = []
     for rows in runs.values():
-        if not named and len(set(Counter(reached[row] for row in rows).values())) > 1:
+        own = [row for row in rows if row in results]
+        if not named and len(set(Counter(reached[row] for row in own).values())) > 1:
             raise ValueError(
                 f"The runs of a table with a column {columns[0]!r} must be told apart, got some "
                 f"of different lengths with lr {layout.number(rows[0], 'lr'):g} and equal decay. "
                 "Add a column with a name or a seed per run: columns={'run': …}."
             )
-    ends = [max(reached[row] for row in rows) for rows in runs.values()]
-    earlier = {
-        row
-        for rows, end in zip(runs.values(), ends, strict=True)
-        for row in rows
-        if reached[row] < end
-    }
-    return Logged(earlier, columns, (min(ends)[0], max(ends)[0]))
+        if _stops_short(rows, measured, reached, anywhere):
+            last = max(rows, key=lambda row: reached[row])
+            diverged.add(last)
+            earlier.update(row for row in rows if row != last)
+            ends.append(reached[last])
+        elif own:
+            ends.append(max(reached[row] for row in own))
+            earlier.update(row for row in own if reached[row] < ends[-1])
+    measured_runs = [rows for rows in runs.values() if measured.intersection(rows)]
+    empty = {row for rows in measured_runs for row in rows} - results - earlier - diverged
+    return Logged(
+        earlier, diverged, empty, columns, (min(ends)[0], max(ends)[0]) if ends else (0.0, 0.0)
+    )
+
+
+def _stops_short(
+    rows: Sequence[int],
+    measured: Set[int],
+    reached: Sequence[tuple[float, ...]],
+    anywhere: Sequence[tuple[float, ...]],
+) -> bool:
+    """Return whether a run goes on without a metric where it should have one.
+
+    Other runs have one there, and its own were never so far apart. `anywhere` is sorted.
+    """
+    own = {reached[row] for row in rows if row in measured}
+    places = sorted({reached[row] for row in rows})
+    at = [index for index, place in enumerate(places) if place in own]
+    if not at:
+        return len(places) > 1 and bisect_right(anywhere, places[-1]) > 0
+    longest = max((later - one for one, later in pairwise(at)), default=1)
+    later = bisect_right(anywhere, places[-1]) > bisect_right(anywhere, places[at[-1]])
+    return later and len(places) - at[-1] > longest
 
 
 def _reached(columns: Sequence[Sequence[Any]]) -> list[tuple[float, ...]]:

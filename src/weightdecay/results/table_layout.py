@@ -172,6 +172,14 @@ class TableLayout:
             return None, None
         return read["error"], chosen
 
+    def measured(self, row: int) -> bool:
+        """Return whether a row has a number in any of the metric's columns."""
+        cells = (
+            self.table[self.metrics[role].column][row] for role in _MADE_ON if role in self.metrics
+        )
+        values = (self.scale.read(cell, row) for cell in cells)
+        return any(value is not None and not math.isnan(value) for value in values)
+
     def remarks(self) -> list[Remark]:
         """Return remarks on which columns are used and which other knobs varied."""
         read = dict.fromkeys(_MADE_ON, f" ({self.scale.kind}{self.scale.said})")

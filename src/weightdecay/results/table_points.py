@@ -102,11 +102,20 @@ class _Reading:
                 self.left[reason] += 1
             elif decay is not None:
                 decays[row] = decay
-        self.logged = logged(self.layout, decays)
-        return {row: decay for row, decay in decays.items() if row not in self.logged.earlier}
+        self.logged = logged(self.layout, decays, {row for row in decays if self._has_result(row)})
+        counted: dict[int, float] = {}
+        for row, decay in decays.items():
+            if row in self.logged.earlier:
+                continue
+            no_metric = self.layout.errors(row)[0] is None and not self._diverged(row)
+            if no_metric or row in self.logged.empty:
+                self.left["has no metric"] += 1
+            else:
+                counted[row] = decay
+        return counted
 
     def _left_out(self, row: int, decay: float | None) -> str:
-        """Return why a row is left out; nothing if it is a point."""
+        """Return why a row is left out whatever its metric is; nothing if it is not."""
         state = self.layout.cell(row, "state")
         if isinstance(state, str) and state.lower() not in _FINISHED | {_DIVERGED}:
             return f"has the state {state!r}"
@@ -115,8 +124,6 @@ class _Reading:
             return "has no learning rate or no decay"
         if not 0 < lr < math.inf:
             return "has a learning rate that is 0, negative or infinite"
-        if not self._diverged(row) and self.layout.errors(row)[0] is None:
-            return "has no metric"
         return ""
 
     def _point(self, row: int, decay: float, *, seed: int | None) -> Point:
@@ -144,12 +151,21 @@ class _Reading:
             raise ValueError(f"Row {row + 1}: {error}") from None
 
     def _diverged(self, row: int) -> bool:
-        told = self.layout.cell(row, "diverged")
-        state = self.layout.cell(row, "state")
-        if told is True or told == 1 or (isinstance(state, str) and state.lower() == _DIVERGED):
+        if self._says_diverged(row) or row in self.logged.diverged:
             return True
         errors = self.layout.errors(row)
         return any(value is not None and not math.isfinite(value) for value in errors)
+
+    def _says_diverged(self, row: int) -> bool:
+        told = self.layout.cell(row, "diverged")
+        state = self.layout.cell(row, "state")
+        return told is True or told == 1 or (isinstance(state, str) and state.lower() == _DIVERGED)
+
+    def _has_result(self, row: int) -> bool:
+        """Return whether a row has every metric, or says that its run diverged."""
+        tested, chosen = self.layout.errors(row)
+        complete = tested is not None and not any(map(math.isnan, (tested, chosen or 0.0)))
+        return complete or self._says_diverged(row)
 
     def _seed(self, row: int) -> int:
         seed = self.layout.cell(row, "seed")
@@ -164,10 +180,14 @@ class _Reading:
     def _remarks(self, diverged: int) -> list[Remark]:
         told = self.layout.remarks()
         if diverged:
-            text = (
-                f"{_rows(diverged)} diverged: the metric is NaN or infinite, or a column says so."
-            )
-            told.append(Remark("diverged", diverged, text))
+            reasons = "the metric is NaN or infinite, or a column says so."
+            if self.logged.diverged:
+                reasons = (
+                    "the metric is NaN or infinite, a column says so, or the run goes on without a "
+                    "metric where other runs have one. If it only stopped early, leave out its "
+                    "rows without a metric."
+                )
+            told.append(Remark("diverged", diverged, f"{_rows(diverged)} diverged: {reasons}"))
         if earlier := len(self.logged.earlier):
             columns = " and ".join(map(repr, self.logged.columns))
             text = (
