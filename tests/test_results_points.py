@@ -542,6 +542,26 @@ def test_of_a_run_with_one_row_per_epoch_the_last_row_counts(
     assert f"4 rows left out: by {column!r}, each is an earlier row of a run." in remark.text
 
 
+@pytest.mark.parametrize("column", ["scheduler.step", "config.step", "params_iter"])
+def test_a_step_that_is_part_of_the_configuration_is_not_how_far_a_row_is(column: str) -> None:
+    table = {"lr": [0.1] * 3, "wd": [0.1] * 3, "error": [0.3, 0.2, 0.1], column: [10, 20, 30]}
+    points = read_points(table, convention="l2")
+    assert [point.tested for point in points] == [0.3, 0.2, 0.1]
+
+
+def test_the_name_of_an_optimizer_is_its_label_and_not_a_runs_name() -> None:
+    table = of_optimizers("SGD", "AdamW")
+    table["config.optimizer.name"] = table.pop("optimizer")
+    points = read_points(table, convention="torch")
+    assert [(point.way, point.labels) for point in points] == [
+        ("l2", {"algorithm": "SGD"}),
+        ("weight_decay", {"algorithm": "AdamW"}),
+    ]
+    uneven = {name: PER_EPOCH[name][:-1] for name in ("lr", "wd", "epoch", "error")}
+    with pytest.raises(ValueError, match="must be told apart"):
+        read_points(uneven | {"optimizer.name": ["SGD"] * 5}, convention="l2")
+
+
 def test_the_order_in_which_epochs_were_logged_changes_nothing() -> None:
     order = [3, 0, 5, 2, 4, 1]
     table = {name: [values[at] for at in order] for name, values in PER_EPOCH.items()}

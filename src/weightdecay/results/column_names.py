@@ -65,6 +65,8 @@ _NAMELESS = ("value", "objective", "metric", "score", "target", "result")
 # What is logged while training is an epoch's rate, not the run's.
 _SPLITS = _TRAIN | _VALIDATION | _TEST | {"summary"}
 _PREFIXES = ("params_", "user_attrs_")
+# What has a name or a step that is not a run's.
+_CONFIGURED = {name for names in LABELS.values() for name in names} | {"data"}
 
 
 @dataclass(frozen=True)
@@ -87,15 +89,25 @@ def find(table: Mapping[str, Sequence[Any]], role: str) -> str | None:
     ends = [
         column
         for column in table
-        if _parts(column)[-1] in names and not _SPLITS & set(_parts(column)[:-1])
+        if {_parts(column)[-1], "_".join(_parts(column)[-2:])} & set(names)
+        and not _SPLITS & set(_parts(column)[:-1])
     ]
     return _only(table, whole, role) or _only(table, ends, role)
 
 
 def find_all(table: Mapping[str, object], role: str) -> list[str]:
-    """Return the columns of a run's names, or of epochs and steps, in the order of their names."""
+    """Return the columns of a run's names, or of epochs and steps, in the order of their names.
+
+    A part of the configuration is neither: `optimizer.name`, `scheduler.step`, `params_step`.
+    """
     names = LOGGED[role]
-    found = [column for column in table if _parts(column)[-1] in names]
+    found = [
+        column
+        for column in table
+        if _parts(column)[-1] in names
+        and not _CONFIGURED & set(_parts(column)[:-1])
+        and not (role == "epoch" and column.lower().startswith(("params_", "config.", "config/")))
+    ]
     return sorted(found, key=lambda column: names.index(_parts(column)[-1]))
 
 
