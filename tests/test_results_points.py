@@ -644,6 +644,49 @@ def test_runs_with_one_row_each_that_stopped_at_different_epochs_all_count() -> 
     assert [point.tested for point in read_points(table, convention="l2")] == [0.5, 0.4]
 
 
+@pytest.mark.parametrize("further", [{}, {"name": ["baseline"] * 12}])
+@pytest.mark.parametrize("epochs", [(31, 28, 40), (5, 28, 40)])
+def test_repeats_without_seeds_that_stopped_at_different_epochs_all_count(
+    epochs: tuple[int, ...], further: dict[str, Any]
+) -> None:
+    table = {
+        "lr": [lr for lr in (0.1, 0.2, 0.3, 0.4) for _ in epochs],
+        "wd": [0.01] * 12,
+        "epoch": [*epochs, 22, 35, 31, 17, 44, 40, 33, 29, 30],
+        "error": [0.01 * at for at in range(12)],
+    }
+    points = read_points(table | further, convention="l2")
+    assert len(points) == 12
+    [text] = [remark.text for remark in points.remarks if remark.kind == "numbered"]
+    assert "'epoch', which is read as where each run stopped" in text
+    as_log = read_points(table | further, convention="l2", columns={"epoch": "epoch", "run": "wd"})
+    assert len(as_log) == 4
+
+
+def test_a_setting_that_was_run_again_is_no_log_among_settings_with_one_row() -> None:
+    table = {"lr": [0.1, 0.1, 0.2, 0.3], "wd": [0.1] * 4, "epoch": [10, 25, 25, 22]}
+    assert len(read_points(table | {"error": [0.4, 0.3, 0.2, 0.1]}, convention="l2")) == 4
+
+
+@pytest.mark.parametrize("epochs", [(0, 1, 2), (1, 2, 4), (10, 20, 25), (8, 9, 10), (50, 100)])
+def test_without_seeds_and_names_a_log_is_known_by_its_epochs(epochs: tuple[int, ...]) -> None:
+    table = {
+        "lr": [lr for lr in (0.1, 0.2, 0.3) for _ in epochs],
+        "wd": [0.01] * 3 * len(epochs),
+        "step": [*epochs] * 3,
+        "error": [1 / (1 + epoch) for epoch in epochs] * 3,
+        "name": ["baseline"] * 3 * len(epochs),
+    }
+    points = read_points(table, convention="l2")
+    assert [point.tested for point in points] == [1 / (1 + epochs[-1])] * 3
+
+
+def test_runs_that_end_after_the_first_epoch_do_not_hide_a_log() -> None:
+    table = {"lr": [0.1, 0.1, 0.1, 0.2, 0.3], "wd": [0.1] * 5, "epoch": [1, 2, 4, 1, 1]}
+    points = read_points(table | {"error": [0.5, 0.4, 0.3, 0.6, 0.7]}, convention="l2")
+    assert [point.tested for point in points] == [0.3, 0.6, 0.7]
+
+
 def test_unnamed_runs_of_one_setting_count_if_their_rows_can_be_told_apart() -> None:
     table = {name: PER_EPOCH[name] for name in ("lr", "wd", "epoch", "error")}
     assert [point.tested for point in read_points(table, convention="l2")] == [0.3, 0.2]

@@ -1,7 +1,9 @@
 """Tables with one row per epoch: of each run, the last row with a result counts.
 
 Rows belong to one run if they agree in setting, seed, labels and the run's name. If such rows
-differ in a column such as `epoch` or `step`, the table logs a run as it trains.
+differ in a column such as `epoch` or `step`, the table logs a run as it trains. If neither a seed
+nor a name tells runs apart, it may also say where repeats of a setting stopped: it is a log if most
+settings start at one epoch, early on, or have epochs at equal distances.
 
 In such a table an empty metric and NaN mean the same: the run was not evaluated then, or it had
 diverged. It had diverged if it goes on without a metric where other runs have one.
@@ -25,6 +27,7 @@ class Logged:
 
     `diverged` has one row of each run whose metric ended before the run did; `empty` are other
     rows without a metric. `ends` are the first and the last end, in the first of the columns.
+    `stops` is the column that says where each run stopped, if rows of a setting differ in it.
     """
 
     earlier: Set[int] = frozenset()
@@ -32,6 +35,7 @@ class Logged:
     empty: Set[int] = frozenset()
     columns: Sequence[str] = ()
     ends: tuple[float, float] = (0.0, 0.0)
+    stops: str | None = None
 
 
 def logged(layout: TableLayout, decays: Mapping[int, float], results: Set[int]) -> Logged:
@@ -50,9 +54,15 @@ def logged(layout: TableLayout, decays: Mapping[int, float], results: Set[int]) 
         setting = (layout.number(row, "lr"), decay, layout.cell(row, "seed"))
         labels = tuple(layout.labels_of(row).items())
         runs.setdefault((setting, labels, layout.run_of(row)), []).append(row)
-    if all(len({reached[row] for row in rows}) == 1 for rows in runs.values()):
+    places = [sorted({reached[row] for row in rows}) for rows in runs.values()]
+    if all(len(own) == 1 for own in places):
         return Logged()
-    named = layout.settings["seed"] is not None or bool(layout.runs)
+    seeded = layout.settings["seed"] is not None
+    named = seeded or bool(layout.runs)
+    # A name that several settings have is not that of a run.
+    own_names = named and len({layout.run_of(row) for row in decays}) == len(runs)
+    if not (seeded or own_names or layout.progress_named or _are_of_a_log(places)):
+        return Logged(stops=columns[0])
     measured = {row for row in decays if row in results or layout.measured(row)}
     anywhere = sorted({reached[row] for row in measured})
     earlier: set[int] = set()
@@ -79,6 +89,24 @@ def logged(layout: TableLayout, decays: Mapping[int, float], results: Set[int]) 
     return Logged(
         earlier, diverged, empty, columns, (min(ends)[0], max(ends)[0]) if ends else (0.0, 0.0)
     )
+
+
+def _are_of_a_log(places: Sequence[Sequence[tuple[float, ...]]]) -> bool:
+    """Return whether the places of most settings are those of a log.
+
+    They start at one place, which is no later than the largest distance between two, or they are
+    regular.
+    """
+    found = [sorted({place[0] for place in own if place[0] > -math.inf}) for own in places]
+    several = [own for own in found if len(own) > 1]
+    if not several:
+        return True
+    [(start, _)] = Counter(own[0] for own in several).most_common(1)
+    spaced = [[later - one for one, later in pairwise(own)] for own in several]
+    early = start <= max(map(max, spaced))
+    regular = sum(len(one) > 1 and len(set(one)) == 1 for one in spaced)
+    together = sum(own[:1] == [start] for own in found)
+    return 2 * max(regular, together * early) > len(found)
 
 
 def _stops_short(

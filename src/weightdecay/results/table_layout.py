@@ -59,7 +59,8 @@ class TableLayout:
         if self.settings["updates"] is not None:
             self.labels["updates"] = self.settings["updates"]
         self.progress = [columns["epoch"]] if "epoch" in columns else find_all(table, "epoch")
-        if "epoch" in columns:
+        self.progress_named = "epoch" in columns
+        if self.progress_named:
             self.labels = {
                 role: column for role, column in self.labels.items() if column != columns["epoch"]
             }

@@ -211,6 +211,11 @@ class _Reading:
             told.append(Remark("repeated", self.repeated, text))
         if self.numbered:
             text = f"{_rows(self.numbered)} repeat a setting; without a seed they are numbered."
+            if column := self.logged.stops:
+                text += (
+                    f" They differ in {column!r}, which is read as where each run stopped. If they "
+                    f"are epochs of one run, pass columns={{'epoch': {column!r}}}."
+                )
             told.append(Remark("numbered", self.numbered, text))
         return told
 
