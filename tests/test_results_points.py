@@ -705,6 +705,45 @@ def test_a_learning_rate_that_a_schedule_changed_is_refused() -> None:
     assert [point.tested for point in points] == [0.3, 0.2]
 
 
+def test_a_scheduled_learning_rate_is_refused_without_names_of_runs_too() -> None:
+    rows = [(lr, wd, at) for lr in (0.1, 0.2, 0.4) for wd in (1e-4, 2e-4) for at in range(5)]
+    table = {
+        "lr": [lr * (1 + math.cos(math.pi * at / 5)) / 2 for lr, _, at in rows],
+        "wd": [wd for _, wd, _ in rows],
+        "epoch": [at for _, _, at in rows],
+        "val_loss": [2 - at / 10 + lr for lr, _, at in rows],
+    }
+    for further in ({}, {"seed": [0] * 30}, {"name": ["baseline"] * 30}):
+        with pytest.raises(ValueError, match=r"nearly every rate occurs at one 'epoch' only\."):
+            read_points(table | further, convention="l2")
+    started = {"base": [lr for lr, _, _ in rows]}
+    points = read_points(table | started, convention="l2", columns={"lr": "base"})
+    assert [point.tested for point in points] == pytest.approx([1.7, 1.7, 1.8, 1.8, 2.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("decays", "epochs"),
+    [
+        ([0.1] * 6, [31, 28, 40, 35, 22, 30]),
+        ([0.1] * 6, [6, 7, 8, 9, 10, 6]),
+        ([0.1] * 6, [90] * 6),
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [1, 2, 3, 4, 5, 6]),
+    ],
+)
+def test_runs_that_each_have_a_rate_and_an_end_of_their_own_are_read(
+    decays: list[float], epochs: list[int]
+) -> None:
+    table = {"lr": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "wd": decays, "epoch": epochs}
+    assert len(read_points(table | {"error": [0.1] * 6}, convention="l2")) == 6
+
+
+def test_runs_with_names_may_have_rates_that_occur_at_one_epoch_each() -> None:
+    table = {"lr": [0.1, 0.2, 0.4], "wd": [0.1] * 3, "epoch": [1, 2, 3], "error": [0.1] * 3}
+    with pytest.raises(ValueError, match=r"add a column with a name per run: columns=\{'run': …\}"):
+        read_points(table, convention="l2")
+    assert len(read_points(table | {"run": ["a", "b", "c"]}, convention="l2")) == 3
+
+
 def test_a_search_whose_runs_share_a_name_and_stopped_at_different_steps_is_read() -> None:
     table = {
         "lr": [0.1, 0.2, 0.1, 0.3],

@@ -20,6 +20,9 @@ from typing import Any
 
 from weightdecay.results.table_layout import TableLayout
 
+# The share of learning rates that occur at one epoch only if a schedule changes them.
+_NEARLY = 0.9
+
 
 @dataclass(frozen=True)
 class Logged:
@@ -48,7 +51,7 @@ def logged(layout: TableLayout, decays: Mapping[int, float], results: Set[int]) 
     if not columns or not decays:
         return Logged()
     reached = _reached([layout.table[name] for name in columns])
-    _check_rates(layout, [row for row in decays if row in results], reached)
+    _check_rates(layout, [row for row in decays if row in results], reached, columns[0])
     runs: dict[Hashable, list[int]] = {}
     for row, decay in decays.items():
         setting = (layout.number(row, "lr"), decay, layout.cell(row, "seed"))
@@ -141,13 +144,15 @@ def _is_number(value: object) -> bool:
     return value is None or (isinstance(value, Real) and not isinstance(value, bool))
 
 
-def _check_rates(layout: TableLayout, rows: list[int], reached: list[tuple[float, ...]]) -> None:
+def _check_rates(
+    layout: TableLayout, rows: list[int], reached: list[tuple[float, ...]], column: str
+) -> None:
     """Raise if the column of the learning rate holds what a schedule made of it."""
-    if not layout.runs:
-        return
     runs: dict[str, list[int]] = {}
     for row in rows:
         runs.setdefault(layout.run_of(row), []).append(row)
+    if len(runs) == 1:
+        _check_unnamed_rates(layout, rows, reached, column)
     for run, own in runs.items():
         rates = sorted({layout.number(row, "lr") or 0.0 for row in own})
         decays = {layout.number(row, "decay") for row in own}
@@ -159,3 +164,35 @@ def _check_rates(layout: TableLayout, rows: list[int], reached: list[tuple[float
                 f"of {run}. If a schedule changed it, name a column with the rate "
                 "that it started from: columns={'lr': …}."
             )
+
+
+def _check_unnamed_rates(
+    layout: TableLayout, rows: list[int], reached: list[tuple[float, ...]], column: str
+) -> None:
+    """Raise if nearly every learning rate occurs at one epoch only, as a schedule has it.
+
+    Rows that agree in all but the rate must have regular epochs from the start: a search with early
+    stopping has others.
+    """
+    epochs: dict[float | None, set[float]] = {}
+    runs: dict[Hashable, set[float]] = {}
+    for row in rows:
+        epoch = reached[row][0]
+        epochs.setdefault(layout.number(row, "lr"), set()).add(epoch)
+        but_lr = (layout.number(row, "decay"), layout.cell(row, "seed"))
+        runs.setdefault((but_lr, *layout.labels_of(row).items()), set()).add(epoch)
+    once = sum(len(own) == 1 for own in epochs.values())
+    from_start = sum(_is_from_start(sorted(own)) for own in runs.values())
+    if once >= _NEARLY * len(epochs) and 2 * from_start > len(runs):
+        raise ValueError(
+            "A run must have one learning rate, got a table in which nearly every rate occurs at "
+            f"one {column!r} only. If a schedule changed it, name a column with the rate that it "
+            "started from: columns={'lr': …}. If every row is a run, add a column with a name per "
+            "run: columns={'run': …}."
+        )
+
+
+def _is_from_start(epochs: Sequence[float]) -> bool:
+    """Return whether there are three epochs or more, at equal distances from a first one on."""
+    distances = {later - one for one, later in pairwise(epochs)}
+    return len(epochs) > 2 and len(distances) == 1 and epochs[0] <= distances.pop()
