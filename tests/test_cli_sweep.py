@@ -917,6 +917,7 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(monkeypatch: pytest.Mon
     assert results("s") == results("whole")
 
 
+@pytest.mark.slow
 def test_a_second_interrupt_stops_at_once() -> None:
     text = Path("half.toml").read_text().replace("tests.toys:toy", "moody:endless")
     Path("endless.toml").write_text(text)

@@ -75,7 +75,9 @@ def trained(name: str, compile_: Callable[..., Step], **how: Any) -> tuple[list[
 
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.parametrize("compile_", [compiled_step, compiled_whole])
-@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize(
+    "backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.slow)]
+)
 def test_a_compiled_step_is_the_step(
     name: str, compile_: Callable[..., Step], backend: str
 ) -> None:
