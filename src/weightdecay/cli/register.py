@@ -2,17 +2,16 @@
 
 import argparse
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from weightdecay.cli.arguments import Commands, whole
 from weightdecay.cli.output import add_output_options, print_json
 from weightdecay.cli.printing import echo, print_table
 
 if TYPE_CHECKING:
-    from weightdecay.records import Run
     from weightdecay.results import Estimate, Judgement
     from weightdecay.studies.registration import Judged, Registration
 
@@ -84,6 +83,7 @@ def _register(options: argparse.Namespace) -> int:
     from datetime import UTC, datetime
 
     from weightdecay.cli import sources
+    from weightdecay.cli.register_json import of_registration
     from weightdecay.records.readers import StoreReader
     from weightdecay.results.choosing import chosen_otherwise
     from weightdecay.studies.registration import named, register
@@ -120,7 +120,7 @@ def _register(options: argparse.Namespace) -> int:
     registered, study = write(found, options.folder)
     if options.json:
         print_json(
-            {"registered": registered, "study": study, **_chosen(found, otherwise)},
+            {"registered": registered, "study": study, **of_registration(found, otherwise)},
         )
         return 0
     for line in _settings(found, otherwise):
@@ -156,29 +156,9 @@ def _symbol(way: str) -> str:
     return AXES[way][1]
 
 
-def _chosen(found: "Registration", otherwise: dict[str, float | None]) -> dict[str, Any]:
-    return {
-        "runs": len(found.cells()),
-        "judges": list(found.judges),
-        "carriers": list(found.carriers),
-        "compared": [list(pair) for pair in found.compared],
-        "chosen": [
-            {
-                "name": name,
-                "lr": method.choice.lr,
-                "decay": method.choice.decay,
-                "decay_is": method.way,
-                "settings": method.settings,
-                "edges": list(method.choice.edges),
-                "chosen_otherwise": otherwise[name],
-            }
-            for name, method in found.methods.items()
-        ],
-    }
-
-
 def _judge(options: argparse.Namespace) -> int:
     from weightdecay.cli import sources
+    from weightdecay.cli.register_json import of_judged
     from weightdecay.studies.registration import judge, named
     from weightdecay.studies.registration_file import SECOND, read
 
@@ -192,7 +172,7 @@ def _judge(options: argparse.Namespace) -> int:
     first = sources.read(options.folder).runs
     seen = judge(found, named(first), first, sources.read(second).runs)
     if options.json:
-        print_json(_as_json(found, seen))
+        print_json(of_judged(found, seen))
     else:
         _show(found, seen)
     return 1 if seen.changed else 0
@@ -206,7 +186,7 @@ def _show(found: "Registration", seen: "Judged") -> None:
     rows = [("method", "α", "decay", f"test {metric or 'error'}", "seeds")]
     for name, runs in seen.runs.items():
         choice = found.methods[name].choice
-        error = "–" if not runs else measured(fmean(_errors(runs, seen)), metric)
+        error = "–" if not runs else measured(fmean(seen.errors(name)), metric)
         rows.append((name, f"{choice.lr:g}", f"{choice.decay:g}", error, str(len(runs))))
     print_table(rows)
     if seen.compared:
@@ -237,12 +217,6 @@ def _show(found: "Registration", seen: "Judged") -> None:
         echo(line)
 
 
-def _errors(runs: "Sequence[Run]", seen: "Judged") -> list[float]:
-    from weightdecay.results.judging import error_of
-
-    return [error_of(run, seen.worst) for run in runs]
-
-
 def _said(judgement: "Judgement") -> str:
     if judgement.better:
         return "better"
@@ -263,39 +237,3 @@ def _difference(found: "Estimate", metric: str | None) -> str:
     ends = (found.value, found.low, found.high)
     value, low, high = (f"{100 * x:+.2f}" if metric is None else f"{x:+.3g}" for x in ends)
     return f"{value} ({low} to {high})".replace("-", "−")
-
-
-def _as_json(found: "Registration", seen: "Judged") -> dict[str, Any]:
-    return {
-        "registered": {"date": found.date, "commit": found.commit, "source": found.source},
-        "changed": list(seen.changed),
-        "methods": [
-            {
-                "name": name,
-                "lr": found.methods[name].choice.lr,
-                "decay": found.methods[name].choice.decay,
-                "decay_is": found.methods[name].way,
-                "edges": list(found.methods[name].choice.edges),
-                "test_errors": _errors(runs, seen),
-                "regrets": {f"{s:g}": _interval(one) for s, one in seen.regrets[name].items()},
-            }
-            for name, runs in seen.runs.items()
-        ],
-        "compared": [
-            {
-                "one": one,
-                "other": other,
-                "seeds": judgement.seeds,
-                "log_ratio": _interval(judgement.ratio),
-                "points": _interval(judgement.points),
-                "detectable_log_ratio": judgement.detectable,
-                "better": judgement.better,
-                "as_good": judgement.as_good,
-            }
-            for (one, other), judgement in seen.compared.items()
-        ],
-    }
-
-
-def _interval(found: "Estimate") -> dict[str, float]:
-    return {"value": found.value, "low": found.low, "high": found.high}

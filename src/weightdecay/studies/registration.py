@@ -202,6 +202,10 @@ class Judged:
     changed: Sequence[str]
     worst: float
 
+    def errors(self, name: str) -> list[float]:
+        """Return the test errors of a method's judges."""
+        return [error_of(run, self.worst) for run in self.runs[name]]
+
 
 def judge(
     registration: Registration,
