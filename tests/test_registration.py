@@ -372,6 +372,10 @@ def test_sweep_register_sweep_judge(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["judge", str(folder)]) == 0
     told = capsys.readouterr().out
     assert "What judged is what was registered" in told
+    assert main(["judge", str(folder), "--json"]) == 0
+    [pair] = json.loads(capsys.readouterr().out)["compared"]
+    assert pair["verdict"] in told
+    assert pair["verdict"].startswith("withdrawn") == ("withdrawn" in told)
     errors = {
         name: [
             error_of(run)

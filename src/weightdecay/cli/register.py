@@ -193,14 +193,9 @@ def _show(found: "Registration", seen: "Judged") -> None:
         echo("")
         compared = [("compared", "relative", "difference" if metric else "points", "verdict")]
         for (one, other), judgement in seen.compared.items():
-            edged = any(found.methods[name].choice.edges for name in (one, other))
-            verdict = _said(judgement)
-            if edged:
-                verdict = "withdrawn: a setting is at an edge of its grid"
-            elif judgement.seeds < len(found.judges):
-                verdict = f"not yet: {judgement.seeds} of {len(found.judges)} seeds"
             numbers = _relative(judgement.ratio), _difference(judgement.points, metric)
-            compared.append((f"{one} − {other}", *numbers, verdict))
+            said = verdict(found, (one, other), judgement)
+            compared.append((f"{one} − {other}", *numbers, said))
         print_table(compared)
     slopes = list(dict.fromkeys(s for own in seen.regrets.values() for s in own))
     if slopes:
@@ -217,7 +212,12 @@ def _show(found: "Registration", seen: "Judged") -> None:
         echo(line)
 
 
-def _said(judgement: "Judgement") -> str:
+def verdict(found: "Registration", pair: tuple[str, str], judgement: "Judgement") -> str:
+    """Return what a registered comparison came to, in words."""
+    if any(found.methods[name].choice.edges for name in pair):
+        return "withdrawn: a setting is at an edge of its grid"
+    if judgement.seeds < len(found.judges):
+        return f"not yet: {judgement.seeds} of {len(found.judges)} seeds"
     if judgement.better:
         return "better"
     if judgement.ratio.low > 0:

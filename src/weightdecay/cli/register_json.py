@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from weightdecay.cli.landscape_json import estimate
+from weightdecay.cli.register import verdict
 from weightdecay.studies.registration import Judged, Registration
 
 
@@ -54,6 +55,7 @@ def of_judged(found: Registration, seen: Judged) -> dict[str, Any]:
                 "log_ratio": estimate(judgement.ratio),
                 "points": estimate(judgement.points),
                 "detectable_log_ratio": judgement.detectable,
+                "verdict": verdict(found, (one, other), judgement),
                 "better": judgement.better,
                 "as_good": judgement.as_good,
             }
