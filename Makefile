@@ -30,8 +30,6 @@ lint: $(READY)
 # Judges the committed results again, and writes what README and docs/reproduction.md say of them.
 book: $(READY)
 	$(BIN)/weightdecay book results --page docs/reproduction.md --readme README.md
-	$(BIN)/python results/cifar10-small/judge.py
-	$(BIN)/python results/cifar10-small/draw.py
 
 format: $(READY)
 	$(BIN)/ruff format

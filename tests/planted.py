@@ -22,7 +22,7 @@ RESULTS = Path(__file__).parents[1] / "results"
 TASKS = {
     "mnist1d-small": "mnist1d-small/records.parquet",
     "text-small": "text-small/records.parquet",
-    "cifar10-small": "cifar10-small/first-stage.parquet",
+    "cifar10-small": "cifar10-small/figure-2.parquet",
     "cifar10-small, figure 1": "cifar10-small/figure-1.parquet",
 }
 #: A run of a landscape: its learning rate, decay and seed.

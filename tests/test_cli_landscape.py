@@ -237,8 +237,8 @@ def test_a_source_that_cannot_be_read_is_told_with_a_cure(
     not (ROOT / "results").is_dir(), reason="a source distribution has no committed results"
 )
 def test_the_documented_example_is_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    out = told(capsys, str(ROOT / "results" / "cifar10-small" / "store"))
-    assert f"```\n$ weightdecay landscape results/cifar10-small/store\n{out}```\n" in PAGE
+    out = told(capsys, str(ROOT / "results" / "cifar10-small" / "figure-2"))
+    assert f"```\n$ weightdecay landscape results/cifar10-small/figure-2\n{out}```\n" in PAGE
 
 
 @pytest.mark.parametrize("locale", ["cp1252", "ascii"])

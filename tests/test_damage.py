@@ -30,7 +30,7 @@ CELLS = [cell(seed, epochs=2) for seed in range(4)]
 CELL = CELLS[0].identity
 Output = pytest.CaptureFixture[str]
 OLD = Path(__file__).parent / "stores" / "2026-10"
-COMMITTED = Path(__file__).parent.parent / "results" / "cifar10-small" / "store"
+COMMITTED = Path(__file__).parent.parent / "results" / "cifar10-small" / "figure-2"
 
 
 def lines_of(folder: Path) -> list[bytes]:

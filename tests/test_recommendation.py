@@ -361,10 +361,10 @@ def test_a_search_of_small_errors_has_an_interval_above_0() -> None:
 
 @pytest.mark.skipif(not COMMITTED.is_dir(), reason="a source distribution has no results")
 def test_cifar_10s_four_methods_are_told_what_fresh_seeds_have_found() -> None:
-    """AdamW's and SGDW's λ stays, SGD's λ·α does, and Adam's λ·α²: its judged.md says so."""
+    """AdamW's and SGDW's λ stays, SGD's λ·α does, and Adam's λ·α²: docs/reproduction.md says so."""
     found = {
         scape.config.algorithm: recommend(scape)
-        for scape in landscapes(Store(COMMITTED / "store").runs())
+        for scape in landscapes(Store(COMMITTED / "figure-2").runs())
     }
     assert {name: one.knobs.rule for name, one in found.items()} == {
         "adamw": 0.0,

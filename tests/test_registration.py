@@ -313,19 +313,21 @@ def test_the_detectable_difference_is_seen_in_four_of_five_cases() -> None:
 def test_the_committed_comparison_on_cifar10_comes_out_of_the_general_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same settings as its own script had registered, and the numbers on its page."""
-    shutil.copytree(COMMITTED / "store", tmp_path / "store")
-    folder = str(tmp_path / "store")
+    """The same settings as were registered, and the numbers on the page."""
+    registered = shutil.ignore_patterns("*.toml", "judging")
+    shutil.copytree(COMMITTED / "figure-2", tmp_path / "copy", ignore=registered)
+    folder = str(tmp_path / "copy")
     assert main(["register", folder, "--compare", "AdamW", "Adam", "--json"]) == 0
     chosen = {one["name"]: one for one in json.loads(capsys.readouterr().out)["chosen"]}
     assert (chosen["AdamW"]["lr"], chosen["AdamW"]["decay"]) == (0.00125, 0.00179)
     assert (chosen["SGD"]["lr"], chosen["SGD"]["decay"]) == (0.03125, 0.00739)
-    assert main(["judge", folder, "--second", str(COMMITTED / "judging")]) == 1
-    told, page = capsys.readouterr().out, (COMMITTED / "judged.md").read_text("utf-8")
+    assert main(["judge", folder, "--second", str(COMMITTED / "figure-2" / "judging")]) == 1
+    told = capsys.readouterr().out
+    page = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
     assert "−8.03 % (−9.51 to −6.53)" in told
-    assert "−8.03 [−9.51, −6.53]" in page
+    assert "−8.0 % (−9.5 to −6.5)" in page
     assert "+0.04 (−0.11 to +0.20)" in told
-    assert "+0.04 [−0.11, +0.20]" in page
+    assert "+0.04 points (−0.11 to +0.20)" in page
     assert told.endswith("The second stage was trained by another version of weightdecay.\n")
 
 

@@ -187,8 +187,8 @@ def _judge(
 
 def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
     from weightdecay.site import doubts
-    from weightdecay.studies.findings import of_second_stage, undrawn
-    from weightdecay.studies.formats import BRIEF, CARRYING, because, carrying_table, table_of
+    from weightdecay.studies.findings import of_second_stage, second_stage, undrawn
+    from weightdecay.studies.formats import BRIEF, because, table_of
 
     echo(f"\n{found.study.title}: {found.scale.task}, {found.scale.name}\n")
     if found.numbers:
@@ -196,9 +196,9 @@ def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
         echo("")
     for line in doubts.lines(found.doubts):
         echo(line)
-    if carried := carrying_table(found.second):
-        echo(f"{CARRYING}:")
-        print_table(carried)
+    for title, rows in second_stage(found):
+        echo(f"{title}:")
+        print_table(rows)
         echo("")
     for line in of_second_stage(found):
         echo(line)

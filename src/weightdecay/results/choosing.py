@@ -38,7 +38,8 @@ class Column:
 class Choice:
     """The setting that a landscape chooses, by the errors of all its seeds.
 
-    `columns` has every learning rate. `edges` names the ends of the grid that the setting lies at.
+    `columns` has every learning rate. `edges` names the ends of the grid that the setting lies at;
+    above a decay of 0, the lowest is not an end.
     """
 
     lr: float
@@ -72,7 +73,8 @@ def choose(landscape: Landscape) -> Choice:
         raise ValueError(f"A choice needs a run that did not diverge, got none in {landscape!r}.")
     columns = {lr: _smoothed(lr, settings) for lr, settings in seen.items()}
     best = min(columns.values(), key=lambda column: column.error)
-    edges = tuple(_edges(best, landscape.lrs, [*seen[best.lr]]))
+    decays = [cell.decay for cell in landscape.cells.values() if cell.lr == best.lr]
+    edges = tuple(_edges(best, landscape.lrs, decays))
     return Choice(best.lr, best.decay, best.error, columns, edges)
 
 
@@ -152,6 +154,10 @@ def _edges(best: Column, rates: Sequence[float], decays: Sequence[float]) -> Ite
     """Yield the ends of the learning rates, and of the best one's decays, that the best lies at."""
     if len(rates) > 1 and best.lr in (min(rates), max(rates)):
         yield "lowest lr" if best.lr == min(rates) else "highest lr"
-    if len(decays) > 1 and not best.inside:
-        low = best.decay / min(decays) < max(decays) / best.decay
-        yield "lowest decay" if low else "highest decay"
+    above = [decay for decay in decays if decay > 0]
+    if len(above) > 1 and not best.inside:
+        low = best.decay / min(above) < max(above) / best.decay
+        if not low:
+            yield "highest decay"
+        elif 0 not in decays:
+            yield "lowest decay"

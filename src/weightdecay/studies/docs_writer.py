@@ -4,6 +4,9 @@ results/<task>-<scale>/records.parquet       all runs; of landscapes the last ep
 results/<task>-<scale>/judging.parquet       those of the second stage, if there is one, and
 results/<task>-<scale>/<study>/registered.toml    what was registered before it
 results/<task>-<scale>/<study>/figure.png    and verdicts.json, made from them
+
+Instead of tables, a study's folder may be that of a sweep, with the second stage in `judging`. Such
+a sweep may have other settings and seeds than the scale.
 """
 
 import re
@@ -23,21 +26,16 @@ from weightdecay.studies.findings import (
     draw,
     find,
     of_second_stage,
+    second_stage,
     write_verdicts,
 )
-from weightdecay.studies.formats import (
-    CARRYING,
-    because,
-    carrying_table,
-    in_torch,
-    rule,
-    table_of,
-)
+from weightdecay.studies.formats import because, in_torch, rule, table_of
 from weightdecay.studies.registration import Registration
-from weightdecay.studies.registration_file import FILE, read
+from weightdecay.studies.registration_file import FILE, SECOND, read
 from weightdecay.studies.scales import Scale, scale
 from weightdecay.studies.study import Evidence
 from weightdecay.studies.verdicts import BETWEEN, MARGIN, NOT_DECIDED, Verdict
+from weightdecay.sweeps import Store
 
 _BEGIN, _END = "<!-- reproduction: `make book` writes this -->", "<!-- /reproduction -->"
 
@@ -50,8 +48,8 @@ def found_in(results: Path) -> list[tuple[Findings, Evidence]]:
     runs = [run for path in sorted(results.glob("*/records.parquet")) for run in imported(path)]
     second = [run for path in sorted(results.glob("*/judging.parquet")) for run in imported(path)]
     there = {run.config.identity for run in runs}
-    scales = _scales(results)
-    return [
+    scales = _scales(results, "*/records.parquet")
+    planned = [
         find(
             study,
             at,
@@ -65,15 +63,45 @@ def found_in(results: Path) -> list[tuple[Findings, Evidence]]:
         if (cells := study.cells(at)) or at is scales[0]
         if all(cell.identity in there for cell in cells)
     ]
+    return [
+        *(one for at in _scales(results, "*/*/plan.jsonl") for one in _swept(results, at)),
+        *planned,
+    ]
+
+
+def _swept(results: Path, at: Scale) -> list[tuple[Findings, Evidence]]:
+    """Judge the studies of a scale whose folders are sweeps; they may use each other's runs."""
+    swept = [
+        (study, folder)
+        for study in studies_at(at)
+        if (folder := results / at.folder / study.name).joinpath("plan.jsonl").exists()
+    ]
+    stages = [(Store(folder), Store(folder / SECOND)) for _, folder in swept]
+    first = [run for store, _ in stages for run in store.runs()]
+    repeats = [run for store, _ in stages for run in store.repeats()]
+    second = [run for _, store in stages for run in store.runs()]
+    return [
+        find(
+            study,
+            at,
+            first,
+            repeats,
+            registration=_registered(folder),
+            second=second,
+            planned=False,
+        )
+        for study, folder in swept
+    ]
 
 
 def _registered(folder: Path) -> Registration | None:
     return read(folder) if (folder / FILE).exists() else None
 
 
-def _scales(results: Path) -> list[Scale]:
-    names = [path.parent.name.rpartition("-") for path in results.glob("*/records.parquet")]
-    return [scale(task, name) for task, _, name in sorted(names)]
+def _scales(results: Path, pattern: str) -> list[Scale]:
+    """Return the scales of the folders in which a file of this pattern lies."""
+    found = {path.relative_to(results).parts[0] for path in results.glob(pattern)}
+    return [scale(task, name) for task, _, name in sorted(one.rpartition("-") for one in found)]
 
 
 def chapters(found: Sequence[Findings], results: str) -> str:
@@ -93,8 +121,8 @@ def chapters(found: Sequence[Findings], results: str) -> str:
             parts.append(verdicts_table(one))
         if one.numbers and first is one:
             parts.append(_markdown(table_of(one.numbers)))
-        if (carried := carrying_table(one.second)) and first is one:
-            parts.append(f"{CARRYING}:\n\n{_markdown(carried)}")
+        if first is one:
+            parts += [f"{title}:\n\n{_markdown(rows)}" for title, rows in second_stage(one)]
         parts += [f"{line}\n" for line in of_second_stage(one)]
         parts.append(f"{one.small_print}\n")
     return "\n".join(parts)

@@ -11,7 +11,15 @@ from weightdecay.records import Run
 from weightdecay.results import Doubts, doubts
 from weightdecay.site import PageTable, PageVerdict, Picture, report
 from weightdecay.site import doubts as said
-from weightdecay.studies.formats import CARRYING, because, carrying_table, rule, table_of
+from weightdecay.studies.formats import (
+    CARRYING,
+    JUDGED,
+    because,
+    carrying_table,
+    judged_table,
+    rule,
+    table_of,
+)
 from weightdecay.studies.landscape_numbers import Numbers, is_grid, numbers_of
 from weightdecay.studies.own_scale import OWN, options_of
 from weightdecay.studies.registration import UNCHANGED, Judged, Registration
@@ -54,13 +62,14 @@ def find(
     *,
     registration: Registration | None = None,
     second: Sequence[Run] = (),
+    planned: bool = True,
 ) -> tuple[Findings, Evidence]:
     """Judge a study by its own runs, picked out of any; `repeats` are second trainings of them.
 
-    If it is registered, the runs of its second stage are picked out of `second`.
+    If it is registered, the runs of its second stage are picked out of `second`. `planned` is as in
+    `Study.evidence`.
     """
-    there = {run.config.identity: run for run in runs}
-    seen = study.evidence(at, there.values())
+    seen = study.evidence(at, runs, planned=planned)
     own = list({run.config.identity: run for run in (*seen.runs, *_twins(seen))}.values())
     if registration is not None:
         wanted = {cell.identity for cell in registration.cells()}
@@ -95,6 +104,15 @@ def of_second_stage(found: Findings) -> list[str]:
     return [said, *(found.second.changed or [UNCHANGED])]
 
 
+def second_stage(found: Findings) -> list[tuple[str, list[list[str]]]]:
+    """Return the tables of a second stage with their titles, those that have rows."""
+    tables = [
+        (JUDGED, judged_table(found.registration, found.second)),
+        (CARRYING, carrying_table(found.second)),
+    ]
+    return [(title, rows) for title, rows in tables if rows]
+
+
 def _twins(seen: Evidence) -> list[Run]:
     return [run for pairs in seen.twins.values() for pair in pairs for run in pair]
 
@@ -126,8 +144,18 @@ def _small_print(study: Study, at: Scale, runs: Sequence[Run], seen: Evidence) -
     return (
         f"{len(runs)} runs of {' and '.join(models)} on {' and '.join(tasks)}{data}; {epochs} "
         f"epochs{paired}; {sown}; settings {chosen}, {seen.tested} of the "
-        f"last epoch shown. {command(study, at)}"
+        f"last epoch shown. {_in_titles(seen)}{command(study, at)}"
     )
+
+
+def _in_titles(seen: Evidence) -> str:
+    """Return what the titles of landscapes say, if a second stage has judged them."""
+    if seen.registration is None or seen.second is None or not any(seen.second.runs.values()):
+        return ""
+    told = f"In titles: the {seen.tested} of {len(seen.registration.judges)} other seeds"
+    if any(seen.second.regrets.values()):
+        told += ", and what it costs to keep λ when α becomes 4 times as large or small"
+    return f"{told}. "
 
 
 def undecided(study: Study, at: Scale) -> str:
@@ -218,7 +246,7 @@ def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
     lead += "over the usual grids." if at == OWN else f"at {at} scale."
     tables: list[tuple[str, Sequence[Sequence[str]]]] = [
         ("Landscapes", table_of(found.numbers)),
-        (CARRYING, carrying_table(found.second)),
+        *second_stage(found),
         ("Cells that stand out from their neighbours", said.rows(found.doubts)),
     ]
     page = report(

@@ -5,12 +5,13 @@ The terminal, the report page, verdicts.json and the docs all use it.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean, stdev
 
-from weightdecay.labels import NAMES
+from weightdecay.labels import AXES, NAMES
 from weightdecay.number_format import interval, measured, metric_words, number, power
 from weightdecay.results import Estimate, Exponent
 from weightdecay.studies.landscape_numbers import Numbers
-from weightdecay.studies.registration import Judged
+from weightdecay.studies.registration import Judged, Registration
 from weightdecay.studies.verdicts import (
     AS_GOOD,
     Comparison,
@@ -24,23 +25,25 @@ from weightdecay.studies.verdicts import (
 )
 
 
-def points(value: float, metric: str | None = None) -> str:
+def points(value: float, metric: str | None = None, *, digits: int = 1) -> str:
     """Return a difference of errors in percentage points, or of a task's own metric as it is."""
-    return f"{_signed(value, metric)} points" if metric is None else _signed(value, metric)
+    told = _signed(value, metric, digits)
+    return f"{told} points" if metric is None else told
 
 
 def points_of(found: Estimate, metric: str | None = None) -> str:
-    """Return such a difference with its interval."""
+    """Return such a difference with its interval, with more digits if that is narrow."""
     if math.isnan(found.low):
         return "unknown from so few runs"
-    low, high = (_signed(end, metric) for end in (found.low, found.high))
-    return f"{points(found.value, metric)} ({low} to {high})"
+    digits = 2 if found.high - found.low < 0.01 else 1
+    low, high = (_signed(end, metric, digits) for end in (found.low, found.high))
+    return f"{points(found.value, metric, digits=digits)} ({low} to {high})"
 
 
-def _signed(value: float, metric: str | None) -> str:
-    text = f"{100 * value:+.1f}" if metric is None else f"{value:+.3g}"
+def _signed(value: float, metric: str | None, digits: int) -> str:
+    text = f"{100 * value:+.{digits}f}" if metric is None else f"{value:+.3g}"
     if float(text) == 0:
-        return "0.0" if metric is None else "0"
+        return f"{0:.{digits}f}" if metric is None else "0"
     return text.replace("-", "−")
 
 
@@ -202,17 +205,40 @@ def _error(numbers: Numbers) -> str:
     return f"{mean} ± {off}"
 
 
+#: The title of the table of judged settings.
+JUDGED = "The chosen settings, and the errors of the seeds that judge them"
+
+
+def judged_table(registration: Registration | None, second: Judged | None) -> list[list[str]]:
+    """Return each method's setting and its fresh seeds' errors, as rows of text under a header."""
+    if registration is None or second is None:
+        return []
+    metric = _metric_of(second)
+    rows = []
+    for name, runs in second.runs.items():
+        method, errors = registration.methods[name], second.errors(name)
+        if len(errors) > 1:
+            mean, spread = (measured(value, metric) for value in (fmean(errors), stdev(errors)))
+            setting = f"{method.choice.lr:g}", f"{AXES[method.way][1]} {method.choice.decay:g}"
+            rows.append([NAMES.get(name, name), *setting, f"{mean} ± {spread}", str(len(runs))])
+    return [["method", "α", "decay", f"test {metric or 'error'}", "seeds"], *rows] if rows else []
+
+
+def _metric_of(second: Judged) -> str | None:
+    return next((runs[0].last.metric for runs in second.runs.values() if runs), None)
+
+
 #: The title of the table of carried decays.
 CARRYING = "The cost of carrying a decay to another learning rate, by λ ∝ α^(−s)"
 
 
 def carrying_table(second: Judged | None) -> list[list[str]]:
     """Return what each rule costs each method, as rows of text; an empty list if nothing does."""
-    regrets = {} if second is None else {name: own for name, own in second.regrets.items() if own}
+    if second is None:
+        return []
+    regrets = {name: own for name, own in second.regrets.items() if own}
     slopes = sorted({s for own in regrets.values() for s in own})
-    metric = next(
-        (runs[0].last.metric for runs in (second.runs if second else {}).values() if runs), None
-    )
+    metric = _metric_of(second)
     head = ["method", *(f"s = {s:g}".replace("-", "−") for s in slopes)]
     rows = [
         [NAMES.get(name, name), *(points_of(own[s], metric) if s in own else "–" for s in slopes)]

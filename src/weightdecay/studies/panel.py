@@ -7,6 +7,7 @@ give its landscape, its numbers and its picture.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 
 from weightdecay.labels import AXES, NAMES, SCHEDULES, method_of
 from weightdecay.records import DECAYS, Run, RunConfig, Spec
@@ -69,8 +70,22 @@ class Panel:
 
     def measured(self, runs: Mapping[str, Run]) -> "Measurement | None":
         """Pick the runs of its own cells out of runs by identity; None if there are none."""
-        own = tuple(runs[cell.identity] for cell in self.cells if cell.identity in runs)
-        own = tuple(run for run in own if run.records)
+        return self._of(runs[cell.identity] for cell in self.cells if cell.identity in runs)
+
+    def measured_anywhere(self, runs: Iterable[Run]) -> "Measurement | None":
+        """Pick all runs of its landscape, also at settings and seeds that it did not declare."""
+        [way] = [way for way in DECAYS if way in self.axes]
+        fixed = [name for name in self.cells[0].as_dict() if name not in _VARIED]
+        own = itemgetter(*fixed)(self.cells[0].as_dict())
+        return self._of(
+            run
+            for run in runs
+            if getattr(run.config, way) is not None
+            and itemgetter(*fixed)(run.config.as_dict()) == own
+        )
+
+    def _of(self, runs: Iterable[Run]) -> "Measurement | None":
+        own = tuple(run for run in runs if run.records)
         return Measurement(self, own) if own else None
 
 
@@ -94,8 +109,10 @@ class Measurement:
 
     @property
     def picture(self) -> tuple[str, Landscape, Coupling]:
-        """Return the panel as `figures.heatmaps` takes it."""
-        return self.panel.title, self.landscape, self.coupling
+        """Return the panel as `figures.heatmaps` takes it, without settings between its cells."""
+        settings = {replace(cell, seed=0) for cell in self.panel.cells}
+        drawn = tuple(run for run in self.runs if replace(run.config, seed=0) in settings)
+        return self.panel.title, replace(self, runs=drawn or self.runs).landscape, self.coupling
 
     def runs_at(self, lr: float, decay: float) -> list[Run]:
         """Return the runs of one setting, one per seed."""

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
 
+from weightdecay.number_format import measured
 from weightdecay.records import Run, RunConfig
 from weightdecay.results import Exponent, Landscape, with_and_without
 from weightdecay.studies import verdicts
+from weightdecay.studies.formats import points
 from weightdecay.studies.panel import Measurement, Panel
 from weightdecay.studies.registration import Judged, Registration, judge
 from weightdecay.studies.scales import Scale, scale
@@ -168,13 +171,20 @@ class Study:
         cells = [cell for panel in panels for cell in panel.grown(there).cells]
         return [cell for cell in dict.fromkeys(cells) if cell.identity not in there]
 
-    def evidence(self, at: Scale, runs: Iterable[Run]) -> Evidence:
-        """Pick this study's runs out of any; if a configuration occurs twice, the last counts."""
+    def evidence(self, at: Scale, runs: Iterable[Run], *, planned: bool = True) -> Evidence:
+        """Pick this study's runs out of any; if a configuration occurs twice, the last counts.
+
+        If they were not `planned` by the study, a panel takes all runs of its landscape, also at
+        settings and seeds of which the scale knows nothing.
+        """
         here = self.place(at)
         there = {run.config.identity: run for run in runs}
-        grown = bool(self.compared)
-        panels = [panel.grown(there) if grown else panel for panel in self.panels(here)]
-        found = {panel.name: panel.measured(there) for panel in panels}
+        panels = self.panels(here)
+        if not planned:
+            found = {panel.name: panel.measured_anywhere(there.values()) for panel in panels}
+        else:
+            grown = [panel.grown(there) if self.compared else panel for panel in panels]
+            found = {panel.name: panel.measured(there) for panel in grown}
         twins = {
             name: [
                 (there[one.identity], there[other.identity])
@@ -198,10 +208,24 @@ def heatmaps_of(
     def draw(seen: Evidence, small_print: str) -> "Figure":
         from weightdecay.figures import heatmaps
 
-        drawn = [one.picture for name, one in seen.panels.items() if names is None or name in names]
+        drawn = [
+            (f"{title}{_judged(seen, name)}", landscape, coupling)
+            for name, one in seen.panels.items()
+            if names is None or name in names
+            for title, landscape, coupling in [one.picture]
+        ]
         return heatmaps(drawn, columns=columns, small_print=small_print)
 
     return draw
+
+
+def _judged(seen: Evidence, name: str) -> str:
+    """Return the error of a panel's fresh seeds, and what it costs to keep λ, for its title."""
+    if seen.second is None or not seen.second.runs.get(name):
+        return ""
+    told = f": {measured(fmean(seen.second.errors(name)), seen.metric)}"
+    kept = seen.second.regrets[name].get(0)
+    return told if kept is None else f"{told}; λ kept: {points(kept.value, seen.metric, digits=2)}"
 
 
 def second_scale(at: Scale) -> Scale:
