@@ -319,3 +319,12 @@ def test_every_claim_of_the_conjecture_has_a_second_stage_at_a_scale_that_has_on
     assert at.judges
     study = STUDIES["conjecture"]
     assert len(study.pairs(at)) == len(study.claims(at)) == 3
+
+
+def test_what_a_scale_does_not_have_is_neither_compared_nor_carried() -> None:
+    """The conjecture names RMSProp, which the small scales do not train."""
+    study, at = STUDIES["conjecture"], scale("mnist1d", "small")
+    assert "rmsprop" not in at.lrs
+    assert "rmspropw" in study.carried
+    seen = study.evidence(at, [ended(cell) for cell in study.cells(at)])
+    assert set(study.entrants(seen)) == {"amsgrad", "amsgradw", "adagrad", "adagradw"}

@@ -134,8 +134,13 @@ FIGURE_1 = Study(
     ],
     compared=[
         *((f"adamw, {name}", f"adam, {name}") for name in (_FIXED, _DROPS, _COSINE)),
-        *((f"adamw, {_COSINE}", f"adamw, {name}") for name in (_FIXED, _DROPS)),
+        *(
+            (f"{one}, {_COSINE}", f"{one}, {name}")
+            for one in ("adam", "adamw")
+            for name in (_FIXED, _DROPS)
+        ),
     ],
+    carried=[f"{one}, {name}" for one in ("adam", "adamw") for name in (_FIXED, _DROPS, _COSINE)],
 )
 
 
@@ -210,7 +215,9 @@ FIGURE_2 = Study(
         ("adamw", "adam"),
         ("adamw", "sgd"),
         ("adamw", "sgdw"),
+        ("sgd", "adam"),
         (f"adam{NO_DECAY}", f"adam{DECAY}"),
+        (f"sgd{NO_DECAY}", f"sgd{DECAY}"),
     ],
     carried=["sgd", "sgdw", "adam", "adamw"],
 )
@@ -238,4 +245,5 @@ CONJECTURE = Study(
         for one in conjectured(at)
     ],
     compared=[("amsgradw", "amsgrad"), ("adagradw", "adagrad"), ("rmspropw", "rmsprop")],
+    carried=[name for one in ("amsgrad", "adagrad", "rmsprop") for name in (one, f"{one}w")],
 )

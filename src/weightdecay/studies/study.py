@@ -139,17 +139,21 @@ class Study:
 
     def pairs(self, at: Scale) -> list[tuple[str, str]]:
         """Return those of the compared pairs whose panels this scale has."""
-        there = {panel.name for panel in self.panels(self.place(at))}
+        there = self._named(at)
         return [
             pair
             for pair in self.compared
             if all(name.partition(", λ")[0] in there for name in pair)
         ]
 
+    def _named(self, at: Scale) -> set[str]:
+        return {panel.name for panel in self.panels(self.place(at))}
+
     def entrants(self, seen: Evidence) -> dict[str, Landscape]:
         """Return the landscapes that enter the second stage, if all have been measured."""
-        pairs = self.pairs(seen.scale)
-        names = dict.fromkeys([*(name for pair in pairs for name in pair), *self.carried])
+        pairs, there = self.pairs(seen.scale), self._named(seen.scale)
+        carried = [name for name in self.carried if name in there]
+        names = dict.fromkeys([*(name for pair in pairs for name in pair), *carried])
         try:
             return {name: seen.entrant(name) for name in names}
         except NotMeasuredError:
