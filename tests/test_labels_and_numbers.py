@@ -78,7 +78,7 @@ def test_points_of_l2_regularization_are_hollow() -> None:
 def test_a_colour_blind_reader_tells_the_algorithms_of_figure_4_apart(blindness: str) -> None:
     shown = [
         _seen(stroke(one).colour, BLIND[blindness])
-        for one in ("adam", "adamw", "sgdw", "adamwr", "sgdwr")
+        for one in ("adam", "adamr", "adamw", "sgdw", "adamwr", "sgdwr")
     ]
     assert min(math.dist(one, other) for one, other in combinations(shown, 2)) > 0.1
 

@@ -121,13 +121,13 @@ COUNTS = {
     "figure-1": 6 * 10 * 11,
     "figure-2": 4 * 10 * 11 + 24,
     "figure-3": 12 + 7,
-    "figure-4": 6 + 4,
+    "figure-4": 2 * 11 + 4,
     "supplement-1": 0,
     "supplement-2": 4 * 4 + 10 * 11,
     "supplement-3": 3 * 8 * (11 + 10 + 10 + 10),
     "supplement-4": 12 + 7,
-    "supplement-5": 6 + 4,
-    "supplement-6": 6 + 4,
+    "supplement-5": 2 * 11 + 4,
+    "supplement-6": 2 * 11 + 4,
 }
 
 
@@ -220,14 +220,23 @@ def test_figure_4_restarts_where_the_schedule_s_figure_does() -> None:
     assert drawn.axes[0].get_xlabel() == "epochs"
     assert [*dict.fromkeys((c.algorithm, c.schedule == restarts) for c in cells)] == [
         *(("adam", False), ("adamw", False), ("sgdw", False)),
-        *(("adamw", True), ("sgdw", True)),
+        *(("adam", True), ("adamw", True), ("sgdw", True)),
     ]
 
 
 def test_figure_4_chooses_adam_s_l2_factor_on_every_task() -> None:
     for at in SCALES:
-        factors = {cell.l2 for cell in STUDIES["figure-4"].cells(at) if cell.algorithm == "adam"}
-        assert len(factors) >= 3, at.folder
+        adam = [cell for cell in STUDIES["figure-4"].cells(at) if cell.algorithm == "adam"]
+        for restarts in (False, True):
+            own = {c.l2 for c in adam if c.schedule.startswith("restarts") == restarts}
+            assert len(own) >= 3, at.folder
+
+
+def test_figure_4_has_fresh_seeds_for_each_of_its_curves() -> None:
+    for at in SCALES:
+        study = STUDIES["figure-4"]
+        entrants = {name for pair in study.pairs(at) for name in pair}
+        assert entrants == {panel.name for panel in study.panels(at)}
 
 
 def test_long_runs_on_imagenet32_have_150_epochs_and_a_first_cycle_of_ten() -> None:

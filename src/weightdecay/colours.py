@@ -40,6 +40,7 @@ STROKES = {
     "sgdw": Stroke("#2b8cce", _DASH_DOTTED, "s"),
     "sgdwr": Stroke("#0b3c68", _DASH_DOTTED, "s"),
     "adam": Stroke("#f2a93b", _DASHED, hollow=True),
+    "adamr": Stroke("#998a3d", (4.5, 1.4, 1.4, 1.4, 1.4, 1.4, 1.4, 1.4), hollow=True),
     "adamw": Stroke("#d9590b"),
     "adamwr": Stroke("#7a1f05"),
     "adagrad": Stroke("#5fbf9a", (5.0, 1.4, 1.4, 1.4, 1.4, 1.4), "^", hollow=True),

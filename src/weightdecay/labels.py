@@ -12,6 +12,7 @@ NAMES = {
     "sgdw": "SGDW",
     "sgdwr": "SGDWR",
     "adam": "Adam",
+    "adamr": "Adam with restarts",
     "adamw": "AdamW",
     "adamwr": "AdamWR",
     "adagrad": "AdaGrad",

@@ -121,10 +121,11 @@ FIGURE_3 = Study(
 )
 
 # By task, the learning rates and decays from which each curve of Figure 4 is chosen: factors of L2
-# for Adam, normalized decays for the others. Methods with an r at the end use restarts.
+# for Adam, normalized decays for the others. Methods with an r at the end use restarts; Adam's grid
+# with them is the same.
 _Choices = Mapping[str, tuple[Axis, Axis]]
 _OF_IMAGES: _Choices = {
-    "adam": ([0.001], "0.001*2^-4..2^1"),  # the paper does not say which factor it used
+    "adam": ([0.001], "0.001*2^-8..2^2"),  # the paper does not say which factor it used
     "adamw": ([0.001], [0.025]),
     "sgdw": ([0.05], [0.025]),
     "adamwr": ([0.001], [0.025]),
@@ -155,6 +156,7 @@ _USUAL_CHOICES: _Choices = {
     "adamwr": ("2^-11..2^-8", "2^-6..2^-1"),
     "sgdwr": ("2^-6..2^-3", "2^-6..2^-1"),
 }
+_CONTESTANTS = ("adam", "adamw", "sgdw", "adamr", "adamwr", "sgdwr")
 # Seeds of these curves, if they are more than those of landscapes.
 _SEEDS: Mapping[str, Axis] = {
     "mnist1d": "0..7",
@@ -168,10 +170,13 @@ def _contest(at: Scale) -> list[Panel]:
     long = long_of(at)
     restarts = f"restarts,factor=2,first={long.first_cycle}"
     axes = {**long_axes(at), "seed": at.among(_SEEDS) or at.seeds}
+    choices = at.among(CHOICES) or _USUAL_CHOICES
     found = []
-    for name, (lrs, decays) in (at.among(CHOICES) or _USUAL_CHOICES).items():
-        own: dict[str, Any] = {"algorithm": name.removesuffix("r"), "lr": lrs}
-        own["l2" if name == "adam" else "normalized_decay"] = decays
+    for name in _CONTESTANTS:
+        algorithm = name.removesuffix("r")
+        lrs, decays = choices[algorithm if algorithm == "adam" else name]
+        own: dict[str, Any] = {"algorithm": algorithm, "lr": lrs}
+        own["l2" if algorithm == "adam" else "normalized_decay"] = decays
         if name.endswith("r"):
             own |= {"schedule": restarts, "epochs": long.restarted}
         found.append(Panel(name, NAMES[name], {**axes, **own}, at.error))
@@ -246,9 +251,10 @@ def _contest_claims(at: Scale) -> list[Claim]:
 
 FIGURE_4 = Study(
     "figure-4",
-    "Adam, AdamW, SGDW, AdamWR and SGDWR: what one has at any time",
+    "Adam, AdamW, SGDW, and all three with restarts: what one has at any time",
     panels=_contest,
     draw=draw_contest,
     claims=_contest_claims,
     curves=True,
+    compared=[("adamwr", "adamw"), ("sgdwr", "sgdw"), ("sgdwr", "adam"), ("sgdwr", "adamr")],
 )
