@@ -279,15 +279,17 @@ def width(model: str) -> float:
     return float(str(Spec.parse("model", model).options.get("width", 64)))
 
 
-@pytest.mark.parametrize("name", IMAGES)
-def test_standard_adam_on_images_has_18_times_the_epochs_and_a_larger_network(name: str) -> None:
+@pytest.mark.parametrize("name", FOLDERS)
+def test_standard_adam_has_18_times_the_epochs_and_a_larger_network(name: str) -> None:
     at, study = FOLDERS[name], STUDIES["supplement-2"]
     sizes = {(c.algorithm, c.epochs, c.model) for c in study.cells(at)}
     (_, long, larger), (_, short, smaller) = sorted(sizes)  # Adam's, then AdamW's
-    assert long == 18 * short
+    times = 6 if at.task == "text" else 18  # text would take too long on two cores
+    assert long == times * short
     assert width(larger) == 1.5 * width(smaller)
     [claim] = study.claims(at)
-    assert claim.words.startswith("Standard Adam, 18 times as long in a larger network, at best")
+    said = f"Standard Adam, {times} times as long in a larger network, at best"
+    assert claim.words.startswith(said)
 
 
 @pytest.mark.parametrize("name", FOLDERS)

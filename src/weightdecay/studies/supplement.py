@@ -54,7 +54,12 @@ STANDARD: Mapping[str, tuple[Axis, Axis]] = {
 _USUAL = (["2^-12", "2^-10", "2^-8", "2^-6"], ["2^-12", "2^-10", "2^-8", "2^-6"])
 EPOCHS = {"text": 288}
 #: The network of standard Adam, larger than AdamW's, where long runs do not have a larger one.
-_MODELS = {"cifar10-small": "convnet,width=96", "cifar10-medium": "shakeshake26,width=48"}
+_MODELS = {
+    "mnist1d": "mlp,width=96",
+    "text": "transformer,width=48,depth=2,dropout=0",
+    "cifar10-small": "convnet,width=96",
+    "cifar10-medium": "shakeshake26,width=48",
+}
 _LONG_ADAM = "adam, at a fixed rate"
 
 
