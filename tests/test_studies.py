@@ -308,6 +308,18 @@ def test_the_conjecture_is_tried_on_rmsprop_too_except_where_records_have_none(n
         assert {c.weight_decay for c in cells} == {None, *scales.values(at.decays["rmsprop"])}
 
 
+@pytest.mark.parametrize("task", ["mnist1d", "text"])
+@pytest.mark.parametrize("figure", ["supplement-3", "exponents"])
+def test_budgets_have_three_seeds_however_few_the_scale_has(figure: str, task: str) -> None:
+    """No second stage follows, and leaving one seed out takes three."""
+    at = replace(scale(task, "small"), seeds="0..1")
+    seeds: dict[tuple[object, ...], set[int]] = {}
+    for cell in STUDIES[figure].cells(at):
+        budget = cell.task, cell.algorithm, cell.epochs, cell.data, cell.batch
+        seeds.setdefault(budget, set()).add(cell.seed)
+    assert min(map(len, seeds.values())) >= 3
+
+
 def test_supplement_3_has_four_rows_of_three_budgets() -> None:
     landscapes = panels(paper("supplement-3"))
     assert Counter((task, algorithm, other) for task, _, algorithm, *_, other in landscapes) == {
