@@ -394,6 +394,22 @@ def test_a_search_of_somebodys_own_is_drawn_as_dots_where_its_settings_are() -> 
     assert any(text.startswith("L₂ factor") for text in written)
 
 
+def test_drawing_a_search_takes_no_step_per_pair_of_its_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It asked whether its settings are scattered once per learning rate and decay: 80 · 80."""
+    scattered = Landscape.scattered.fget  # type: ignore[attr-defined]
+    asked: list[Landscape] = []
+
+    def counted(landscape: Landscape) -> bool:
+        asked.append(landscape)
+        return bool(scattered(landscape))
+
+    monkeypatch.setattr(Landscape, "scattered", property(counted))
+    a_scattered_map()
+    assert 0 < len(asked) < 80
+
+
 def test_losses_are_drawn_as_they_are_and_never_beside_errors() -> None:
     losses = [
         Point(lr=lr, decay=decay, way="weight_decay", tested=3 + lr, of="loss")

@@ -8,6 +8,7 @@ search, are dots between powers of two.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from matplotlib.patches import Circle, Patch, Rectangle
 
@@ -25,18 +26,18 @@ class CellPositions:
 
     landscape: Landscape
 
-    @property
+    @cached_property
     def scattered(self) -> bool:
         """Whether its settings are drawn as dots."""
         return self.landscape.scattered
 
-    @property
+    @cached_property
     def rates(self) -> tuple[float, ...]:
         """Return the learning rates of the rows."""
         lrs = self.landscape.lrs
         return _powers(lrs) if self.scattered else lrs
 
-    @property
+    @cached_property
     def powers(self) -> tuple[float, ...]:
         """Return the decays of the columns, without 0."""
         decays = tuple(decay for decay in self.landscape.decays if decay > 0)

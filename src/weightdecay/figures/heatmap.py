@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PatchCollection
@@ -40,12 +40,8 @@ def draw(
     means = (landscape.cells[key].mean for key in shown)
     coloured.set_array([in_units(mean, landscape.metric) for mean in means])
     _add(axes, coloured, "errors")
-    missing = [
-        (lr, decay)
-        for lr in landscape.lrs
-        for decay in landscape.decays
-        if not grid.scattered and (lr, decay) not in landscape.cells
-    ]
+    places = () if grid.scattered else product(landscape.lrs, landscape.decays)
+    missing = [place for place in places if place not in landscape.cells]
     greyed = PatchCollection(grid.boxes(lost), facecolors=DIVERGED, edgecolors=PAPER)
     greyed.set_linewidth(0.5)
     _add(axes, greyed, "diverged")
