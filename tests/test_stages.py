@@ -179,6 +179,29 @@ def test_a_grid_grows_three_times_at_most() -> None:
     assert min(rates) == 2.0**-14
 
 
+def test_a_normalized_decay_grows_no_farther_than_a_decay_of_1() -> None:
+    """With cycles of 16 updates λ = λ_norm / 4, and a λ_norm of 4 would remove whole weights."""
+    axes = {name: axis for name, axis in AXES.items() if name != "weight_decay"}
+    panel = Panel("adamw", "AdamW", {**axes, "normalized_decay": "2^-2..2^1"})
+
+    def highest(cycle: int) -> float:
+        runs = {
+            cell.identity: ended(
+                cell,
+                validation_error=0.2
+                + 0.01 * (math.log2(cell.lr) + 7) ** 2
+                - 0.01 * (cell.normalized_decay or 0),
+                cycle_updates=cycle,
+            )
+            for cell in panel.cells
+        }
+        return max(cell.normalized_decay or 0 for cell in panel.grown(runs).cells)
+
+    assert highest(cycle=16) == 2
+    assert highest(cycle=17) == 4
+    assert highest(cycle=65) == 8
+
+
 def test_a_contrast_is_one_comparison_over_another() -> None:
     draw = np.random.default_rng(0)
     config = ended_config()

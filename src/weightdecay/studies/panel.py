@@ -4,6 +4,7 @@ The declaration gives the cells to train. Given runs, a panel picks those of its
 give its landscape, its numbers and its picture.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -65,7 +66,7 @@ class Panel:
             edges = choose(found.landscape).edges
             if not edges:
                 break
-            panel = replace(panel, axes=_beyond(panel.axes, found.landscape, edges))
+            panel = replace(panel, axes=_beyond(found, edges))
         return panel
 
     def measured(self, runs: Mapping[str, Run]) -> "Measurement | None":
@@ -132,21 +133,28 @@ class Measurement:
         }
 
 
-def _beyond(
-    axes: Mapping[str, Axis], landscape: Landscape, edges: Iterable[str]
-) -> dict[str, Axis]:
+def _beyond(found: Measurement, edges: Iterable[str]) -> dict[str, Axis]:
     """Return axes with two more values beyond each of the edges, at the spacing there."""
-    grown = dict(axes)
+    grown, landscape = dict(found.panel.axes), found.landscape
     for edge in edges:
         end, knob = edge.split()
         name, own = ("lr", landscape.lrs) if knob == "lr" else (landscape.way, landscape.decays)
         values = sorted(value for value in own if value > 0)
         last, before = (values[0], values[1]) if end == "lowest" else (values[-1], values[-2])
         added = [last * (last / before) ** n for n in (1, 2)]
-        if name == "weight_decay":
-            added = [value for value in added if value < 1]
+        if name == landscape.way:
+            added = [value for value in added if value < _bound(found)]
         grown[name] = [*own, *added]
     return grown
+
+
+def _bound(found: Measurement) -> float:
+    """Return what a decay must stay below, so that λ is below 1 in the shortest cycle."""
+    cycles = [record.cycle_updates for run in found.runs for record in run.records]
+    shortest = min((updates for updates in cycles if updates), default=math.inf)
+    return {"l2": math.inf, "weight_decay": 1.0, "normalized_decay": math.sqrt(shortest)}[
+        found.landscape.way
+    ]
 
 
 def titled(landscape: Landscape) -> str:
