@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.landscapes import ended
+from tests.test_cli_landscape import stored
 from weightdecay.cli import main
 from weightdecay.records import Run, RunConfig, packed
 from weightdecay.results import judged, landscapes
@@ -307,6 +308,35 @@ def test_the_detectable_difference_is_seen_in_four_of_five_cases() -> None:
     least = float(np.mean([compare(0.0).detectable for _ in range(200)]))
     seen = np.mean([compare(-least).better for _ in range(400)])
     assert 0.70 < seen < 0.88
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A finished sweep of AdamW and Adam."""
+    return stored([*runs_of(), *runs_of(algorithm="adam")], tmp_path / "folder")
+
+
+def said_by(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
+    """Return what a command prints, whatever it ends with."""
+    main([*map(str, words)])
+    told = capsys.readouterr()
+    return told.out + told.err
+
+
+def test_a_second_stage_has_no_best_setting_and_no_edges(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["register", str(folder)])
+    second = stored(fresh(read(folder)), folder / "judging")
+    trained = ["sweep", folder / "judge.toml", "--out", second, "--on", "here", "--device", "cpu"]
+    for words in (["status", second], trained):
+        capsys.readouterr()
+        told = said_by(capsys, *words)
+        assert f"choose none: run `weightdecay judge {folder}`.\n" in told
+        assert "edge" not in told
+        assert "best" not in told
+        assert json.loads(said_by(capsys, *words, "--json", "--quiet"))["best"] is None
+    assert json.loads(said_by(capsys, "status", folder, "--json"))["best"]
 
 
 @pytest.mark.slow

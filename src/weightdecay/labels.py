@@ -34,7 +34,9 @@ AXES = {
     "normalized_decay": ("normalized weight decay", "λ_norm"),
     "l2": ("L₂ factor", "λ"),
 }
-assert set(AXES) == set(DECAYS)
+#: The same in a table's column of decays, where rows differ in what their number is.
+SYMBOLS = {"weight_decay": "λ", "normalized_decay": "λ_norm", "l2": "L2"}
+assert set(AXES) == set(SYMBOLS) == set(DECAYS)
 
 
 def method(algorithm: str, schedule: str = "cosine") -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from weightdecay.cli.run import command_of
-from weightdecay.cli.summary import Summary, best_settings, best_values
+from weightdecay.cli.summary import Summary, best_values, summary
 from weightdecay.progress import duration
 from weightdecay.records import Run
 from weightdecay.sweeps.progress_lines import cells
@@ -89,7 +89,7 @@ class Best:
         if status.done > _CHECKED and not every_result:
             return None
         runs = self.runs()
-        return best_settings(runs) if runs else None
+        return summary(self._folder, runs) if runs else None
 
     def runs(self) -> list[Run]:
         """Return the runs of the planned cells, sorted by name."""
@@ -119,7 +119,7 @@ def values(folder: Path, *, every_result: bool = True) -> tuple[dict[str, Any], 
             {"run": failure.run, "reason": failure.reason, "config": config}
             for config, failure in failures
         ],
-        "best": best_values(Best(folder).runs()) if reads else None,
+        "best": best_values(folder, Best(folder).runs()) if reads else None,
         "doubts": doubts(folder, status, every_result=every_result) if reads else None,
     }
     return found, 1 if status.failed or not complete else 0

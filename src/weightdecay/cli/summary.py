@@ -3,8 +3,10 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
+from weightdecay.labels import SYMBOLS
 from weightdecay.number_format import metric_words, typed
 from weightdecay.records import DECAYS, Run, RunConfig
 from weightdecay.results import Landscape, landscapes
@@ -13,6 +15,10 @@ from weightdecay.table import error
 # The fields that tell landscapes apart. Rate, decay and seed vary within a landscape.
 _NAMES = [field.name for field in fields(RunConfig) if field.name not in ("lr", "seed", *DECAYS)]
 _ROWS = 40
+# Why `landscape` and `register` may name other settings.
+_LOWEST = (
+    "Best: the lowest single cell. `weightdecay landscape` recommends a setting from all cells."
+)
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,12 @@ class Summary:
 
     rows: list[tuple[str, ...]]
     notes: list[str]
+
+
+def summary(folder: Path, runs: Iterable[Run]) -> Summary:
+    """Return the best settings of a sweep; of a second stage, which chooses none, who judges it."""
+    judged_by = _judged_by(folder)
+    return best_settings(runs) if judged_by is None else Summary([], [judged_by])
 
 
 def best_settings(runs: Iterable[Run]) -> Summary:
@@ -35,6 +47,7 @@ def best_settings(runs: Iterable[Run]) -> Summary:
     titles = (*apart, "best lr", "best decay", "validation", tested, "seeds")
     rows = [(*_name(one, apart), *_numbers(one)) for one in found[:_ROWS]]
     notes = [f"and {len(found) - _ROWS} more"] if len(found) > _ROWS else []
+    notes += [_LOWEST] if any(len(one.cells) > 1 for one in found) else []
     at_edges = [(one, edges) for one in found[:_ROWS] if (edges := _edges(one))]
     if at_edges:
         notes.append("At an edge of the grid, where a larger grid may have a better setting:")
@@ -42,8 +55,10 @@ def best_settings(runs: Iterable[Run]) -> Summary:
     return Summary([titles, *rows], notes)
 
 
-def best_values(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """Return the same as plain values, one dictionary per landscape."""
+def best_values(folder: Path, runs: Iterable[Run]) -> list[dict[str, Any]] | None:
+    """Return the same as plain values, one dictionary per landscape; None of a second stage."""
+    if _judged_by(folder) is not None:
+        return None
     return [
         {
             "config": {name: getattr(one.config, name) for name in _NAMES},
@@ -62,6 +77,19 @@ def best_values(runs: Iterable[Run]) -> list[dict[str, Any]]:
     ]
 
 
+def _judged_by(folder: Path) -> str | None:
+    """Return which command judges a second stage, which is kept in its first; None of others."""
+    if not (folder.parent / "log").is_dir():
+        return None
+    from weightdecay.studies.registration_file import registered_for
+
+    registered = registered_for(folder)
+    if not registered:
+        return None
+    command = "reproduce" if folder.parent not in registered else f"judge {folder.parent}"
+    return f"These runs judge registered settings, and choose none: run `weightdecay {command}`."
+
+
 def _numbers(landscape: Landscape) -> tuple[str, ...]:
     best = landscape.best
     tested = error(best.mean, landscape.metric)
@@ -69,7 +97,7 @@ def _numbers(landscape: Landscape) -> tuple[str, ...]:
         tested += f" ± {error(best.standard_error, landscape.metric)}"
     return (
         typed(best.lr),
-        f"{_SHORT[landscape.way]} {typed(best.decay)}",
+        f"{SYMBOLS[landscape.way]} {typed(best.decay)}",
         "–" if landscape.chosen_on == "test" else error(best.score, landscape.metric),
         "diverged" if best.diverged else tested,
         str(len(best.seeds)),
@@ -82,10 +110,6 @@ def _edges(landscape: Landscape) -> list[str]:
         return []
     outermost = "lowest decay" if landscape.best.decay == 0 else ""
     return [edge for edge in landscape.edges if edge != outermost]
-
-
-_SHORT = {"weight_decay": "λ", "normalized_decay": "λ_norm", "l2": "L2"}
-assert set(_SHORT) == set(DECAYS)
 
 
 def _name(landscape: Landscape, apart: Sequence[str]) -> list[str]:

@@ -162,7 +162,7 @@ def _show_status(
     best = view.Best(options.folder).summary(now, every_result=every_result)
     doubts = view.doubts(options.folder, now, every_result=every_result)
     echo("\n".join(text))
-    if best is not None:
+    if best is not None and best.rows:
         print_table(best.rows)
     for note in [*(best.notes if best else []), *doubts]:
         echo(note)

@@ -13,7 +13,7 @@ from weightdecay.cli.printing import echo, print_table
 from weightdecay.cli.progress import Bars
 from weightdecay.cli.run import command_of
 from weightdecay.cli.signals import graceful_stop
-from weightdecay.cli.summary import best_settings
+from weightdecay.cli.summary import summary
 from weightdecay.progress import duration
 from weightdecay.records import Notice, RunConfig
 from weightdecay.sweeps import CellFailed, Idle, Status, Store, SweepEvent, Working, sweep_events
@@ -47,8 +47,9 @@ def sweep_and_print(
     asked = {config.identity for config in configs}
     runs = [run for run in Store(options.folder).runs() if run.config.identity in asked]
     if runs:
-        best = best_settings(runs)
-        print_table(best.rows)
+        best = summary(options.folder, runs)
+        if best.rows:
+            print_table(best.rows)
         for note in (*best.notes, *status.doubts(options.folder, now)):
             echo(note)
     if now.failed and not options.quiet:

@@ -49,6 +49,14 @@ def check_new(folder: Path) -> None:
         )
 
 
+def registered_for(folder: Path) -> list[Path]:
+    """Return the registered folders whose second stage a folder is; several after `reproduce`."""
+    if folder.name != SECOND:
+        return []
+    own = folder.parent / FILE
+    return [path.parent for path in (own, *folder.parent.glob(f"*/{FILE}")) if path.is_file()]
+
+
 def write(registration: Registration, folder: Path) -> tuple[Path, Path]:
     """Write the registration and, before it, the study of its second stage."""
     check_new(folder)
