@@ -328,8 +328,10 @@ def test_a_second_stage_has_no_best_setting_and_no_edges(
 ) -> None:
     main(["register", str(folder)])
     second = stored(fresh(read(folder)), folder / "judging")
-    trained = ["sweep", folder / "judge.toml", "--out", second, "--on", "here", "--device", "cpu"]
-    for words in (["status", second], trained):
+    trained: list[str | Path] = ["sweep", folder / "judge.toml", "--out", second]
+    trained += ["--on", "here", "--device", "cpu"]
+    status: list[str | Path] = ["status", second]
+    for words in (status, trained):
         capsys.readouterr()
         told = said_by(capsys, *words)
         assert f"choose none: run `weightdecay judge {folder}`.\n" in told
