@@ -1,6 +1,7 @@
 """Finished runs are read the same way from a sweep's folder and from the tables made of it."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,21 @@ def test_what_was_read_is_a_sequence_of_runs() -> None:
 def test_runs_that_were_trained_again_are_told_apart() -> None:
     [again] = records.read(STORES / "store").repeats
     assert again in StoreReader(STORES / "store").runs()
+
+
+def test_the_tables_below_a_folder_are_one_data_set(tmp_path: Path) -> None:
+    """A run that is in two of them counts once, and is a repeat if it came out otherwise."""
+    pytest.importorskip("pyarrow", reason="Parquet needs it")
+    runs = StoreReader(STORES / "store").runs()
+    again = next(at for at, run in enumerate(runs) if len(run.records) > 1)
+    other = replace(runs[again], records=runs[again].records[:-1])
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    tables.export(runs, tmp_path / "deep" / "a.parquet")
+    tables.export([runs[0 if again else 1], other], tmp_path / "deep" / "er" / "b.parquet")
+    found = records.read(tmp_path)
+    assert [run.config for run in found] == [run.config for run in runs]
+    assert len(found.repeats) == 1
+    assert len(found.repeats[0].records) != len(found[again].records)
 
 
 def test_what_cannot_be_used_is_left_out_and_told(tmp_path: Path) -> None:

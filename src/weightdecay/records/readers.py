@@ -49,10 +49,15 @@ class FinishedRuns(Sequence[Run]):
 
 
 def read(path: Path | str) -> FinishedRuns:
-    """Return the finished runs of a sweep folder, or of an exported Parquet or CSV file."""
+    """Return the finished runs of a sweep folder, or of an exported Parquet or CSV file.
+
+    Of any other folder, return those of all Parquet files in it and below it as one data set.
+    """
     path = Path(path)
     if path.is_dir():
         reader = StoreReader(path)
+        if not reader.log.folder.is_dir() and (tables := sorted(path.rglob("*.parquet"))):
+            return _of_tables(tables)
         if not reader.log.folder.is_dir():
             raise not_a_sweep(path, lacks="log")
         runs, repeats = reader.runs(), reader.repeats()
@@ -64,6 +69,17 @@ def read(path: Path | str) -> FinishedRuns:
         )
     runs = sorted(imported(path), key=lambda run: run.config.identity)
     return FinishedRuns(runs, [], [])
+
+
+def _of_tables(paths: Sequence[Path]) -> FinishedRuns:
+    """Return the runs of several tables; one that came out otherwise the first time is a repeat."""
+    runs: dict[str, Run] = {}
+    repeats = []
+    for run in (run for path in paths for run in imported(path)):
+        first = runs.setdefault(run.config.identity, run)
+        if run.records != first.records:
+            repeats.append(run)
+    return FinishedRuns([runs[name] for name in sorted(runs)], repeats, [])
 
 
 class StoreReader:

@@ -34,7 +34,7 @@ from weightdecay.studies.registration import Registration
 from weightdecay.studies.registration_file import FILE, SECOND, read
 from weightdecay.studies.scales import Scale, scale
 from weightdecay.studies.study import Evidence
-from weightdecay.studies.verdicts import BETWEEN, MARGIN, NOT_DECIDED, Verdict
+from weightdecay.studies.verdicts import BETWEEN, MARGIN, NOT_DECIDED, Missing, Verdict
 from weightdecay.sweeps import Store
 
 _BEGIN, _END = "<!-- reproduction: `make book` writes this -->", "<!-- /reproduction -->"
@@ -106,7 +106,7 @@ def _scales(results: Path, pattern: str) -> list[Scale]:
 
 def chapters(found: Sequence[Findings], results: str) -> str:
     """Return docs/reproduction.md: each claim beside what was measured, with the command."""
-    parts = [_PREFACE, *_conventions(found), _PROVISIONAL, at_a_glance(found)]
+    parts = [_PREFACE, _PROVISIONAL, at_a_glance(found), _READING, *_conventions(found)]
     for one in found:
         parts.append(f"## {_heading(one)}\n")
         parts.append(f"{one.study.title}.\n\n    {command(one.study, one.scale)}\n")
@@ -135,12 +135,16 @@ _PROVISIONAL = """\
 > different, and the difference there is −3.2 points instead of −3.7.
 """
 _POINTS = f"{100 * MARGIN:g} percentage point{'s' * (MARGIN != 0.01)}"
-_PREFACE = f"""# The paper's claims, and what was measured
+_PREFACE = """# The paper's claims, and what was measured
 
 `make book` makes every number and picture on this page from the records in
-[`results/`](../results/README.md), and a test checks that they agree. The tasks are small enough
-for two cores; [CIFAR-10](../results/cifar10-small/README.md) has a page of its own. [The paper,
-line by line](paper.md) lists all claims of the paper, with those that nothing judges yet.
+[`results/`](../results/README.md), and a test checks that they agree. CIFAR-10 is the paper's data,
+with a small conv net ([how it was trained](../results/cifar10-small/README.md)); mnist1d and text
+are small enough for two cores. [The paper, line by line](paper.md) lists all claims of the paper,
+with those that nothing judges yet.
+"""
+_READING = f"""\
+## How to read it
 
 Each claim is *held*, *not held* or *not decided*. These verdicts are rules about 95 % intervals,
 and the last column of each table states the rule. Settings are chosen by validation error. Best
@@ -169,7 +173,7 @@ def at_a_glance(found: Sequence[Findings]) -> str:
             cells = dict.fromkeys(places, "–")
             judged = [verdict for verdict in row if verdict is not None]
             for one, verdict in zip(there, row, strict=True):
-                if verdict is None:
+                if verdict is None or isinstance(verdict.reason, Missing):
                     continue
                 place = _place(one.scale)
                 bold = "" if verdict.outcome == NOT_DECIDED else "**"
@@ -185,7 +189,11 @@ def tallies(found: Sequence[Findings]) -> str:
     names = _counted(found)
     for one in found:
         if one.study.name in names:
-            counts[_place(one.scale)].update(verdict.outcome for verdict in one.verdicts)
+            counts[_place(one.scale)].update(
+                verdict.outcome
+                for verdict in one.verdicts
+                if not isinstance(verdict.reason, Missing)
+            )
     return "; ".join(
         f"on {place} " + ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES)
         for place, count in counts.items()
@@ -193,8 +201,8 @@ def tallies(found: Sequence[Findings]) -> str:
 
 
 _GLANCE = """\
-The paper tested its claims on images, and left other tasks to others. The columns show what two
-other tasks say. A claim that two figures judge by the same runs is listed once.
+A dash means that nothing was trained to judge the claim there. A claim that two figures judge by
+the same runs is listed once.
 """
 
 
