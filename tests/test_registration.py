@@ -341,6 +341,18 @@ def test_a_second_stage_has_no_best_setting_and_no_edges(
     assert json.loads(said_by(capsys, "status", folder, "--json"))["best"]
 
 
+def test_every_decay_that_is_judged_says_in_which_convention_it_is(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ", L2 = 0.0" in said_by(capsys, "register", folder)
+    stored(fresh(read(folder)), folder / "judging")
+    rows = [line.split() for line in said_by(capsys, "judge", folder).splitlines()]
+    assert [row[:3] for row in rows[1:3]] == [
+        ["AdamW", "0.0078125", "λ"],
+        ["Adam", "0.0078125", "L2"],
+    ]
+
+
 @pytest.mark.slow
 def test_the_committed_comparison_on_cifar10_comes_out_of_the_general_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -138,7 +138,7 @@ def _register(options: argparse.Namespace) -> int:
 def _settings(found: "Registration", otherwise: dict[str, float | None]) -> Iterator[str]:
     for name, method in found.methods.items():
         choice, share = method.choice, otherwise[name]
-        told = f"{name}: α = {choice.lr:g}, {_symbol(method.way)} = {choice.decay:g}, of "
+        told = f"  {name}: α = {choice.lr:g}, {SYMBOLS[method.way]} = {choice.decay:g}, of "
         told += f"{method.settings} settings"
         if share is not None:
             told += f"; {share:.0%} of resampled seeds choose otherwise".replace("%", " %")
@@ -148,12 +148,8 @@ def _settings(found: "Registration", otherwise: dict[str, float | None]) -> Iter
     sizes = {method.settings for method in found.methods.values()}
     if max(sizes) > 1.1 * min(sizes):
         yield "The grids differ in size: the larger has had more chances to find a low error."
+    from weightdecay.labels import SYMBOLS
 
-
-def _symbol(way: str) -> str:
-    from weightdecay.labels import AXES
-
-    return AXES[way][1]
 
 
 def _judge(options: argparse.Namespace) -> int:
@@ -185,9 +181,10 @@ def _show(found: "Registration", seen: "Judged") -> None:
     metric = next((runs[0].last.metric for runs in seen.runs.values() if runs), None)
     rows = [("method", "α", "decay", f"test {metric or 'error'}", "seeds")]
     for name, runs in seen.runs.items():
-        choice = found.methods[name].choice
+        choice, symbol = found.methods[name].choice, SYMBOLS[found.methods[name].way]
         error = "–" if not runs else measured(fmean(seen.errors(name)), metric)
-        rows.append((name, f"{choice.lr:g}", f"{choice.decay:g}", error, str(len(runs))))
+        decay = f"{symbol} {choice.decay:g}"
+        rows.append((name, f"{choice.lr:g}", decay, error, str(len(runs))))
     print_table(rows)
     if seen.compared:
         echo("")
@@ -210,6 +207,7 @@ def _show(found: "Registration", seen: "Judged") -> None:
     echo(f"\nRegistered on {found.date}, commit {found.commit[:12]}.")
     for line in seen.changed or [UNCHANGED]:
         echo(line)
+    from weightdecay.labels import SYMBOLS
 
 
 def verdict(found: "Registration", pair: tuple[str, str], judgement: "Judgement") -> str:

@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from weightdecay import checks
+from weightdecay.labels import SYMBOLS
 from weightdecay.records import DECAYS, Run, RunConfig
 from weightdecay.results import (
     Estimate,
@@ -290,7 +291,8 @@ def _changed(
             said.append(f"{name} was not registered.")
         elif ((now := choose(scape)).lr, now.decay) != (method.choice.lr, method.choice.decay):
             said.append(
-                f"The first stage would now choose α = {now.lr:g}, λ = {now.decay:g} for {name}."
+                f"The first stage would now choose α = {now.lr:g}, {SYMBOLS[scape.way]} = "
+                f"{now.decay:g} for {name}."
             )
     cells = registration.cells()
     missing = len({*cells} - {run.config for run in second})
