@@ -353,6 +353,20 @@ def test_every_decay_that_is_judged_says_in_which_convention_it_is(
     ]
 
 
+def test_the_help_says_which_of_two_methods_a_negative_difference_favours(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["register", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "as ONE − OTHER: a negative difference means that ONE is better" in said
+    first = [*runs_of(), *runs_of(algorithm="adam")]
+    made = registered(first, compare=[("AdamW", "Adam")])
+    [judgement] = judged_by(made, first, fresh(made, adam=1.1)).compared.values()
+    assert judgement.ratio.value < 0
+    assert judgement.better
+
+
 @pytest.mark.slow
 def test_the_committed_comparison_on_cifar10_comes_out_of_the_general_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

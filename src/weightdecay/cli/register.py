@@ -41,8 +41,9 @@ def add(commands: Commands) -> None:
         action="append",
         default=[],
         metavar=("ONE", "OTHER"),
-        help="two landscapes to compare, by their names; may be repeated (default all that differ "
-        "in nothing but the algorithm)",
+        help="two landscapes to compare, by their names, as ONE − OTHER: a negative difference "
+        "means that ONE is better; may be repeated (default all that differ in nothing but the "
+        "algorithm)",
     )
     parser.add_argument(
         "--seeds", type=whole, default=24, metavar="N", help="seeds that judge (default 24)"
