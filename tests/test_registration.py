@@ -323,6 +323,17 @@ def said_by(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
     return told.out + told.err
 
 
+def test_each_command_says_which_setting_it_names(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lowest = "Best: the lowest single cell. `weightdecay landscape` recommends a setting from all"
+    assert lowest in said_by(capsys, "status", folder)
+    told = said_by(capsys, "register", folder)
+    assert told.startswith(
+        "Chosen from smoothed errors, to be judged by other seeds:\n  AdamW: α = "
+    )
+
+
 def test_a_second_stage_has_no_best_setting_and_no_edges(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

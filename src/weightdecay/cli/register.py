@@ -125,6 +125,7 @@ def _register(options: argparse.Namespace) -> int:
         )
         return 0
     for line in _settings(found, otherwise):
+    echo("Chosen from smoothed errors, to be judged by other seeds:")
         echo(line)
     if not found.compared:
         echo("No two landscapes differ in the algorithm alone: name pairs with --compare.")
