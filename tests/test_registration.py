@@ -378,6 +378,34 @@ def test_the_help_says_which_of_two_methods_a_negative_difference_favours(
     assert judgement.better
 
 
+@pytest.mark.parametrize("command", ["register", "judge"])
+def test_a_table_is_refused_with_what_can_be_done_with_it(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "runs.csv"
+    table.write_text("lr,weight_decay,error\n0.1,0.01,0.3\n")
+    told = said_by(capsys, command, table)
+    assert "FOLDER must be the folder of a sweep" in told
+    assert f"`weightdecay landscape {table}` recommends a setting from it." in told
+    assert "--convention" not in told
+
+
+def test_what_reproduce_registered_is_refused_with_the_command_that_judges_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figure = folder / "figure-2"
+    figure.mkdir()
+    first = runs_of()
+    write(registered(first), figure)
+    stored(fresh(read(figure)), folder / "judging")
+    for place in (figure, folder):
+        told = said_by(capsys, "judge", place)
+        assert "Run the same `weightdecay reproduce` again" in told
+        assert f"writes {figure / 'report.html'}." in told
+    told = said_by(capsys, "status", folder / "judging")
+    assert "choose none: run `weightdecay reproduce`." in told
+
+
 @pytest.mark.slow
 def test_the_committed_comparison_on_cifar10_comes_out_of_the_general_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -90,6 +90,7 @@ def _register(options: argparse.Namespace) -> int:
     from weightdecay.studies.registration import named, register
     from weightdecay.studies.registration_file import SECOND, check_new, write
 
+    _check_folder(options.folder)
     check_new(options.folder)
     if (options.folder / SECOND / "log").is_dir():
         raise ValueError(
@@ -124,8 +125,8 @@ def _register(options: argparse.Namespace) -> int:
             {"registered": registered, "study": study, **of_registration(found, otherwise)},
         )
         return 0
-    for line in _settings(found, otherwise):
     echo("Chosen from smoothed errors, to be judged by other seeds:")
+    for line in _settings(found, otherwise):
         echo(line)
     if not found.compared:
         echo("No two landscapes differ in the algorithm alone: name pairs with --compare.")
@@ -137,7 +138,18 @@ def _register(options: argparse.Namespace) -> int:
     return 0
 
 
+def _check_folder(folder: Path) -> None:
+    """Refuse a table of runs: other seeds have to be trained."""
+    if folder.is_file():
+        raise ValueError(
+            f"FOLDER must be the folder of a sweep, whose settings other seeds can train, and "
+            f"{folder} is a file. `weightdecay landscape {folder}` recommends a setting from it."
+        )
+
+
 def _settings(found: "Registration", otherwise: dict[str, float | None]) -> Iterator[str]:
+    from weightdecay.labels import SYMBOLS
+
     for name, method in found.methods.items():
         choice, share = method.choice, otherwise[name]
         told = f"  {name}: α = {choice.lr:g}, {SYMBOLS[method.way]} = {choice.decay:g}, of "
@@ -150,8 +162,6 @@ def _settings(found: "Registration", otherwise: dict[str, float | None]) -> Iter
     sizes = {method.settings for method in found.methods.values()}
     if max(sizes) > 1.1 * min(sizes):
         yield "The grids differ in size: the larger has had more chances to find a low error."
-    from weightdecay.labels import SYMBOLS
-
 
 
 def _judge(options: argparse.Namespace) -> int:
@@ -160,6 +170,8 @@ def _judge(options: argparse.Namespace) -> int:
     from weightdecay.studies.registration import judge, named
     from weightdecay.studies.registration_file import SECOND, read
 
+    _check_folder(options.folder)
+    _check_own(options.folder)
     found = read(options.folder)
     second = options.second or options.folder / SECOND
     if not (second / "log").is_dir():
@@ -176,7 +188,25 @@ def _judge(options: argparse.Namespace) -> int:
     return 1 if seen.changed else 0
 
 
+def _check_own(folder: Path) -> None:
+    """Refuse what `reproduce` registered: only the study knows which runs it had seen."""
+    from weightdecay.studies.registration_file import FILE
+
+    a_sweep, in_a_sweep = ((one / "log").is_dir() for one in (folder, folder.parent))
+    if (folder / FILE).is_file():
+        pages = [folder] if in_a_sweep and not a_sweep else []
+    else:
+        pages = sorted(path.parent for path in folder.glob(f"*/{FILE}")) if a_sweep else []
+    if pages:
+        raise ValueError(
+            f"{folder} was registered by `weightdecay reproduce`, which judges it too. Run the "
+            "same `weightdecay reproduce` again: it trains only what is missing, and writes "
+            f"{', '.join(str(page / 'report.html') for page in pages)}."
+        )
+
+
 def _show(found: "Registration", seen: "Judged") -> None:
+    from weightdecay.labels import SYMBOLS
     from weightdecay.number_format import measured
     from weightdecay.studies.registration import UNCHANGED
 
@@ -209,7 +239,6 @@ def _show(found: "Registration", seen: "Judged") -> None:
     echo(f"\nRegistered on {found.date}, commit {found.commit[:12]}.")
     for line in seen.changed or [UNCHANGED]:
         echo(line)
-    from weightdecay.labels import SYMBOLS
 
 
 def verdict(found: "Registration", pair: tuple[str, str], judgement: "Judgement") -> str:
