@@ -93,10 +93,11 @@ def test_the_order_of_rows_changes_nothing(written: Callable[[str], Path]) -> No
         lambda text: "\ufeff" + text,
         lambda text: "\ufeff" + text.replace("\n", "\r\n") + "\r\n\r\n",
         lambda text: text.replace(",", ";"),
+        lambda text: text.replace(",", ";").replace(".", ","),
         lambda text: text.replace(",", "\t"),
         lambda text: text.replace(",", ", "),
     ],
-    ids=["CRLF", "BOM", "Excel's", "semicolons", "tabs", "spaces"],
+    ids=["CRLF", "BOM", "Excel's", "semicolons", "decimal commas", "tabs", "spaces"],
 )
 def test_how_a_file_is_written_changes_nothing(
     written: Callable[[str], Path], changed: Callable[[str], str]
@@ -785,6 +786,24 @@ def test_a_file_that_is_no_table_is_refused(
     written: Callable[[str], Path], text: str, told: str
 ) -> None:
     with pytest.raises(ValueError, match=told):
+        read_points(written(text), convention="l2")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lr\twd\terror\n0,1\t0,1\t0,2\n",  # which may be thousands: 1,234
+        "lr;wd;error\n0,1;0,1;0.2\n",
+        "lr;wd;error\n0.1;0.1;0,2\n",
+        'lr,wd,error\n"0,1","0,1","0,2"\n',
+    ],
+)
+def test_commas_that_may_mean_something_else_are_refused(
+    written: Callable[[str], Path], text: str
+) -> None:
+    with pytest.raises(
+        ValueError, match=r"must be a number, got '0,.'\. Correct it, with a decimal point"
+    ):
         read_points(written(text), convention="l2")
 
 

@@ -97,6 +97,6 @@ def _number(cell: object, row: int) -> float | None:
     elif not isinstance(cell, bool) and isinstance(cell, (float, numbers.Real)):
         return float(cell)
     raise ValueError(
-        f"Row {row + 1} of the metric must be a number, got {cell!r}. Correct it, or leave the "
-        "cell empty."
+        f"Row {row + 1} of the metric must be a number, got {cell!r}. Correct it, with a "
+        "decimal point, or leave the cell empty."
     )

@@ -1,6 +1,7 @@
 """A table from somewhere, as columns of plain values: CSV, Parquet, or a frame.
 
-Cells of text become numbers where they are. An empty cell is None. Dictionaries in cells, as a
+Cells of text become numbers where they are; numbers between semicolons may have decimal commas, if
+none has a point. An empty cell is None. Dictionaries in cells, as a
 frame of `wandb.Api().runs` has in `config` and `summary`, become columns: `config.lr`.
 """
 
@@ -15,6 +16,8 @@ from typing import Any
 from weightdecay.results.frames import columns_of
 
 _EMPTY = {"", "none", "null", "na", "n/a", "<na>"}
+_POINT = re.compile(r"[+-]?\d*\.\d*(e[+-]?\d+)?%?", re.IGNORECASE)
+_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?%?", re.IGNORECASE)
 _BARE = re.compile(r"\b(nan|-?inf)\b")
 
 
@@ -66,8 +69,11 @@ def _csv(path: Path) -> dict[str, list[Any]]:
                 f"Line {number} of {str(path)!r} must have {len(names)} cells, as the names do, "
                 f"got {len(row)}. A number may have a decimal comma: write a point."
             )
+    cells = [[cell.strip() for cell in row] for _, row in rows[1:]]
+    if delimiter == ";" and not any(_POINT.fullmatch(cell) for row in cells for cell in row):
+        cells = [[_with_point(cell) for cell in row] for row in cells]
     # A column without a name is the index that pandas writes.
-    return {name: [_value(row[at]) for _, row in rows[1:]] for at, name in enumerate(names) if name}
+    return {name: [_value(row[at]) for row in cells] for at, name in enumerate(names) if name}
 
 
 def _parquet(path: Path) -> dict[str, list[Any]]:
@@ -81,6 +87,11 @@ def _parquet(path: Path) -> dict[str, list[Any]]:
     return {
         name: values for name, values in columns.items() if not name.startswith("__index_level_")
     }
+
+
+def _with_point(cell: str) -> str:
+    """Return 0,001 as 0.001, as spreadsheets of many languages write it between semicolons."""
+    return cell.replace(",", ".") if _COMMA.fullmatch(cell) else cell
 
 
 def _value(text: str) -> object:

@@ -117,7 +117,7 @@ class TableLayout:
             return float(value)
         raise ValueError(
             f"Row {row + 1} of column {self.settings[role]!r} must be a number, got {value!r}. "
-            f"Correct it, or name another column: columns={{{role!r}: …}}."
+            f"Correct it, with a decimal point, or name another column: columns={{{role!r}: …}}."
         )
 
     def run_of(self, row: int) -> str:
