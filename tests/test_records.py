@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from tests.landscapes import ended
 from tests.toys import config
 from weightdecay.records import Environment, Progress, Run, RunConfig, Spec, packed, unpacked
+from weightdecay.records import config as definition
+from weightdecay.records.codec import as_line, read
+from weightdecay.records.columnar import as_result
 
 OTHER: dict[str, Any] = {
     "task": "mnist1d",
@@ -40,6 +43,25 @@ def test_the_identity_is_the_hash_of_all_that_changes_a_result() -> None:
 def test_the_identity_does_not_move_by_itself() -> None:
     """It names folders that people keep: a change here needs another SEMANTICS."""
     assert config().identity == "c7ff8473f24a09e3d092"
+
+
+def test_results_from_before_a_tasks_data_changed_do_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lines() -> list[bytes]:
+        cells = [config(task=task, model="mlp", seed=3) for task in ("mnist1d", "cifar10")]
+        return [as_line({"result": as_result(ended(cell))}) for cell in cells]
+
+    now = lines()
+    monkeypatch.setattr(definition, "_CHANGED", {})
+    before = lines()
+    monkeypatch.undo()
+    # The first two are read in full, and the others by a glance.
+    assert [read(line)[0] for line in now] == ["result", "result"]
+    assert [read(line)[0] for line in now] == ["result", "result"]
+    assert [read(line)[0] for line in before] == ["outdated", "result"]
+    assert now[0] != before[0]
+    assert now[1] == before[1]
 
 
 def test_what_is_written_otherwise_and_means_the_same_has_one_identity() -> None:

@@ -34,7 +34,10 @@ RESULTS = ("result", "repeat")
 # The beginning and the end of such a line.
 _NAME = re.compile(rb'\{"result": \{"run": "([0-9a-f]{20})"')
 _NO_RESULT = re.compile(rb'\{"(?:writer|repeat|timing|failure)": ')
-_HEAD = re.compile(rb'\{"(result|repeat)": \{"run": "([0-9a-f]{20})", "semantics": (\d+), ')
+_HEAD = re.compile(
+    rb'\{"(result|repeat)": \{"run": "([0-9a-f]{20})", "semantics": (\d+), '
+    rb'"config": \{"task": "([^"\\]*)", '
+)
 _COLUMN = re.compile(rb'"(\w{1,40})": \[')
 _END = re.compile(rb'(?:\[|, )(true|false)\]\}\}, "crc32": "[0-9a-f]{8}"\}\r?\n$')
 # The forms of results that were checked in full: their text without the numbers, and their columns.
@@ -101,8 +104,8 @@ def read(line: bytes) -> tuple[str, dict[str, Any], bool]:
     semantics has the kind "outdated".
     """
     if (seen := _glance(line)) is not None and _is_unchanged(line):
-        kind, run, semantics, diverged, form = seen
-        if semantics == definition.SEMANTICS and form in _checked:
+        kind, run, is_current, diverged, form = seen
+        if is_current and form in _checked:
             return kind, {"run": run, "records": {"diverged": [diverged]}}, True
     values, checked = values_of(line)
     if len(values) != 1:
@@ -110,7 +113,7 @@ def read(line: bytes) -> tuple[str, dict[str, Any], bool]:
     [(kind, value)] = values.items()
     try:
         _check(kind, value)
-        if kind in RESULTS and value["semantics"] != definition.SEMANTICS:
+        if kind in RESULTS and not _is_current(value["semantics"], value["config"]["task"]):
             return "outdated", {"run": value["run"], "now": _name_now(value)}, checked
         if kind in RESULTS:
             check(value)
@@ -156,6 +159,10 @@ def _check(kind: str, value: dict[str, Any]) -> None:
             raise ValueError(f"this version does not know lines of kind {kind!r}")
 
 
+def _is_current(version: int, task: str) -> bool:
+    return version == definition.semantics(task)
+
+
 def _name_now(value: Mapping[str, Any]) -> str | None:
     """Return the name that a cell of other semantics has now; None if its fields are unknown."""
     try:
@@ -176,10 +183,10 @@ def _is_unchanged(line: bytes) -> bool:
     return found is not None
 
 
-def _glance(line: bytes) -> tuple[str, str, int, bool, _Form] | None:
-    """Return the kind, name, semantics, divergence and form of a result, without parsing it.
+def _glance(line: bytes) -> tuple[str, str, bool, bool, _Form] | None:
+    """Return a result's kind, name, whether its semantics are today's, divergence and form.
 
-    Returns None if the line does not begin and end as lines written now do.
+    The line is not parsed. Returns None if it does not begin and end as lines written now do.
     """
     head, end = _HEAD.match(line), _END.search(line, max(0, len(line) - 48))
     if head is None or end is None:
@@ -189,4 +196,5 @@ def _glance(line: bytes) -> tuple[str, str, int, bool, _Form] | None:
     if columns[-1:] != [b"diverged"]:
         return None
     form = line[head.end() : at].translate(None, b"0123456789.-+"), *columns
-    return head[1].decode(), head[2].decode(), int(head[3]), end[1] == b"true", form
+    current = _is_current(int(head[3]), head[4].decode())
+    return head[1].decode(), head[2].decode(), current, end[1] == b"true", form

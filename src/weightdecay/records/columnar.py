@@ -38,7 +38,8 @@ def as_result(run: Run) -> dict[str, Any]:
         _check_records(config, columns)
     except ValueError as error:
         raise ValueError(f"Run {config.identity} cannot be recorded: {error}.") from error
-    head = {"run": config.identity, "semantics": definition.SEMANTICS, "config": config.as_dict()}
+    version = definition.semantics(config.task)
+    head = {"run": config.identity, "semantics": version, "config": config.as_dict()}
     where = {} if environment is None else {"environment": asdict(environment)}
     return {**head, **where, "records": columns}
 
