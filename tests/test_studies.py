@@ -93,6 +93,29 @@ def test_two_cores_have_every_study_on_both_small_tasks() -> None:
         assert studies_at(scale(task, "small")) == list(STUDIES.values())
 
 
+SMALL = [name for name in NAMES if name.endswith(("mnist1d-small", "text-small"))]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_methods_that_are_compared_are_searched_over_grids_of_equal_size(name: str) -> None:
+    study, at = DECLARED[NAMES.index(name)]
+    panels = {panel.name: panel for panel in study.panels(study.place(at))}
+    sizes = {
+        pair: [len(panels[one].cells) for one in pair]
+        for pair in study.pairs(at)
+        if not any(", λ" in one for one in pair)
+    }
+    assert all(one == other for one, other in sizes.values()), sizes
+
+
+def test_both_small_tasks_have_two_stages() -> None:
+    for task in ("mnist1d", "text"):
+        at = scale(task, "small")
+        assert len(scales.values(at.seeds)) == 2
+        assert at.judges >= 10
+        assert at.carriers >= 3
+
+
 def test_every_built_in_task_has_a_scale_and_the_models_that_its_studies_name() -> None:
     assert set(scales.tasks()) == set(catalogue.NAMES)
     for name in NAMES:

@@ -29,6 +29,7 @@ class Long:
 
 
 LONG = {
+    "mnist1d": Long(180, 12, every=6),
     "text": Long(180, 12, every=6),
     "cifar10-small": Long(60, 4),
     "cifar10-medium": Long(150, 10),

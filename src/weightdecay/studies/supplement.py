@@ -46,12 +46,17 @@ _OF_IMAGES: tuple[Axis, Axis] = (
     ["0.001*2^-8", "0.001*2^-6", "0.001*2^-4", "0.001*2^-2"],
 )
 STANDARD: Mapping[str, tuple[Axis, Axis]] = {
-    "mnist1d": (["2^-12", "2^-10", "2^-8", "2^-6"], ["2^-8", "2^-6", "2^-4", "2^-2"]),
-    "text": (["2^-8", "2^-7", "2^-6", "2^-5"], ["2^-12", "2^-10", "2^-8", "2^-6"]),
+    "mnist1d": ("2^-12..2^-9", "2^-6..2^-3"),
+    "text": ("2^-8..2^-5", "2^-10..2^-7"),
     "cifar10": _OF_IMAGES,
     "imagenet32": _OF_IMAGES,
 }
 _USUAL = (["2^-12", "2^-10", "2^-8", "2^-6"], ["2^-12", "2^-10", "2^-8", "2^-6"])
+#: By task, as many learning rates and decays of AdamW, if they are not all of its landscape.
+RIVALS: Mapping[str, tuple[Axis, Axis]] = {
+    "mnist1d": ("2^-10..2^-7", "2^-9..2^-6"),
+    "text": ("2^-7..2^-4", "2^-8..2^-5"),
+}
 EPOCHS = {"text": 288}
 #: The network of standard Adam, larger than AdamW's, where long runs do not have a larger one.
 _MODELS = {
@@ -86,7 +91,9 @@ def _standard(at: Scale) -> list[Panel]:
         "evaluate_every": at.common.get("evaluate_every", 1),
     }
     title = f"Adam, fixed learning rate, {epochs} epochs"
-    return [Panel(_LONG_ADAM, title, axes, at.error), landscape_of(at, "adamw")]
+    lrs, decays = at.among(RIVALS) or (at.lrs["adam"], at.decays["adam"])
+    rival = replace(at, lrs={**at.lrs, "adam": lrs}, decays={**at.decays, "adam": decays})
+    return [Panel(_LONG_ADAM, title, axes, at.error), landscape_of(rival, "adamw")]
 
 
 def _matches(claim: str, seen: Evidence) -> Verdict:
