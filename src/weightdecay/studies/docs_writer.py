@@ -18,6 +18,7 @@ from pathlib import Path
 from weightdecay import files
 from weightdecay.colours import OUTCOMES
 from weightdecay.number_format import interval
+from weightdecay.records import Run
 from weightdecay.records.tables import imported
 from weightdecay.studies import STUDIES, studies_at
 from weightdecay.studies.findings import (
@@ -45,8 +46,7 @@ _MAIN = ("figure-2", "mnist1d-small")
 
 def found_in(results: Path) -> list[tuple[Findings, Evidence]]:
     """Judge every study whose runs are all there, at every task and scale in a folder."""
-    runs = [run for path in sorted(results.glob("*/records.parquet")) for run in imported(path)]
-    second = [run for path in sorted(results.glob("*/judging.parquet")) for run in imported(path)]
+    runs, second = (_imported(results, f"*/{name}.parquet") for name in ("records", "judging"))
     there = {run.config.identity for run in runs}
     scales = _scales(results, "*/records.parquet")
     planned = [
@@ -67,6 +67,12 @@ def found_in(results: Path) -> list[tuple[Findings, Evidence]]:
         *(one for at in _scales(results, "*/*/plan.jsonl") for one in _swept(results, at)),
         *planned,
     ]
+
+
+def _imported(results: Path, pattern: str) -> list[Run]:
+    """Return the runs of tables; one of a task whose data changed has another name now."""
+    runs = [run for path in sorted(results.glob(pattern)) for run in imported(path)]
+    return [run for run in runs if run.last.run == run.config.identity]
 
 
 def _swept(results: Path, at: Scale) -> list[tuple[Findings, Evidence]]:
