@@ -1,10 +1,13 @@
 """The paper's figures in two stages: grids choose, fresh seeds judge, and edges are extended."""
 
 import math
+import time
+from argparse import Namespace
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -17,9 +20,11 @@ from weightdecay.records import Run, RunConfig, packed
 from weightdecay.results import Judgement, judged
 from weightdecay.results.estimate import within
 from weightdecay.results.judging import contrasted
-from weightdecay.studies import STUDIES, Panel, scale, scales
+from weightdecay.studies import STUDIES, Panel, registration_file, scale, scales
+from weightdecay.studies.findings import find, of_second_stage
 from weightdecay.studies.formats import because, rule
-from weightdecay.studies.registration import register
+from weightdecay.studies.registration import Registration, register
+from weightdecay.studies.registration_file import read, write
 from weightdecay.studies.study import Evidence
 from weightdecay.studies.verdicts import (
     HELD,
@@ -90,6 +95,26 @@ def test_fresh_seeds_judge_claims_about_best_errors() -> None:
     words = because(told["AdamW's best is better than Adam's"])
     assert "minus Adam's: −1" in words  # 0.1 is 17 % below 0.12
     assert words.endswith("8 seeds")
+
+
+@pytest.mark.parametrize(("noise", "certain"), [(0.0001, True), (0.1, False)])
+def test_how_often_other_seeds_would_choose_otherwise_is_told(noise: float, certain: bool) -> None:
+    first = trained(FIGURE.cells(AT), noise)
+    seen = FIGURE.evidence(AT, first)
+    made = register(
+        FIGURE.entrants(seen),
+        seen.runs,
+        date="2026-11-16",
+        seeds=2,
+        carry=0,
+        compare=FIGURE.compared,
+        at_edge=True,
+    )
+    found, _ = find(FIGURE, AT, first, registration=made, second=trained(made.cells()))
+    told = " ".join(of_second_stage(found))
+    assert "the difference at settings chosen in this way" in told
+    assert ("sgd 0 %; " in told) == certain
+    assert ("adamw 0 %; " in told) == certain
 
 
 def test_seeds_of_the_first_stage_change_no_comparison() -> None:
@@ -268,6 +293,7 @@ def test_reproduce_trains_registers_judges_and_resumes_anywhere(
     stages = len(swept)
     assert stages >= 2
     assert "What judged is what was registered" in told
+    assert "Of resampled seeds, so many choose another learning rate, or a decay" in told
     assert "3 seeds" in told
     registered = (folder / "figure-2" / "registered.toml").read_bytes()
     verdicts = (folder / "figure-2" / "verdicts.json").read_bytes()
@@ -292,6 +318,92 @@ def test_a_first_stage_with_missing_cells_is_not_registered(tmp_path: Path) -> N
     assert stages._registered([FIGURE], AT, runs[1:], tmp_path) == {}
     assert [*stages._registered([FIGURE], AT, runs, tmp_path)] == ["figure-2"]
     assert (tmp_path / "figure-2" / "registered.toml").exists()
+
+
+def test_of_two_processes_the_first_registers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = trained(FIGURE.cells(AT))
+    own = tmp_path / FIGURE.name
+    own.mkdir()
+
+    def slower(*arguments: Any, **options: Any) -> Registration:
+        chosen = register(*arguments, **options)
+        write(replace(chosen, date="2026-01-01"), own)  # another process, in the meantime
+        return chosen
+
+    monkeypatch.setattr(stages, "register", slower)
+    found = stages._registered([FIGURE], AT, runs, tmp_path)
+    assert found[FIGURE.name].date == read(own).date == "2026-01-01"
+
+
+def test_two_registrations_at_once_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = both_stages().registration
+    assert made is not None
+    both = [replace(made, date=date) for date in ("2026-01-01", "2026-01-02")]
+    check = registration_file.check_new
+
+    def slowly(folder: Path) -> None:
+        check(folder)
+        time.sleep(0.3)
+
+    monkeypatch.setattr(registration_file, "check_new", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        running = [pool.submit(write, one, tmp_path) for one in both]
+    ends = [one.exception() for one in running]
+    lost = [one for one, end in zip(both, ends, strict=True) if isinstance(end, FileExistsError)]
+    assert len(lost) == 1
+    assert read(tmp_path).date != lost[0].date
+
+
+class Remembered:
+    """A store in memory, per folder."""
+
+    of: ClassVar[dict[Path, list[Run]]] = {}
+
+    def __init__(self, folder: Path) -> None:
+        self._runs = self.of.setdefault(folder, [])
+
+    def runs(self) -> list[Run]:
+        return list(self._runs)
+
+    def repeats(self) -> list[Run]:
+        return []
+
+
+def test_the_number_of_planned_runs_never_falls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Adam's best lies beyond its grid, which grows twice; an interrupt comes at any time."""
+    monkeypatch.setitem(BEST, "adam", (-14, -7, 0.12))
+    monkeypatch.setattr(stages, "Store", Remembered)
+    planned: list[int] = []
+    stopped = 0
+
+    def swept(cells: Sequence[RunConfig], options: Namespace, found: object) -> bool:
+        first = options.folder == tmp_path
+        planned.extend([len(cells)] * first)
+        if first and len(planned) == stopped:
+            return False
+        there = {run.config for run in Remembered(options.folder).runs()}
+        Remembered.of[options.folder] += trained([cell for cell in cells if cell not in there])
+        return True
+
+    monkeypatch.setattr(stages, "_swept", swept)
+    options = Namespace(folder=tmp_path, quiet=True)
+    for at in (0, 2, 3):
+        stopped = at
+        planned.clear()
+        Remembered.of.clear()
+        for path in tmp_path.glob("*/registered.toml"):
+            path.unlink()
+        while stages.train([FIGURE], AT, options) is None:
+            pass
+        ended = len(planned)
+        assert planned == sorted(planned)
+        assert planned[-1] > planned[0] == len(FIGURE.cells(AT))
+        assert stages.train([FIGURE], AT, options) is not None
+        assert planned[ended:] == [planned[ended - 1]]
 
 
 def test_a_contrast_is_withdrawn_if_a_setting_is_at_an_edge() -> None:

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +18,6 @@ from weightdecay.studies import Scale, Study
 from weightdecay.studies.registration import Registration, register
 from weightdecay.studies.registration_file import FILE, SECOND, read, write
 from weightdecay.sweeps import Store, estimate
-
-# How often grids are extended where a best setting lies at an edge.
-_TIMES = 3
 
 
 @dataclass
@@ -40,23 +37,21 @@ class Trained:
 
 def train(studies: Sequence[Study], at: Scale, options: argparse.Namespace) -> Trained | None:
     """Train what is missing of the studies' stages, into `options.folder`; None if stopped."""
-    cells = list(dict.fromkeys(cell for study in studies for cell in study.cells(at)))
+    cells = dict.fromkeys(cell for study in studies for cell in study.cells(at))
     found = Trained()
     if not cells:
         return found
-    if not _swept(cells, options, found):
-        return None
     store, folder = Store(options.folder), options.folder
-    for _ in range(_TIMES if at.judges else 0):
-        runs = store.runs()
-        open_to = [study for study in studies if not (folder / study.name / FILE).exists()]
-        more = [cell for study in open_to for cell in study.grown(at, runs)]
-        if not more:
+    more = _grown(studies, at, store.runs(), folder)  # by an earlier, interrupted command
+    while True:
+        cells |= more
+        if not _swept([*cells], options, found):
+            return None
+        more = _grown(studies, at, store.runs(), folder)
+        if more.keys() <= cells.keys():
             break
         if not options.quiet:
             echo("A best setting lies at an edge of its grid, which is extended.", file=sys.stderr)
-        if not _swept(list(dict.fromkeys([*cells, *more])), options, found):
-            return None
     found.runs, found.repeats = store.runs(), store.repeats()
     if at.judges:
         found.registered = _registered(studies, at, found.runs, folder)
@@ -69,6 +64,23 @@ def train(studies: Sequence[Study], at: Scale, options: argparse.Namespace) -> T
                 return None
             found.second = Store(options.folder).runs()
     return found
+
+
+def _grown(
+    studies: Sequence[Study], at: Scale, runs: Sequence[Run], folder: Path
+) -> dict[RunConfig, None]:
+    """Return the cells of grids that are extended, if a best setting lies at an edge.
+
+    The grids of a registered study stay as they are.
+    """
+    there = {run.config for run in runs}
+    return {
+        cell: None
+        for study in studies
+        if at.judges
+        for cell in study.grown(at, runs)
+        if cell in there or not (folder / study.name / FILE).exists()
+    }
 
 
 def _swept(cells: Sequence[RunConfig], options: argparse.Namespace, found: Trained) -> bool:
@@ -124,7 +136,7 @@ def _registered(
         whole = all(len(one.runs) == len(one.panel.cells) for one in seen.panels.values())
         # A choice among some of the cells would stay registered when the others are there.
         if whole and (entrants := study.entrants(seen)):
-            found[study.name] = register(
+            chosen = register(
                 entrants,
                 seen.runs,
                 date=datetime.now(UTC).date().isoformat(),
@@ -135,5 +147,7 @@ def _registered(
                 at_edge=True,
             )
             own.mkdir(exist_ok=True)
-            write(found[study.name], own)
+            with suppress(FileExistsError):  # another process has just registered it
+                write(chosen, own)
+            found[study.name] = read(own)
     return found

@@ -58,12 +58,17 @@ def registered_for(folder: Path) -> list[Path]:
 
 
 def write(registration: Registration, folder: Path) -> tuple[Path, Path]:
-    """Write the registration and, before it, the study of its second stage."""
-    check_new(folder)
+    """Write the registration and, before it, the study of its second stage.
+
+    Of several processes, the first one writes it, and the others raise FileExistsError.
+    """
     paths = folder / FILE, folder / STUDY
-    for path, text in ((paths[1], _study(registration)), (paths[0], _text(registration))):
-        with files.written(path) as stream:
-            stream.write(text.encode())
+    with (folder / f".{FILE}.lock").open("ab") as lock:
+        files.lock(lock, wait=True)
+        check_new(folder)
+        for path, text in ((paths[1], _study(registration)), (paths[0], _text(registration))):
+            with files.written(path) as stream:
+                stream.write(text.encode())
     return paths
 
 

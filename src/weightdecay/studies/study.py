@@ -165,7 +165,7 @@ class Study:
         return replace(seen, registration=registration, second=found)
 
     def grown(self, at: Scale, runs: Iterable[Run]) -> list[RunConfig]:
-        """Return cells to add where a panel that enters the second stage is best at an edge.
+        """Return the cells of panels that enter the second stage, grown if best at an edge.
 
         A panel grows by two values at a time, three times at most.
         """
@@ -173,7 +173,7 @@ class Study:
         asked = {name.partition(", λ")[0] for pair in self.pairs(at) for name in pair}
         panels = [panel for panel in self.panels(self.place(at)) if panel.name in asked]
         cells = [cell for panel in panels for cell in panel.grown(there).cells]
-        return [cell for cell in dict.fromkeys(cells) if cell.identity not in there]
+        return list(dict.fromkeys(cells))
 
     def evidence(self, at: Scale, runs: Iterable[Run], *, planned: bool = True) -> Evidence:
         """Pick this study's runs out of any; if a configuration occurs twice, the last counts.
