@@ -1,14 +1,15 @@
 """The results of a study: its verdicts and numbers, and the files that show them."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from weightdecay import files
 from weightdecay.records import Run
 from weightdecay.results import Doubts, doubts
+from weightdecay.results.choosing import chosen_otherwise
 from weightdecay.site import PageTable, PageVerdict, Picture, report
 from weightdecay.site import doubts as said
 from weightdecay.studies.formats import (
@@ -34,7 +35,8 @@ class Findings:
     """A study's verdicts, the numbers of its landscapes, and doubts about its runs.
 
     `runs` are the identities of the runs that it was judged by. `tested` names what is measured on
-    the test set. `registration` and `second` are those of a second stage, if there is one.
+    the test set. `registration` and `second` are those of a second stage, if there is one, and
+    `otherwise` has for each of its methods how many resampled seeds choose otherwise.
     """
 
     study: Study
@@ -47,6 +49,7 @@ class Findings:
     tested: str = "test error"
     registration: Registration | None = None
     second: Judged | None = None
+    otherwise: Mapping[str, float | None] = field(default_factory=dict)
 
 
 def command(study: Study, at: Scale) -> str:
@@ -71,7 +74,13 @@ def find(
     """
     seen = study.evidence(at, runs, planned=planned)
     own = list({run.config.identity: run for run in (*seen.runs, *_twins(seen))}.values())
+    otherwise = {}
     if registration is not None:
+        otherwise = {
+            name: chosen_otherwise(scape, registration.methods[name].choice)
+            for name, scape in study.entrants(seen).items()
+            if name in registration.methods
+        }
         wanted = {cell.identity for cell in registration.cells()}
         judges = [run for run in second if run.config.identity in wanted]
         seen = study.judged(seen, registration, judges)
@@ -88,6 +97,7 @@ def find(
         tested=seen.tested,
         registration=seen.registration,
         second=seen.second,
+        otherwise=otherwise,
     )
     return found, seen
 
@@ -99,9 +109,20 @@ def of_second_stage(found: Findings) -> list[str]:
     one = found.registration
     said = (
         f"Settings were registered on {one.date} (commit {one.commit[:12]}), before the "
-        f"{len(one.judges)} seeds that judge them were trained."
+        f"{len(one.judges)} seeds that judge them were trained. What is judged is the difference "
+        f"at settings chosen in this way.{_shares(found.otherwise)}"
     )
     return [said, *(found.second.changed or [UNCHANGED])]
+
+
+def _shares(otherwise: Mapping[str, float | None]) -> str:
+    told = [f"{name} {100 * share:.0f} %" for name, share in otherwise.items() if share is not None]
+    if not told:
+        return ""
+    return (
+        " Of resampled seeds, so many choose another learning rate, or a decay more than half a "
+        f"doubling away: {'; '.join(told)}."
+    )
 
 
 def second_stage(found: Findings) -> list[tuple[str, list[list[str]]]]:
