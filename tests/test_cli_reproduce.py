@@ -371,6 +371,15 @@ def test_the_grid_of_a_task_of_ones_own_is_around_the_decays_that_its_updates_as
     assert decays[1] == [decay / 4 for decay in decays[0]]
 
 
+@pytest.mark.parametrize("name", ["figure-1", "figure-2", "figure-3", "figure-4", "conjecture"])
+def test_methods_compared_on_a_task_of_ones_own_have_grids_of_equal_size(name: str) -> None:
+    at, study = own_scale("tests.toys:hasty"), STUDIES[name]
+    sizes = {panel.name: len(panel.cells) for panel in study.panels(at)}
+    pairs = [pair for pair in study.pairs(at) if not any(", λ" in one for one in pair)]
+    assert pairs
+    assert not [pair for pair in pairs if sizes[pair[0]] != sizes[pair[1]]]
+
+
 def test_one_seed_of_a_task_of_ones_own_decides_little_and_that_is_said() -> None:
     at = own_scale("tests.toys:hasty", seeds=1)
     said = findings.undecided(STUDIES["figure-2"], at)

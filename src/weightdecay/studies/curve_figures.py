@@ -38,7 +38,10 @@ SETTINGS: Mapping[str, tuple[Axis, Axis]] = {
     "cifar10-small": ([0, "0.001*2^-6..2^4"], "2^-7..2^-1"),
     "imagenet32": ([0, "0.001*2^-8..2^2"], "0.025*2^-3..2^3"),
 }
-_USUAL_SETTINGS: tuple[Axis, Axis] = ([0, "2^-14..2^-4"], "2^-7..2^-1")
+_USUAL_SETTINGS: tuple[Axis, Axis] = (
+    [0, "2^-14..2^-4"],
+    [0, "2^-7..2^-1", "2^-5.5", "2^-4.5", "2^-3.5", "2^-2.5"],
+)
 
 
 def _settings(at: Scale) -> list[Panel]:

@@ -1,10 +1,11 @@
 """A scale for a task that has none: the usual grids in powers of two, fitted to the task's size.
 
-    learning rates   SGD 2^-7..2^-1, AdaGrad 2^-8..2^-1, Adam, AMSGrad and RMSProp 2^-12..2^-4
+    learning rates   SGD and AdaGrad 2^-8..2^-1, Adam, AMSGrad and RMSProp 2^-12..2^-5
     decays           0, and λ_norm = λ·√N about 2^-6..2^1 for the N updates of a run
-    factors of L2    0, and for SGD the decays and one more; for the others 2^-14..2^-4
+    factors of L2    0, and for SGD twice the decays; for the others 2^-12..2^-5
 
-A tenth of the training data is held out to choose on, and each run is evaluated at its end.
+All grids have the same size, and grow if a best setting lies at an edge. A tenth of the training
+data is held out to choose on, and each run is evaluated at its end.
 """
 
 import math
@@ -18,7 +19,7 @@ from weightdecay.studies.scales import FAMILIES, Scale, values
 #: The name of the scale for a task without scales of ours.
 OWN = "own"
 EPOCHS, BATCH, SEEDS, JUDGES = 16, 64, 3, 12
-_ADAPTIVE = "2^-14..2^-4"
+_RATES, _ADAPTIVE = "2^-8..2^-1", "2^-12..2^-5"
 
 
 def own_scale(
@@ -71,15 +72,13 @@ def own_scale(
         epochs=epochs,
         judges=JUDGES,
         lrs={
-            "sgd": "2^-7..2^-1",
-            "adam": "2^-12..2^-4",
-            "amsgrad": "2^-12..2^-4",
-            "adagrad": "2^-8..2^-1",
-            "rmsprop": "2^-12..2^-4",
+            **dict.fromkeys(FAMILIES, _ADAPTIVE),
+            "sgd": _RATES,
+            "adagrad": _RATES,
         },
         l2={
             **{family: [0, _ADAPTIVE] for family in FAMILIES},
-            "sgd": [0, f"2^{lowest}..2^{highest + 1}"],
+            "sgd": [0, f"2^{lowest + 1}..2^{highest + 1}"],
         },
         decays={family: [0, f"2^{lowest}..2^{highest}"] for family in FAMILIES},
     )
