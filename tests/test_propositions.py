@@ -3,6 +3,7 @@
 docs/propositions.md says what they show.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -123,14 +124,16 @@ def test_proposition_3_as_stated_is_a_slip() -> None:
     assert (decayed - stated).abs().max() > 0.1
 
 
-def _shrinkage(build: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """What regularization takes from weights whose gradients alternate at scales 1, 10, 100."""
+def _shrinkage(
+    build: Any, *, gradients: Sequence[float], weights: Sequence[float] = (1.0, 1.0, 1.0)
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the shares that regularization takes from weights whose gradients alternate."""
     ends = []
     for amount in (0.0, 1e-3):
-        theta = torch.nn.Parameter(torch.ones(3, dtype=torch.float64))
+        theta = torch.nn.Parameter(torch.tensor(weights, dtype=torch.float64))
         opt = build([theta], amount)
         for t in range(200):
-            theta.grad = (-1.0) ** t * torch.tensor([1.0, 10.0, 100.0], dtype=torch.float64)
+            theta.grad = (-1.0) ** t * torch.tensor(gradients, dtype=torch.float64)
             opt.step()
         ends.append(theta.detach().numpy())
     plain, regularized = ends
@@ -138,11 +141,21 @@ def _shrinkage(build: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def test_the_mechanism_l2_spares_weights_with_large_gradients_and_decay_does_not() -> None:
-    spared = _shrinkage(lambda p, amount: Adam(p, 1e-2, l2=amount))
+    scales = (1.0, 10.0, 100.0)
+    spared = _shrinkage(lambda p, amount: Adam(p, 1e-2, l2=amount), gradients=scales)
     assert spared[0] > 5 * spared[1] > 25 * spared[2] > 0
-    alike = _shrinkage(lambda p, amount: AdamW(p, 1e-2, weight_decay=amount))
+    alike = _shrinkage(lambda p, amount: AdamW(p, 1e-2, weight_decay=amount), gradients=scales)
     np.testing.assert_allclose(alike, alike[0], rtol=0.01)
     assert alike[0] == pytest.approx(1 - (1 - 1e-3) ** 200, rel=0.01)
+
+
+def test_the_mechanism_l2_spares_large_weights_and_decay_does_not() -> None:
+    """Where the penalty's gradient is not small beside the loss's, Adam divides it by itself."""
+    sizes = {"gradients": (0.1, 0.1, 0.1), "weights": (10.0, 100.0, 1000.0)}
+    spared = _shrinkage(lambda p, amount: Adam(p, 1e-2, l2=amount), **sizes)
+    assert spared[0] > spared[1] > 5 * spared[2] > 0
+    alike = _shrinkage(lambda p, amount: AdamW(p, 1e-2, weight_decay=amount), **sizes)
+    np.testing.assert_allclose(alike, alike[0], rtol=0.01)
 
 
 def _normal(x: Any, mean: Any, deviation: float) -> Any:
