@@ -444,7 +444,7 @@ def test_a_contrast_is_withdrawn_if_a_setting_is_at_an_edge() -> None:
     assert made.methods["adam, cosine"].choice.edges == ("highest decay",)
     seen = study.judged(first, made, trained_by(made.cells()))
     told = {verdict.claim: verdict for verdict in study.verdicts(seen)}
-    gains = told["It gains more under better schedules than at a fixed rate"]
+    gains = told["Decoupled decay gains more, the better the schedule"]
     assert gains.outcome == NOT_DECIDED
     assert "at the edge of its grid" in because(gains)
 

@@ -442,7 +442,7 @@ def test_a_claim_that_needs_a_panel_without_runs_is_not_decided_and_names_it() -
     runs = [ended(cell) for cell in study.cells(at) if cell.algorithm == "adam"]
     seen = study.evidence(at, runs)
     assert list(seen.panels) == ["adam"]
-    verdict = {one.claim: one for one in study.verdicts(seen)}["AdamW's basin stands upright"]
+    verdict = {one.claim: one for one in study.verdicts(seen)}["AdamW is more separable than Adam"]
     assert (verdict.outcome, because(verdict)) == ("not decided", "There are no runs of adamw.")
 
 

@@ -9,13 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weightdecay.results import Estimate, Exponent
-from weightdecay.results.estimate import UNKNOWN
+from weightdecay.results.estimate import UNKNOWN, within
 from weightdecay.results.exponent import unknown
 from weightdecay.studies import verdicts
 from weightdecay.studies.formats import because
 from weightdecay.studies.formats import rule as rule_of
 from weightdecay.studies.verdict_json import as_json
-from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD, Missing, Verdict
+from weightdecay.studies.verdicts import (
+    HELD,
+    NOT_DECIDED,
+    NOT_HELD,
+    Missing,
+    Quantity,
+    Size,
+    Verdict,
+)
 
 Rule = Callable[[float, float], Verdict]
 
@@ -41,14 +49,22 @@ def bounds(above: float, below: float) -> Rule:
     )
 
 
+def on_sizes(size: float) -> Rule:
+    """Return the rule about a size as one about an interval of ten times the logarithm."""
+    return lambda low, high: verdicts.sized(
+        "It is so", Size("this", Estimate(middle(low, high) / 10, low / 10, high / 10), size)
+    )
+
+
 RULES: dict[str, Rule] = {
     "better": on_errors(verdicts.better),
     "no worse": on_errors(verdicts.no_worse),
     "alike": on_errors(verdicts.alike),
-    "upright": on_exponents(verdicts.upright),
     "diagonal": on_exponents(verdicts.diagonal),
     "between": bounds(0.25, 0.75),
     "above": bounds(0, math.inf),
+    "lower by a seventh": on_sizes(6 / 7),
+    "ten times": on_sizes(10),
 }
 # Points of error for the first three, where one is the margin; s or e for the others.
 OUTCOMES = [
@@ -68,13 +84,6 @@ OUTCOMES = [
     ("alike", 1.1, 3, NOT_HELD),
     ("alike", -3, 0, NOT_DECIDED),
     ("alike", -3, 3, NOT_DECIDED),
-    ("upright", -0.4, 0.4, HELD),
-    ("upright", 0.6, 1.2, NOT_HELD),
-    ("upright", -1.2, -0.6, NOT_HELD),
-    ("upright", 0.1, 0.6, NOT_DECIDED),
-    ("upright", -math.inf, -0.7, NOT_HELD),
-    ("upright", -math.inf, 0.2, NOT_DECIDED),
-    ("upright", 0.2, math.inf, NOT_DECIDED),
     ("diagonal", 0.6, 1.4, HELD),
     ("diagonal", 0.6, math.inf, HELD),
     ("diagonal", -0.2, 0.4, NOT_HELD),
@@ -92,6 +101,17 @@ OUTCOMES = [
     ("above", -2, -0.1, NOT_HELD),
     ("above", -0.1, math.inf, NOT_DECIDED),
 ]
+# Logarithms times ten: half of 6/7's is −0.77, and half of 10's is 11.5.
+OUTCOMES += [
+    ("lower by a seventh", -2, -1, HELD),
+    ("lower by a seventh", -3, -2, HELD),
+    ("lower by a seventh", -0.7, -0.5, NOT_HELD),
+    ("lower by a seventh", 1, 2, NOT_HELD),
+    ("lower by a seventh", -2, -0.5, NOT_DECIDED),
+    ("ten times", 12, 25, HELD),
+    ("ten times", -1, 11, NOT_HELD),
+    ("ten times", 11, 25, NOT_DECIDED),
+]
 SCALED = st.floats(-6, 6)
 
 
@@ -105,11 +125,8 @@ def test_nothing_known_is_nothing_decided(name: str) -> None:
     assert RULES[name](math.nan, math.nan).outcome == NOT_DECIDED
 
 
-@pytest.mark.parametrize("rule", [verdicts.upright, verdicts.diagonal])
-def test_an_exponent_that_is_unknown_decides_nothing_and_says_why(
-    rule: Callable[[str, Exponent], Verdict],
-) -> None:
-    verdict = rule("It is so", unknown("The grid is too small."))
+def test_an_exponent_that_is_unknown_decides_nothing_and_says_why() -> None:
+    verdict = verdicts.diagonal("It is so", unknown("The grid is too small."))
     assert verdict.outcome == NOT_DECIDED
     assert "The grid is too small" in because(verdict)
 
@@ -122,11 +139,10 @@ def test_the_value_alone_decides_nothing(one: float, other: float, value: float)
         elsewhere = replace(found, value=-value / 100)
         assert rule("", found, "").outcome == rule("", elsewhere, "").outcome
         assert rule("", replace(UNKNOWN, value=value), "").outcome == NOT_DECIDED
-    for judge in (verdicts.upright, verdicts.diagonal):
-        assert (
-            judge("", Exponent(value, low, high)).outcome
-            == judge("", Exponent(-value, low, high)).outcome
-        )
+    assert (
+        verdicts.diagonal("", Exponent(value, low, high)).outcome
+        == verdicts.diagonal("", Exponent(-value, low, high)).outcome
+    )
 
 
 @given(SCALED, SCALED, st.floats(0, 6), st.floats(0, 6))
@@ -155,10 +171,11 @@ def test_a_rule_is_written_with_its_numbers(name: str) -> None:
         "better": "below 0",
         "no worse": "below +1.0 points",
         "alike": "within ±1.0 points",
-        "upright": "within ±0.5",
         "diagonal": "above 0.5",
         "between": "between 0.25 and 0.75",
         "above": "above 0,",
+        "lower by a seventh": "nearer to the paper's −14.3 % than to no effect",
+        "ten times": "nearer to the paper's 10.00 times than",
     }
     rule = rule_of(RULES[name](0, 1))
     assert rule.startswith("Held if the interval of ")
@@ -172,7 +189,7 @@ def test_a_reason_has_the_number_and_its_interval() -> None:
         "one less the other: −1.6 points (−3.4 to 0.0)"
     )
     assert because(verdicts.better("", UNKNOWN, "less")) == "less: unknown from so few runs"
-    assert because(verdicts.upright("", Exponent(0.25, -0.1, 0.6))) == "s = 0.25 [−0.10, 0.60]"
+    assert because(verdicts.diagonal("", Exponent(0.25, -0.1, 0.6))) == "s = 0.25 [−0.10, 0.60]"
     apart = verdicts.between("", Estimate(-0.5, -1.5, 0.5), "doublings", above=-1, below=1)
     assert because(apart) == "doublings = −0.50 (−1.50 to 0.50)"
     assert "within ±1," in rule_of(apart)
@@ -189,6 +206,61 @@ def test_a_claim_of_parts_is_as_good_as_its_worst_part(outcomes: list[str]) -> N
     assert whole.outcome == worst
     assert whole.reason == tuple(parts)
     assert because(whole).count(": so (") == len(parts)
+
+
+@given(st.lists(OUTCOME, min_size=1))
+def test_a_claim_of_which_a_part_is_enough_is_as_good_as_its_best_part(outcomes: list[str]) -> None:
+    parts = [Verdict(f"part {n}", outcome, Missing("so")) for n, outcome in enumerate(outcomes)]
+    whole = verdicts.any_of("One is so", parts)
+    best = HELD if HELD in outcomes else NOT_DECIDED if NOT_DECIDED in outcomes else NOT_HELD
+    assert whole.outcome == best
+    assert because(whole).count(": so (") == len(parts)
+
+
+@given(st.lists(OUTCOME, min_size=1))
+def test_the_first_measure_decides_unless_another_says_the_opposite(outcomes: list[str]) -> None:
+    parts = [Verdict(f"part {n}", outcome, Missing("so")) for n, outcome in enumerate(outcomes)]
+    whole = verdicts.by_measures("It is so", parts)
+    disagree = {HELD, NOT_HELD} <= {*outcomes}
+    assert whole.outcome == (NOT_DECIDED if disagree else outcomes[0])
+    assert because(whole).endswith("these disagree") == disagree
+
+
+def test_one_part_of_several_is_held_only_by_the_wider_interval() -> None:
+    """t of nine degrees of freedom: 2.26 for one part, 3.11 for the wider interval of four."""
+    barely = verdicts.sized("barely", Size("this", within(0.026, 0.01**2, 9), 1.0001))
+    no = verdicts.sized("no", Size("this", within(-1.0, 0.01**2, 9), 1.0001))
+    assert (barely.outcome, no.outcome) == (HELD, NOT_HELD)
+    assert verdicts.any_of("any", [barely]).outcome == HELD
+    assert verdicts.any_of("any", [barely, no, no, no]).outcome == NOT_DECIDED
+    clearly = verdicts.sized("clearly", Size("this", within(0.033, 0.01**2, 9), 1.0001))
+    assert verdicts.any_of("any", [clearly, no, no, no]).outcome == HELD
+
+
+def test_an_open_claim_says_what_would_have_been_seen() -> None:
+    """(t.975 + t.8) standard errors, of nine degrees of freedom: 2.262 + 0.883."""
+    found = within(0.001, 0.01**2, 9)
+    said = "; a difference of 3.1 points would have been seen"
+    assert because(verdicts.better("", found, "this")).endswith(said)
+    sized = verdicts.sized("", Size("this", found, 0.98))
+    assert because(sized).endswith("; a difference of 3.1 % would have been seen")
+    number = verdicts.between("", found, "e", above=0.0, below=1)
+    assert because(number).endswith("; a difference of 0.03 would have been seen")
+    assert "seen" not in because(verdicts.better("", within(-1.0, 0.01**2, 9), "this"))
+    assert "seen" not in because(verdicts.better("", UNKNOWN, "this"))
+
+
+def test_every_kind_of_parts_is_written_with_its_numbers() -> None:
+    size = verdicts.sized("size", Size("its {error}", within(-0.2, 0.01**2, 9), 0.85))
+    some = as_json(verdicts.any_of("some", [size]))
+    [part] = some["parts"]
+    assert part["measured"]["what"] == "its error"
+    assert part["measured"]["log_ratio"]["value"] == -0.2
+    assert part["measured"]["size"] == 0.85
+    beside = [Quantity("s of AdamW", Exponent(0.1, 0.0, 0.2))]
+    both = as_json(verdicts.by_measures("both", [size], beside))
+    assert both["parts"] == some["parts"]
+    assert both["beside"] == {"s of AdamW": {"value": 0.1, "low": 0.0, "high": 0.2}}
 
 
 def test_what_was_not_measured_is_not_decided() -> None:
@@ -233,7 +305,7 @@ def test_a_verdict_keeps_its_numbers_until_it_is_written() -> None:
     found = Estimate(-0.0162, -0.0344, 0.0002)
     part = verdicts.no_worse("part", found, "AdamW's {error} minus Adam's")
     beyond = verdicts.unless_beyond(part, ones=INSIDE, rivals=BEYOND)
-    whole = verdicts.all_of("whole", [beyond, verdicts.upright("s is 0", unknown("No seeds."))])
+    whole = verdicts.all_of("whole", [beyond, verdicts.diagonal("s is 1", unknown("No seeds."))])
     written = as_json(whole)
     assert written["measured"] is None
     first, second = written["parts"]
@@ -249,7 +321,7 @@ def test_a_verdict_keeps_its_numbers_until_it_is_written() -> None:
     assert first["at_edge"] == {"SGD": ["highest lr"]}
     assert first["because"] in written["because"]
     assert second["measured"]["value"] is None
-    assert (second["measured"]["above"], second["measured"]["below"]) == (-0.5, 0.5)
+    assert (second["measured"]["above"], second["measured"]["below"]) == (0.5, None)
 
 
 def test_a_difference_of_a_tasks_own_metric_is_written_in_its_own_unit() -> None:

@@ -79,13 +79,13 @@ def _costs(landscape: Landscape, found: Surface) -> dict[float, Estimate]:
         for tuned, used in pairs:
             carried = found.ridge(x[tuned]) - rule * (x[used] - x[tuned])
             for place, sign in ((carried, 1.0), (found.ridge(x[used]), -1.0)):
-                weights[used] += sign / len(pairs) * _between(measured, used, place)
+                weights[used] += sign / len(pairs) * between(measured, used, place)
         if np.isfinite(weights).all():
             costs[rule] = _estimate(measured, weights)
     return costs
 
 
-def _between(grid: Arrays, column: int, place: float) -> Array:
+def between(grid: Arrays, column: int, place: float) -> Array:
     """Return the weights of a column's cells in the error at log2 of a decay; NaN if outside."""
     errors = mean(grid.tested[column])
     known = np.flatnonzero(np.isfinite(errors))

@@ -39,6 +39,26 @@ def within(value: float, variance: float, freedom: float) -> Estimate:
     return Estimate(value, value - half, value + half, freedom)
 
 
+def minus(one: Estimate, other: Estimate) -> Estimate:
+    """Return the difference of two independent estimates."""
+    return within(one.value - other.value, *summed(_variance(one), _variance(other)))
+
+
+def detectable(found: Estimate) -> float:
+    """Return the smallest effect that such data show in 80 % of cases: (t.975 + t.8) errors."""
+    error = math.sqrt(_variance(found)[0])
+    return error * (student(found.freedom) + student(found.freedom, 0.8))
+
+
+def _variance(found: Estimate) -> tuple[float, float]:
+    """Return the variance that an interval stands for, and its degrees of freedom.
+
+    An interval that was cut at one end has its whole length on the other.
+    """
+    half = max(found.high - found.value, found.value - found.low)
+    return (half / student(found.freedom)) ** 2, found.freedom
+
+
 def of_error(found: Estimate) -> Estimate:
     """Return the estimate of an error p with the interval of log(p / (1 − p)), inside 0 and 1.
 

@@ -49,14 +49,16 @@ def regret(landscape: Landscape) -> Regret:
     """
     measured = grid(landscape)
     means, worsts = [], []
-    for seed, scores in _folds(measured):
+    for seed, scores in fold_scores(measured):
         ends = _ends(measured, scores)
-        best = {_lowest(scores): -1.0}
-        means.append((seed, _weighed(scores, [end.place for end in ends], best)))
-        worsts.append((seed, _weighed(scores, [_worst(scores, ends).place], best)))
+        best = {lowest(scores): -1.0}
+        means.append((seed, weights_of(scores, [end.place for end in ends], best)))
+        worsts.append((seed, weights_of(scores, [_worst(scores, ends).place], best)))
     scores = lost_last(measured.scores(), measured.lost())
     worst = _worst(scores, _ends(measured, scores))
-    return Regret(_judged(measured, means), _judged(measured, worsts), worst.first, worst.start)
+    return Regret(
+        weighted_error(measured, means), weighted_error(measured, worsts), worst.first, worst.start
+    )
 
 
 def sensitivity(landscape: Landscape) -> Estimate:
@@ -68,11 +70,11 @@ def sensitivity(landscape: Landscape) -> Estimate:
     """
     measured = grid(landscape)
     folds = []
-    for seed, scores in _folds(measured):
+    for seed, scores in fold_scores(measured):
         rates = np.flatnonzero(np.isfinite(scores).any(1))
         places = [(int(rate), int(np.argmin(_filled(scores[rate])))) for rate in rates]
-        folds.append((seed, _weighed(scores, places, {_lowest(scores): -1.0})))
-    return _judged(measured, folds)
+        folds.append((seed, weights_of(scores, places, {lowest(scores): -1.0})))
+    return weighted_error(measured, folds)
 
 
 def interaction_share(landscape: Landscape) -> Estimate:
@@ -84,7 +86,7 @@ def interaction_share(landscape: Landscape) -> Estimate:
     """
     measured = grid(landscape)
     left, total = [], []
-    for seed, scores in _folds(measured):
+    for seed, scores in fold_scores(measured):
         own, others = measured.tested[:, :, seed], mean(np.delete(measured.tested, seed, 2))
         known = _rectangle(scores) & np.isfinite(own) & np.isfinite(others)
         if known.sum() > _lines(known):
@@ -106,7 +108,8 @@ def interaction_share(landscape: Landscape) -> Estimate:
     return Estimate(share, max(0.0, estimate.low), min(1.0, estimate.high))
 
 
-def _folds(grid: Arrays) -> list[tuple[int, Array]]:
+def fold_scores(grid: Arrays) -> list[tuple[int, Array]]:
+    """Return each seed with the scores by which all others choose for it."""
     if len(grid.seeds) < 2:
         return []
     folds = [(seed, lost_last(scores, lost)) for seed, scores, lost in grid.folds()]
@@ -117,7 +120,8 @@ def _filled(scores: Array) -> Array:
     return np.where(np.isfinite(scores), scores, np.inf)
 
 
-def _lowest(scores: Array) -> Place:
+def lowest(scores: Array) -> Place:
+    """Return where the lowest score is."""
     rate, decay = np.unravel_index(int(np.argmin(_filled(scores))), scores.shape)
     return int(rate), int(decay)
 
@@ -140,7 +144,7 @@ def _worst(scores: Array, ends: list[_End]) -> _End:
     return max(ends, key=lambda end: float(scores[end.place]))
 
 
-def _weighed(scores: Array, places: list[Place], less: dict[Place, float]) -> Array:
+def weights_of(scores: Array, places: list[Place], less: dict[Place, float]) -> Array:
     """Return the weights of cells in the mean over places, plus given weights."""
     weights = np.zeros(scores.shape)
     for place in places:
@@ -150,7 +154,7 @@ def _weighed(scores: Array, places: list[Place], less: dict[Place, float]) -> Ar
     return weights
 
 
-def _judged(grid: Arrays, folds: list[tuple[int, Array]]) -> Estimate:
+def weighted_error(grid: Arrays, folds: list[tuple[int, Array]]) -> Estimate:
     """Return the mean weighted test error over fresh seeds that have all cells."""
     values, squares = [], np.zeros(grid.tested.shape[:2])
     for seed, weights in folds:

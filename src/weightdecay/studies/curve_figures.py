@@ -5,22 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from weightdecay.labels import NAMES
 from weightdecay.records import Run
-from weightdecay.results import against_training_loss, anytime, curve, equal_loss
-from weightdecay.studies import verdicts
-from weightdecay.studies.differences import (
-    at_cycle_ends,
-    better,
-    cycle_ends,
-    early_enough,
-    first_half,
-    less_than_final,
-    unless_at_edge,
-)
+from weightdecay.results import against_training_loss, anytime, curve
+from weightdecay.studies.curve_claims import claims_on_settings
 from weightdecay.studies.long_runs import long_axes, long_of
 from weightdecay.studies.panel import Panel
+from weightdecay.studies.restart_claims import claims_on_restarts, cycle_ends
 from weightdecay.studies.scales import Axis, Scale
-from weightdecay.studies.study import Claim, Evidence, Study
-from weightdecay.studies.verdicts import Verdict
+from weightdecay.studies.study import Evidence, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,30 +87,12 @@ def _training_loss(traces: "Sequence[Trace]") -> "Curves":
     return Curves("Training loss", traces, upward=upward, percent=False, log_y=True)
 
 
-def _coincide(claim: str, seen: Evidence) -> Verdict:
-    return first_half(claim, seen["adam"], seen["adamw"], epochs=long_of(seen.scale).epochs)
-
-
-def _fitter(claim: str, seen: Evidence) -> Verdict:
-    adamw, adam = seen.landscape("adamw"), seen.landscape("adam")
-    what = "AdamW's test {error} minus Adam's at equal training loss"
-    return verdicts.better(claim, equal_loss(adamw, adam), what, metric=adam.metric)
-
-
-def _better(claim: str, seen: Evidence) -> Verdict:
-    return better(claim, "AdamW's best {error} minus Adam's", seen, one="adamw", rival="adam")
-
-
 FIGURE_3 = Study(
     "figure-3",
     "Factors of Adam's L2 beside normalized decays of AdamW, at α = 0.001",
     panels=_settings,
     draw=_draw_settings,
-    claims=lambda _: [
-        Claim("The best curves of Adam and AdamW coincide in the first half", _coincide),
-        Claim("AdamW generalizes better than Adam at equal training loss", _fitter),
-        Claim(f"AdamW's best is better than Adam's at α = {_LR:g}", _better),
-    ],
+    claims=lambda _: claims_on_settings(_LR),
     curves=True,
     compared=[("adamw", "adam")],
 )
@@ -188,12 +161,12 @@ def _contest(at: Scale) -> list[Panel]:
 def draw_contest(seen: Evidence, small_print: str, *, loss: bool = False) -> "Figure":
     """Draw the result of stopping at each time; with restarts, that of the last finished cycle.
 
-    Each seed is shown at the setting that the others choose; a single seed chooses its own.
+    Each seed is shown at a setting that others chose; a single seed chooses its own.
     """
     from weightdecay.figures import Curves, Trace, curves
 
     best = {
-        name: list(one.fresh.values())
+        name: list(seen.fresh(name).values())
         or one.runs_at(one.landscape.best.lr, one.landscape.best.decay)
         for name, one in seen.panels.items()
     }
@@ -215,48 +188,12 @@ def _marks(name: str, runs: Sequence[Run]) -> tuple[float, ...]:
     return tuple(map(float, cycle_ends(runs))) if name.endswith("r") else ()
 
 
-def _contest_claims(at: Scale) -> list[Claim]:
-    """Return the claims on how early restarts are as good, and how good they are at the end."""
-    long = long_of(at)
-
-    def kept(verdict: Verdict, name: str, seen: Evidence) -> Verdict:
-        sides = [seen.landscape(one) for one in (f"{name}r", name)]
-        return unless_at_edge(verdict, ones=sides[:1], rivals=sides[1:])
-
-    def early(claim: str, seen: Evidence) -> Verdict:
-        ends = at_cycle_ends(seen["adamwr"], seen["adamw"], epochs=long.epochs)
-        return kept(early_enough(claim, ends), "adamw", seen)
-
-    def at_the_first(claim: str, seen: Evidence) -> Verdict:
-        ends = at_cycle_ends(seen["adamwr"], seen["adamw"], epochs=long.epochs)
-        what = f"AdamWR's {{error}} there minus AdamW's after {long.epochs} epochs"
-        (_, first), *_ = ends.found
-        verdict = verdicts.no_worse(claim, first, what, margin=ends.margin, metric=ends.metric)
-        return kept(verdict, "adamw", seen)
-
-    def in_the_end(claim: str, seen: Evidence) -> Verdict:
-        what = "its {error} at the end minus that without restarts"
-        parts = []
-        for name in ("adamw", "sgdw"):
-            less = less_than_final(seen[f"{name}r"], seen[name], epoch=long.restarted)
-            verdict = verdicts.better(NAMES[f"{name}r"], less, what, metric=seen.metric)
-            parts.append(kept(verdict, name, seen))
-        return verdicts.all_of(claim, parts)
-
-    times = f"{long.epochs / long.first_cycle:g}"
-    return [
-        Claim("AdamWR reaches AdamW's result much earlier", early),
-        Claim(f"At the first restart, {times} times as early, it is as good", at_the_first),
-        Claim("Restart variants generalize better in the end", in_the_end),
-    ]
-
-
 FIGURE_4 = Study(
     "figure-4",
     "Adam, AdamW, SGDW, and all three with restarts: what one has at any time",
     panels=_contest,
     draw=draw_contest,
-    claims=_contest_claims,
+    claims=lambda _: claims_on_restarts(),
     curves=True,
     compared=[("adamwr", "adamw"), ("sgdwr", "sgdw"), ("sgdwr", "adam"), ("sgdwr", "adamr")],
 )

@@ -1,30 +1,32 @@
-"""Comparisons that verdicts rest on: best settings, pairs of runs, curves, cycle ends."""
+"""Comparisons that verdicts rest on: best settings, gains, pairs of runs."""
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from statistics import fmean, median_high, variance
 
 from weightdecay.records import Run
 from weightdecay.results import (
     Estimate,
     Exponent,
+    Judgement,
     Landscape,
+    contrast,
     difference,
     with_and_without,
 )
 from weightdecay.results.budget import optimum
 from weightdecay.results.estimate import UNKNOWN, within
 from weightdecay.results.exponent import unknown
+from weightdecay.results.judging import contrasted
 from weightdecay.studies import verdicts
-from weightdecay.studies.panel import Measurement, titled
+from weightdecay.studies.panel import titled
 from weightdecay.studies.study import DECAY, NO_DECAY, Evidence, NotMeasuredError, TwinRuns
 from weightdecay.studies.verdicts import (
     HELD,
     NOT_DECIDED,
     NOT_HELD,
     Comparison,
-    CycleEnds,
+    Size,
     StepGaps,
     Verdict,
     margin_of,
@@ -36,8 +38,8 @@ SAME, OTHER = 1e-3, 1e-2
 
 
 def paired(differences: Sequence[float]) -> Estimate:
-    """Estimate a mean difference from one number per seed."""
-    if len(differences) < 2:
+    """Estimate a mean from one number per seed; it is unknown if one of them is."""
+    if len(differences) < 2 or not all(map(math.isfinite, differences)):
         return UNKNOWN
     spread = variance(differences) / len(differences)
     return within(fmean(differences), spread, len(differences) - 1)
@@ -49,7 +51,7 @@ def better(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> Ve
     if _is_registered(seen, one, rival):
         return _compared(claim, what, seen, (one, rival))
     verdict = verdicts.better(claim, difference(*scapes), what, metric=seen.metric)
-    return unless_at_edge(verdict, ones=scapes[:1], rivals=scapes[1:])
+    return unless_at_edge(verdict, seen, ones=[one], rivals=[rival])
 
 
 def no_worse(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> Verdict:
@@ -59,7 +61,75 @@ def no_worse(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> 
         return _compared(claim, what, seen, (one, rival), margin=verdicts.AS_GOOD)
     less, margin = difference(*scapes), margin_of(scapes[1])
     verdict = verdicts.no_worse(claim, less, what, margin=margin, metric=seen.metric)
-    return unless_at_edge(verdict, ones=scapes[:1], rivals=scapes[1:])
+    return unless_at_edge(verdict, seen, ones=[one], rivals=[rival])
+
+
+def lower_by(
+    claim: str, what: str, seen: Evidence, *, one: str, rival: str, share: float
+) -> Verdict:
+    """Judge whether one's best error is lower by the share that the paper states."""
+    if _is_registered(seen, one, rival):
+        found = _second_of(seen, (one, rival)).ratio
+    else:
+        sides = seen.fresh(one), seen.fresh(rival)
+        found = paired(
+            [
+                _log_error(sides[0][k], seen) - _log_error(sides[1][k], seen)
+                for k in sides[0].keys() & sides[1].keys()
+            ]
+        )
+    verdict = verdicts.sized(claim, Size(what, found, 1 - share, seen.metric))
+    return unless_at_edge(verdict, seen, ones=[one], rivals=[rival])
+
+
+def _log_error(run: Run, seen: Evidence) -> float:
+    error = getattr(run.last, f"test_{seen.scale.error}")
+    return math.log(error) if error else math.nan
+
+
+def gains(
+    claim: str,
+    what: str,
+    seen: Evidence,
+    *,
+    first: tuple[str, str],
+    second: tuple[str, str],
+    alike: bool = False,
+) -> Verdict:
+    """Judge whether the first of two comparisons gains more; or if `alike`, as much.
+
+    A comparison is a pair of names, of which the first is to have the lower error.
+    """
+    (one, other), (another, last) = first, second
+    ones, rivals = [one, last], [other, another]
+    judged = _contrast_of_seconds(seen, first, second)
+    if judged is not None:
+        margin = verdicts.AS_GOOD if alike else 1.0
+        reason = Comparison(what, judged, margin=margin, metric=seen.metric, both=alike)
+        verdict = verdicts.compared(claim, reason)
+    else:
+        scapes = [seen.entrant(name) for name in (*first, *second)]
+        found = contrast((scapes[0], scapes[1]), (scapes[2], scapes[3]))
+        verdict = verdicts.better(claim, found, what, metric=seen.metric)
+        if alike:
+            margin = margin_of(scapes[1])
+            verdict = verdicts.alike(claim, found, what, margin=margin, metric=seen.metric)
+    if alike:
+        ones = rivals = [*ones, *rivals]
+    return unless_at_edge(verdict, seen, ones=ones, rivals=rivals)
+
+
+def _contrast_of_seconds(
+    seen: Evidence, first: tuple[str, str], second: tuple[str, str]
+) -> Judgement | None:
+    """Compare two comparisons by fresh seeds; None if they have not all been trained."""
+    if seen.second is None:
+        return None
+    runs = [seen.second.runs.get(name, ()) for name in (*first, *second)]
+    seeds = ({run.config.seed for run in own} for own in runs)
+    if len(set.intersection(*seeds)) < 2:
+        return None
+    return contrasted((runs[0], runs[1]), (runs[2], runs[3]), chance=seen.second.worst)
 
 
 def _is_registered(seen: Evidence, *pair: str) -> bool:
@@ -67,31 +137,39 @@ def _is_registered(seen: Evidence, *pair: str) -> bool:
     return seen.registration is not None and pair in seen.registration.compared
 
 
-def _compared(
-    claim: str, what: str, seen: Evidence, pair: tuple[str, str], *, margin: float = 1.0
-) -> Verdict:
-    """Judge by the second stage; a choice at an edge withdraws what it would win."""
+def _second_of(seen: Evidence, pair: tuple[str, str]) -> Judgement:
     assert seen.second is not None
     found = seen.second.compared.get(pair)
     if found is None:
         raise NotMeasuredError("The seeds that judge are missing.")
-    reason = Comparison(what, found, margin=margin, metric=seen.metric)
-    ones, rivals = ([edges_of(seen, name)] for name in pair)
-    return verdicts.unless_beyond(verdicts.compared(claim, reason), ones=ones, rivals=rivals)
+    return found
 
 
-def edges_of(seen: Evidence, name: str) -> tuple[str, tuple[str, ...]]:
-    """Return a registered landscape's title, and the edges of its grid that its choice lies at."""
-    assert seen.registration is not None
-    return titled(seen.entrant(name)), seen.registration.methods[name].choice.edges
+def _compared(
+    claim: str, what: str, seen: Evidence, pair: tuple[str, str], *, margin: float = 1.0
+) -> Verdict:
+    """Judge by the second stage; a choice at an edge withdraws what it would win."""
+    reason = Comparison(what, _second_of(seen, pair), margin=margin, metric=seen.metric)
+    verdict = verdicts.compared(claim, reason)
+    return unless_at_edge(verdict, seen, ones=pair[:1], rivals=pair[1:])
 
 
 def unless_at_edge(
-    verdict: Verdict, *, ones: Sequence[Landscape], rivals: Sequence[Landscape]
+    verdict: Verdict, seen: Evidence, *, ones: Sequence[str], rivals: Sequence[str]
 ) -> Verdict:
-    """Take a verdict back if the loser's best setting lies at an edge of its grid."""
-    sides = [[(titled(scape), _edges(scape)) for scape in side] for side in (ones, rivals)]
+    """Take a verdict back if the loser's best setting lies at an edge of its grid.
+
+    The best setting is the registered one, if there is one.
+    """
+    sides = [[_edged(seen, name) for name in side] for side in (ones, rivals)]
     return verdicts.unless_beyond(verdict, ones=sides[0], rivals=sides[1])
+
+
+def _edged(seen: Evidence, name: str) -> tuple[str, Sequence[str]]:
+    """Return a landscape's title, and the edges of its grid that its best setting lies at."""
+    scape = seen.entrant(name)
+    method = None if seen.registration is None else seen.registration.methods.get(name)
+    return titled(scape), _edges(scape) if method is None else method.choice.edges
 
 
 def _edges(landscape: Landscape) -> list[str]:
@@ -135,90 +213,6 @@ def gains_nothing(claim: str, seen: Evidence, name: str) -> Verdict:
         raise NotMeasuredError("There are no runs with λ = 0, or none with another.")
     what = "the best {error} with λ = 0 minus the best with L2"
     return no_worse(claim, what, seen, one=f"{name}{NO_DECAY}", rival=f"{name}{DECAY}")
-
-
-def first_half(claim: str, adam: Measurement, adamw: Measurement, *, epochs: int) -> Verdict:
-    """Judge whether the best settings' curves coincide in each part of training's first half."""
-    margin, metric = margin_of(adam.landscape), adam.landscape.metric
-    seeds = sorted(adam.fresh.keys() & adamw.fresh.keys())
-    what, error = "AdamW's mean test {error} minus Adam's", f"test_{adam.panel.error}"
-    parts = []
-    for begin, end in _parts(epochs):
-        gaps = [
-            _mean_within(adamw.fresh[seed], begin, end, error)
-            - _mean_within(adam.fresh[seed], begin, end, error)
-            for seed in seeds
-        ]
-        name = f"epochs {begin + 1} to {end}"
-        parts.append(verdicts.alike(name, paired(gaps), what, margin=margin, metric=metric))
-    return verdicts.all_of(claim, parts)
-
-
-def _parts(epochs: int) -> list[tuple[int, int]]:
-    """Return the thirds of the first half.
-
-    They are long enough to be certain, and short enough that opposite gaps do not cancel.
-    """
-    ends = [round(epochs * part / 6) for part in range(4)]
-    return [(begin, end) for begin, end in pairwise(ends) if begin < end]
-
-
-def _mean_within(run: Run, begin: int, end: int, error: str) -> float:
-    """Return the mean error of the epochs from `begin` + 1 to `end`.
-
-    An epoch that was not evaluated has the error of the last one that was.
-    """
-    held = [
-        getattr(until[-1], error)
-        for epoch in range(begin + 1, end + 1)
-        if (until := [record for record in run.records if record.epoch <= epoch])
-    ]
-    return fmean(held) if held else math.nan
-
-
-def at_cycle_ends(restarted: Measurement, plain: Measurement, *, epochs: int) -> CycleEnds:
-    """Estimate the error at the end of each cycle minus the final error without restarts.
-
-    For each seed, both sides use the setting that the other seeds chose by their final errors.
-    """
-    ends = cycle_ends(list(restarted.fresh.values()))
-    if not ends:
-        raise NotMeasuredError("No cycle has finished.")
-    found = tuple((end, less_than_final(restarted, plain, epoch=end)) for end in ends)
-    scape = plain.landscape
-    return CycleEnds(found, epochs, margin_of(scape), scape.metric)
-
-
-def less_than_final(restarted: Measurement, plain: Measurement, *, epoch: int) -> Estimate:
-    """Estimate the error at an epoch minus the final error without restarts, seed by seed.
-
-    A run that diverged earlier keeps the error it ended with.
-    """
-    error = f"test_{plain.panel.error}"
-    return paired(
-        [
-            getattr([record for record in run.records if record.epoch <= epoch][-1], error)
-            - getattr(plain.fresh[seed].last, error)
-            for seed, run in restarted.fresh.items()
-            if seed in plain.fresh and run.records[0].epoch <= epoch
-        ]
-    )
-
-
-def cycle_ends(runs: Sequence[Run]) -> list[int]:
-    """Return the epochs at which a cycle of some run ends."""
-    return sorted({record.epoch for run in runs for record in run.records if record.cycle_ended})
-
-
-def early_enough(claim: str, ends: CycleEnds) -> Verdict:
-    """Judge whether a cycle that ends in the first half of training is as good as the end."""
-    soon = [less for end, less in ends.found if 2 * end <= ends.epochs]
-    outcome = NOT_DECIDED
-    if any(less.high < ends.margin for less in soon):
-        outcome = HELD
-    elif soon and all(less.low > ends.margin for less in soon):
-        outcome = NOT_HELD
-    return Verdict(claim, outcome, ends)
 
 
 def normalized_apart(one: Landscape, other: Landscape) -> Exponent:

@@ -160,8 +160,7 @@ and "gains nothing" mean.
 
 s is the coupling exponent: it says how the best decay moves with the learning rate, λ* ∝ α⁻ˢ
 ([how it is measured](exponents.md)). With s = 0 the two knobs are separate, and with s = 1 the
-low errors lie on a diagonal. A basin is upright if all of the interval lies within ±{BETWEEN:g},
-and diagonal if it lies above {BETWEEN:g}.
+low errors lie on a diagonal. A basin is diagonal if all of the interval lies above {BETWEEN:g}.
 
 The rules were not all fixed beforehand. Some were made stricter after the records had been seen,
 always towards *not decided*, and this changed three verdicts on unchanged data. Later, a difference
@@ -287,9 +286,9 @@ def _conventions(found: Sequence[Findings]) -> list[str]:
     if not told:
         return []
     said = (
-        "In torch's convention s is greater by 1, so a basin that is upright in one convention is"
+        "In torch's convention s is greater by 1, so knobs that are separate in one convention are"
     )
-    return [f"{said} not upright in the other. For AdamW: {'; '.join(told)}.\n"]
+    return [f"{said} not in the other. For AdamW: {'; '.join(told)}.\n"]
 
 
 def inserted(text: str, summary: str) -> str:

@@ -231,8 +231,7 @@ _OF_LANDSCAPES = (
     "decay moves with the learning rate, λ* ∝ α⁻ˢ: 0 means two separate knobs, 1 a diagonal."
 )
 _WORDS = """\
-A basin is where the error is low: upright if its best decay does not depend on the learning rate, \
-diagonal if it does.
+A basin is where the error is low: diagonal if its best decay falls as the learning rate grows.
 Settings are tied if noise explains their difference from the best. Regret is the loss from tuning \
 one knob after the other instead of both together, on average over starting points and at worst.
 Sensitivity to α is the average loss of a learning rate of the grid, at its best decay. \

@@ -10,16 +10,20 @@ from statistics import fmean, stdev
 from weightdecay.labels import AXES, NAMES
 from weightdecay.number_format import interval, measured, metric_words, number, power
 from weightdecay.results import Estimate, Exponent
+from weightdecay.results.estimate import detectable
 from weightdecay.studies.landscape_numbers import Numbers
 from weightdecay.studies.registration import Judged, Registration
 from weightdecay.studies.verdicts import (
     AS_GOOD,
+    NOT_DECIDED,
+    AnyOf,
     Comparison,
-    CycleEnds,
     Difference,
+    Measures,
     Missing,
     Quantity,
     Reason,
+    Size,
     StepGaps,
     Verdict,
 )
@@ -66,6 +70,8 @@ def number_of(found: Exponent | Estimate, what: str) -> str:
 def because(verdict: Verdict) -> str:
     """Return what decided a verdict, in words and numbers."""
     told = _reason(verdict.reason)
+    if verdict.outcome == NOT_DECIDED and not verdict.at_edge:
+        told += _seen_at_least(verdict.reason)
     edges = [
         f"{name}'s best setting is at the edge of its grid ({', '.join(ends)})"
         for name, ends in verdict.at_edge or ()
@@ -87,23 +93,69 @@ def _reason(reason: Reason) -> str:
                 f"{reason.sgd_pairs} pairs of SGD, and by {reason.typical:.1e} (median) in "
                 f"{reason.adam_pairs} of Adam"
             )
-        case CycleEnds():
-            return _cycle_ends(reason)
+        case Size():
+            return f"{named(reason)}: {_ratio(reason.found, reason.size)}"
         case Missing():
             return reason.why
-    return "; ".join(f"{part.claim}: {because(part)} ({part.outcome})" for part in reason)
+        case AnyOf():
+            return _parts(reason.parts)
+        case Measures():
+            beside = "".join(f"; {number_of(one.found, one.what)}" for one in reason.beside)
+            return _parts(reason.parts) + beside + "; these disagree" * reason.disagree
+    return _parts(reason)
+
+
+def _parts(parts: Sequence[Verdict]) -> str:
+    return "; ".join(f"{part.claim}: {because(part)} ({part.outcome})" for part in parts)
+
+
+def _ratio(found: Estimate, size: float) -> str:
+    """Return a ratio, given by its logarithm, as a change in percent or as a number of times."""
+    if math.isnan(found.low):
+        return "unknown from so few runs"
+    ends = (found.value, found.low, found.high)
+    if size < 1:
+        value, low, high = (_percent(end) for end in ends)
+        return f"{value} % ({low} to {high})"
+    value, low, high = (number(math.exp(end)) for end in ends)
+    return f"{value} times ({low} to {high})"
+
+
+def _percent(log_ratio: float) -> str:
+    return f"{100 * math.expm1(log_ratio):+.1f}".replace("-", "−")
+
+
+def _seen_at_least(reason: Reason) -> str:
+    """Return the smallest effect that this much data shows in 80 % of cases, where it is known."""
+    if not isinstance(reason, Difference | Quantity | Size):
+        return ""
+    found = reason.found
+    if not isinstance(found, Estimate) or not math.isfinite(found.freedom + found.high):
+        return ""
+    least = detectable(found)
+    match reason:
+        case Difference():
+            told = points(least, reason.metric).removeprefix("+")
+        case Quantity():
+            told = number(least)
+        case Size():
+            told = _ratio(Estimate(least, least, least), 10).partition(" (")[0]
+            if reason.size < 1:
+                told = f"{_percent(-least)} %".removeprefix("−")
+    return f"; a difference of {told} would have been seen"
 
 
 def _comparison(one: Comparison) -> str:
     """Return a comparison in percent and in points; if open, what it could have seen."""
     found = one.found
     ends = (found.ratio.value, found.ratio.low, found.ratio.high)
-    value, low, high = (f"{100 * math.expm1(end):+.1f}".replace("-", "−") for end in ends)
+    value, low, high = (_percent(end) for end in ends)
     told = (
         f"{value} % ({low} to {high}), {points_of(found.points, one.metric)}, {found.seeds} seeds"
     )
     limit = math.log(one.margin)
-    if found.ratio.low <= limit <= found.ratio.high:
+    limits = (-limit, limit) if one.both else (limit,)
+    if any(found.ratio.low <= end <= found.ratio.high for end in limits):
         least = 100 * math.expm1(found.detectable)
         told += f"; a difference of {least:.1f} % would have been seen"
         needed = found.needed(math.log(AS_GOOD))
@@ -113,21 +165,9 @@ def _comparison(one: Comparison) -> str:
     return told
 
 
-def named(one: Difference | Comparison) -> str:
+def named(one: Difference | Comparison | Size) -> str:
     """Return what was compared, with the word for the error."""
     return one.what.format(error=one.metric or "error")
-
-
-def _cycle_ends(ends: CycleEnds) -> str:
-    told = "; ".join(f"epoch {end}: {points_of(less, ends.metric)}" for end, less in ends.found)
-    first = ends.first_as_good
-    said = "at no cycle's end for certain"
-    if first is not None:
-        said = "at the end" if first == ends.epochs else f"{ends.epochs / first:.1f} times as early"
-    return (
-        f"AdamWR's {ends.metric or 'error'} at its cycles' ends minus AdamW's after {ends.epochs} "
-        f"epochs: {told}. Below {points(ends.margin, ends.metric)}: {said}"
-    )
 
 
 def rule(verdict: Verdict) -> str:
@@ -142,10 +182,13 @@ def _rule(reason: Reason) -> str:
     match reason:
         case Comparison():
             limit = f"{100 * (reason.margin - 1):.0f} %" if reason.margin > 1 else "0"
+            inside, outside = f"below {limit}", "above"
+            if reason.both:
+                inside, outside = f"within ±{limit}", "outside"
             return (
-                f"Held if the interval of {named(reason)}, relative to the latter, lies below "
-                f"{limit}, not held if it lies above. Settings were chosen and registered before "
-                "these seeds were trained."
+                f"Held if the interval of {named(reason)}, relative to the latter, lies {inside}, "
+                f"not held if it lies {outside}. Settings were chosen and registered before these "
+                "seeds were trained."
             )
         case Difference():
             return _bounds(named(reason), reason, lambda end: points(end, reason.metric))
@@ -159,19 +202,33 @@ def _rule(reason: Reason) -> str:
                 f"{other} in half of Adam's; not held if by more than {other} in a pair of SGD, or "
                 f"by less than {same} in more than half of Adam's."
             )
-        case CycleEnds():
-            margin = points(reason.margin, reason.metric)
+        case Size():
+            size = math.log(reason.size)
+            paper = _ratio(Estimate(size, size, size), reason.size).partition(" (")[0]
             return (
-                "Held if at a cycle's end, in half the epochs or fewer, the interval of that "
-                f"difference lies below {margin}; not held if it lies above at all of these ends."
+                f"Held if the interval of {named(reason)} lies nearer to the paper's {paper} than "
+                "to no effect, not held if it lies nearer to none, on a logarithmic scale."
             )
         case Missing():
             return ""
-    rules = dict.fromkeys(rule(part) for part in reason)
+        case AnyOf():
+            return (
+                f"One part must hold, by its interval of 1 − 0.05/parts. {_rules(reason.parts)} "
+                "Not held if no part is."
+            )
+        case Measures():
+            return (
+                "The first measure decides, unless another says the opposite: then nothing is "
+                f"decided. {_rules(reason.parts)}"
+            )
     return (
-        f"All parts must hold. {' '.join(rules)} Not held if a part is not, by its interval of "
+        f"All parts must hold. {_rules(reason)} Not held if a part is not, by its interval of "
         "1 − 0.05/parts."
     )
+
+
+def _rules(parts: Sequence[Verdict]) -> str:
+    return " ".join(dict.fromkeys(rule(part) for part in parts))
 
 
 def _bounds(what: str, one: Difference | Quantity, written: Callable[[float], str]) -> str:

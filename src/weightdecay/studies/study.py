@@ -68,6 +68,15 @@ class Evidence:
                 return with_and_without(self.landscape(name.removesuffix(suffix)))[place]
         return self.landscape(name)
 
+    def fresh(self, name: str) -> dict[int, Run]:
+        """Return a panel's runs by seed, at settings that these seeds did not choose.
+
+        They are those of the second stage where it has any; else each seed's run of the setting
+        that the other seeds choose.
+        """
+        judges = [] if self.second is None else self.second.runs.get(name, [])
+        return {run.config.seed: run for run in judges} or self[name].fresh
+
     @property
     def runs(self) -> list[Run]:
         """Return the runs of all panels, each once."""

@@ -6,10 +6,12 @@ from typing import Any
 from weightdecay.results import Estimate, Exponent
 from weightdecay.studies.formats import because, named, rule
 from weightdecay.studies.verdicts import (
+    AnyOf,
     Comparison,
-    CycleEnds,
     Difference,
+    Measures,
     Quantity,
+    Size,
     StepGaps,
     Verdict,
 )
@@ -50,14 +52,17 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
                 name: value if isinstance(value, int) else _known(value)
                 for name, value in vars(gaps).items()
             }
-        case CycleEnds() as ends:
+        case Size() as effect:
             told["measured"] = {
-                "ends": [{"epoch": end, **_interval(less)} for end, less in ends.found],
-                "epochs": ends.epochs,
-                "margin": _known(ends.margin),
-                "metric": ends.metric,
+                "what": named(effect),
+                "log_ratio": _interval(effect.found),
+                "size": _known(effect.size),
+                "metric": effect.metric,
             }
-        case tuple() as parts:
+        case Measures() as several:
+            told["parts"] = [as_json(part) for part in several.parts]
+            told["beside"] = {one.what: _interval(one.found) for one in several.beside}
+        case AnyOf(parts) | (tuple() as parts):
             told["parts"] = [as_json(part) for part in parts]
     return told
 

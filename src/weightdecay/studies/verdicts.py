@@ -24,7 +24,7 @@ HELD, NOT_HELD, NOT_DECIDED = "held", "not held", "not decided"
 MARGIN = 0.01
 #: In a second stage, errors count as equal up to this ratio.
 AS_GOOD = judging.MARGIN
-#: The limit between upright, s = 0, and diagonal, s = 1.
+#: The limit between separate knobs, s = 0, and a diagonal, s = 1.
 BETWEEN = 0.5
 
 
@@ -47,13 +47,15 @@ class Comparison:
     """Two methods at registered settings, judged by seeds that chose nothing.
 
     `found` has the mean of ln(error / other error), which is compared with the logarithm of
-    `margin`: 1 for "better", and a little more for "as good".
+    `margin`: 1 for "better", and a little more for "as good". With `both`, the ratio must also be
+    above 1 / `margin`.
     """
 
     what: str
     found: Judgement
     margin: float = 1.0
     metric: str | None = None
+    both: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,21 +85,16 @@ class StepGaps:
 
 
 @dataclass(frozen=True)
-class CycleEnds:
-    """The error at the end of each cycle minus the final error without restarts, by epoch.
+class Size:
+    """An effect whose size the paper states, as a ratio: 0.85 for 15 % less, 10 for ten times.
 
-    `epochs` is the length of the run without restarts. A difference below `margin` counts as 0.
+    `found` estimates the logarithm of the ratio. Without any effect it is 0.
     """
 
-    found: tuple[tuple[int, Estimate], ...]
-    epochs: int
-    margin: float
+    what: str
+    found: Estimate
+    size: float
     metric: str | None = None
-
-    @property
-    def first_as_good(self) -> int | None:
-        """Return the first epoch at which restarts are surely as good; None if there is none."""
-        return next((end for end, less in self.found if less.high < self.margin), None)
 
 
 @dataclass(frozen=True)
@@ -105,6 +102,26 @@ class Missing:
     """Why nothing was measured."""
 
     why: str
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """Verdicts on parts of which one is enough."""
+
+    parts: tuple["Verdict", ...]
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Verdicts by several measures of the same thing, and other numbers to state beside them."""
+
+    parts: tuple["Verdict", ...]
+    beside: tuple[Quantity, ...] = ()
+
+    @property
+    def disagree(self) -> bool:
+        """Whether one measure says the opposite of another."""
+        return {HELD, NOT_HELD} <= {part.outcome for part in self.parts}
 
 
 @dataclass(frozen=True)
@@ -126,7 +143,15 @@ class Verdict:
 
 #: What decided a verdict.
 Reason: TypeAlias = (
-    Difference | Comparison | Quantity | StepGaps | CycleEnds | Missing | tuple[Verdict, ...]
+    Difference
+    | Comparison
+    | Quantity
+    | Size
+    | StepGaps
+    | Missing
+    | AnyOf
+    | Measures
+    | tuple[Verdict, ...]
 )
 #: The landscapes on one side of a comparison: each name, and the grid edges its best lies at.
 Edges: TypeAlias = Sequence[tuple[str, Sequence[str]]]
@@ -143,7 +168,25 @@ def margin_of(rival: Landscape) -> float:
 def compared(claim: str, reason: Comparison) -> Verdict:
     """Compare the interval of a ratio of errors with the margin."""
     ratio, limit = reason.found.ratio, math.log(reason.margin)
-    outcome = HELD if ratio.high < limit else NOT_HELD if ratio.low > limit else NOT_DECIDED
+    least = -limit if reason.both else -math.inf
+    outcome = NOT_DECIDED
+    if ratio.low > least and ratio.high < limit:
+        outcome = HELD
+    elif ratio.low > limit or ratio.high < least:
+        outcome = NOT_HELD
+    return Verdict(claim, outcome, reason)
+
+
+def sized(claim: str, reason: Size) -> Verdict:
+    """Judge an effect by the size that the paper states.
+
+    Held if the whole interval is nearer to that size than to no effect, on a logarithmic scale; not
+    held if it is nearer to no effect.
+    """
+    limit = math.log(reason.size) / 2
+    way = math.copysign(1.0, limit)
+    low, high = sorted(way * end for end in (reason.found.low, reason.found.high))
+    outcome = HELD if low > abs(limit) else NOT_HELD if high < abs(limit) else NOT_DECIDED
     return Verdict(claim, outcome, reason)
 
 
@@ -182,11 +225,6 @@ def alike(
     return judged(claim, Difference(what, apart, above=-margin, below=margin, metric=metric))
 
 
-def upright(claim: str, exponent: Exponent) -> Verdict:
-    """Judge whether a basin is upright: the best decay does not move with the learning rate."""
-    return judged(claim, Quantity("s", exponent, above=-BETWEEN, below=BETWEEN))
-
-
 def diagonal(claim: str, exponent: Exponent) -> Verdict:
     """Judge whether a basin is diagonal: the best decay falls as the learning rate grows."""
     return judged(claim, Quantity("s", exponent, above=BETWEEN))
@@ -216,17 +254,30 @@ def all_of(claim: str, parts: Sequence[Verdict]) -> Verdict:
     That all intervals agree by chance is unlikely, so "held" needs no correction. That one of k
     disagrees by chance is not, so "not held" needs an interval of 1 − 0.05/k.
     """
-    outcome = NOT_DECIDED
-    if all(part.outcome == HELD for part in parts):
-        outcome = HELD
-    elif any(_surely_not(part, len(parts)) for part in parts):
-        outcome = NOT_HELD
-    return Verdict(claim, outcome, tuple(parts))
+    return Verdict(claim, _all(parts, HELD, NOT_HELD), tuple(parts))
 
 
-def _surely_not(part: Verdict, count: int) -> bool:
-    """Whether a part is not held by the wider interval of one claim in `count`."""
-    if part.outcome != NOT_HELD:
+def any_of(claim: str, parts: Sequence[Verdict]) -> Verdict:
+    """Judge a claim of which one of k parts is enough: the same, the other way round."""
+    return Verdict(claim, _all(parts, NOT_HELD, HELD), AnyOf(tuple(parts)))
+
+
+def by_measures(claim: str, parts: Sequence[Verdict], beside: Sequence[Quantity] = ()) -> Verdict:
+    """Judge a claim by the first measure, unless another of the same thing says the opposite."""
+    reason = Measures(tuple(parts), tuple(beside))
+    return Verdict(claim, NOT_DECIDED if reason.disagree else parts[0].outcome, reason)
+
+
+def _all(parts: Sequence[Verdict], every: str, some: str) -> str:
+    """Return `every` if it is the outcome of all parts, and `some` if it surely is one's."""
+    if all(part.outcome == every for part in parts):
+        return every
+    return some if any(_surely(part, some, len(parts)) for part in parts) else NOT_DECIDED
+
+
+def _surely(part: Verdict, outcome: str, count: int) -> bool:
+    """Whether a part has an outcome by the wider interval of one claim in `count`."""
+    if part.outcome != outcome:
         return False
     match part.reason:
         case Comparison() as one:
@@ -236,9 +287,11 @@ def _surely_not(part: Verdict, count: int) -> bool:
             again = judged(part.claim, replace(less, found=_widened(less.found, count)))
         case Quantity() as value:
             again = judged(part.claim, replace(value, found=_widened(value.found, count)))
+        case Size() as effect:
+            again = sized(part.claim, replace(effect, found=_widened(effect.found, count)))
         case _:
             return True
-    return again.outcome == NOT_HELD
+    return again.outcome == outcome
 
 
 def _widened(found: _Measured, count: int) -> _Measured:

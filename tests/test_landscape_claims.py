@@ -1,0 +1,187 @@
+"""Claims on landscapes: each is held, not held and not decided on runs that were made so."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from tests.worlds import AT, Basin, noisy, seen_in, verdict_on
+from weightdecay.records import Run, RunConfig, Spec
+from weightdecay.results import Estimate
+from weightdecay.studies import Evidence
+from weightdecay.studies.formats import because, rule
+from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD, Measures, Verdict
+
+METHODS = ("sgd", "sgdw", "adam", "adamw")
+SCHEDULES = ("constant", "drops", "cosine")
+ROUND = Basin()
+DIAGONAL = Basin(s=1.0)
+STAGES = pytest.mark.parametrize("stages", [1, 2])
+
+
+def of_methods(basins: Mapping[str, Basin], *, noise: float = 0.001, stages: int = 1) -> Evidence:
+    """Return Figure 2's evidence; a method that is not named has a round basin."""
+
+    def train(cell: RunConfig) -> Run:
+        name = Spec.parse("algorithm", cell.algorithm).name
+        return noisy(cell, basins.get(name, ROUND).error(cell), noise)
+
+    return seen_in("figure-2", train, stages=stages)
+
+
+def under_schedules(
+    basins: Mapping[tuple[str, str], Basin], *, noise: float = 0.001, stages: int = 1
+) -> Evidence:
+    """Return Figure 1's evidence, by algorithm and schedule."""
+
+    def train(cell: RunConfig) -> Run:
+        place = cell.algorithm, Spec.parse("schedule", cell.schedule).name
+        return noisy(cell, basins.get(place, ROUND).error(cell), noise)
+
+    return seen_in("figure-1", train, stages=stages)
+
+
+def on_methods(words: str, **of: Basin) -> Verdict:
+    return verdict_on(words, "figure-2", of_methods(of))
+
+
+NOISY = 0.15
+#: Claims on methods: in which basins they are held, and in which not.
+CASES: dict[str, tuple[dict[str, Basin], dict[str, Basin]]] = {
+    "SGDW is more separable than SGD": ({"sgd": DIAGONAL}, {"sgdw": DIAGONAL}),
+    "AdamW is more separable than Adam": ({"adam": DIAGONAL}, {"adamw": DIAGONAL}),
+    "Adam's best is worse than SGD's": ({"sgd": Basin(low=0.15)}, {"adam": Basin(low=0.15)}),
+    "L2 gains less in Adam than in SGD": (
+        {"adam": Basin(without=0.01)},
+        {"sgd": Basin(without=0.01)},
+    ),
+    "Decay gains as much in AdamW as in SGDW": ({}, {"adamw": Basin(low=0.15)}),
+    "AdamW's basin is broader than Adam's": (
+        {"adam": Basin(across=0.03)},
+        {"adamw": Basin(across=0.03)},
+    ),
+    "A decay tuned at the lowest α": ({"sgd": DIAGONAL}, {"sgdw": DIAGONAL}),
+    "At SGD's top left circle": ({"sgd": Basin(s=1.0, along=0.002, across=0.02)}, {}),
+}
+
+
+@STAGES
+@pytest.mark.parametrize("words", CASES)
+def test_a_claim_on_methods_is_held_where_it_is_so_and_not_where_it_is_not(
+    words: str, stages: int
+) -> None:
+    for basins, outcome in zip(CASES[words], (HELD, NOT_HELD), strict=True):
+        seen = of_methods(basins, stages=stages)
+        verdict = verdict_on(words, "figure-2", seen)
+        assert verdict.outcome == outcome, because(verdict)
+
+
+@STAGES
+@pytest.mark.parametrize("words", CASES)
+def test_a_claim_on_methods_is_not_decided_by_noise(words: str, stages: int) -> None:
+    verdict = verdict_on(words, "figure-2", of_methods({}, noise=NOISY, stages=stages))
+    assert verdict.outcome == NOT_DECIDED, because(verdict)
+    assert "would have been seen" in because(verdict)
+
+
+def test_fresh_seeds_say_what_keeping_a_decay_costs_and_the_others_may_disagree() -> None:
+    """The second stage is made to say that AdamW's λ is dear to keep; the grid says otherwise."""
+    words, both = "AdamW is more separable than Adam", of_methods({"adam": DIAGONAL}, stages=2)
+    assert verdict_on(words, "figure-2", both).outcome == HELD
+    assert both.second is not None
+    dear = Estimate(0.5, 0.4, 0.6, 3)
+    regrets = {**both.second.regrets, "adamw": {0.0: dear}}
+    verdict = verdict_on(
+        words, "figure-2", replace(both, second=replace(both.second, regrets=regrets))
+    )
+    assert isinstance(verdict.reason, Measures)
+    assert [part.outcome for part in verdict.reason.parts] == [NOT_HELD, HELD, HELD]
+    assert verdict.outcome == NOT_DECIDED
+    assert because(verdict).endswith("these disagree")
+
+
+def test_a_finer_grid_is_no_broader_basin() -> None:
+    """AdamW's decays are in half steps, and both basins are the same."""
+    halves = [0, *(2.0 ** (-9 + step / 2) for step in range(9))]
+    at = replace(AT, decays={**AT.decays, "adam": halves})
+    seen = seen_in("figure-2", lambda cell: noisy(cell, ROUND.error(cell), 0.003), at=at)
+    verdict = verdict_on("AdamW's basin is broader", "figure-2", seen)
+    assert verdict.outcome == NOT_DECIDED, because(verdict)
+
+
+def test_the_exponents_stand_beside_the_measures_of_separability() -> None:
+    verdict = on_methods("AdamW is more separable than Adam", adam=DIAGONAL)
+    assert "; s of AdamW = 0.0" in because(verdict)
+    assert "; s of Adam = 1.0" in because(verdict)
+    assert rule(verdict).startswith("The first measure decides, unless another says the opposite")
+
+
+def test_a_gain_over_no_decay_is_compared_as_a_ratio_by_fresh_seeds() -> None:
+    seen = of_methods({"adam": Basin(without=0.01)}, stages=2)
+    said = because(verdict_on("L2 gains less in Adam than in SGD", "figure-2", seen))
+    assert "less the same for Adam: −3" in said  # 0.2 / 0.3 over 0.2 / 0.21
+    assert said.endswith("6 seeds")
+
+
+def test_gains_that_differ_by_less_than_three_percent_are_alike() -> None:
+    words = "Decay gains as much in AdamW as in SGDW"
+    for low, outcome in ((0.204, HELD), (0.212, NOT_HELD), (0.188, NOT_HELD)):
+        seen = of_methods({"adamw": Basin(low=low)}, noise=0.0002, stages=2)
+        assert verdict_on(words, "figure-2", seen).outcome == outcome
+
+
+BETTER = {(name, "cosine"): Basin(low=0.1) for name in ("adam", "adamw")} | {
+    (name, "drops"): Basin(low=0.15) for name in ("adam", "adamw")
+}
+
+
+@STAGES
+def test_cosine_must_be_the_best_schedule_for_both(stages: int) -> None:
+    words = "Cosine annealing is the best schedule"
+    assert verdict_on(words, "figure-1", under_schedules(BETTER, stages=stages)).outcome == HELD
+    alone = BETTER | {("adam", "cosine"): Basin(low=0.16)}
+    assert verdict_on(words, "figure-1", under_schedules(alone, stages=stages)).outcome == NOT_HELD
+    noise = under_schedules({}, noise=NOISY, stages=stages)
+    assert verdict_on(words, "figure-1", noise).outcome == NOT_DECIDED
+
+
+def adamw_at(fixed: float, drops: float, cosine: float) -> dict[tuple[str, str], Basin]:
+    lows = zip(SCHEDULES, (fixed, drops, cosine), strict=True)
+    return {("adamw", schedule): Basin(low=low) for schedule, low in lows}
+
+
+@STAGES
+def test_gains_must_grow_from_a_fixed_rate_to_drops_and_on_to_cosine(stages: int) -> None:
+    def outcome(*lows: float) -> str:
+        seen = under_schedules(adamw_at(*lows), stages=stages)
+        return verdict_on("Decoupled decay gains more", "figure-1", seen).outcome
+
+    assert outcome(0.19, 0.17, 0.15) == HELD
+    assert outcome(0.19, 0.15, 0.17) == NOT_HELD  # more than at a fixed rate, less than with drops
+    assert outcome(0.15, 0.17, 0.15) == NOT_HELD
+    noise = under_schedules(adamw_at(0.19, 0.17, 0.15), noise=NOISY, stages=stages)
+    assert verdict_on("Decoupled decay gains more", "figure-1", noise).outcome == NOT_DECIDED
+
+
+def separable(fixed: float, scheduled: float, *, of: str = "adam") -> dict[tuple[str, str], Basin]:
+    return {
+        (of, schedule): Basin(s=fixed if schedule == "constant" else scheduled)
+        for schedule in SCHEDULES
+    }
+
+
+@STAGES
+def test_separability_is_judged_under_each_schedule_and_then_between_them(stages: int) -> None:
+    every, more = "AdamW is more separable than Adam under every", "AdamW gains more separability"
+    cases = [
+        (every, separable(0.5, 1.0), HELD),
+        (more, separable(0.5, 1.0), HELD),
+        (more, separable(1.0, 0.5), NOT_HELD),
+        (every, separable(1.0, 1.0, of="adamw"), NOT_HELD),
+    ]
+    for words, basins, outcome in cases:
+        verdict = verdict_on(words, "figure-1", under_schedules(basins, stages=stages))
+        assert verdict.outcome == outcome, because(verdict)
+    noise = under_schedules({}, noise=NOISY, stages=stages)
+    for words in (every, more):
+        assert verdict_on(words, "figure-1", noise).outcome == NOT_DECIDED
