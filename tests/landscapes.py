@@ -341,15 +341,17 @@ def told(scenario: Scenario, seen: Coverage) -> tuple[str, ...]:
     )
 
 
-def inserted(text: str, rows: Sequence[Sequence[str]]) -> str:
+def inserted(
+    text: str, rows: Sequence[Sequence[str]], marks: tuple[str, str] = (BEGIN, END)
+) -> str:
     """Return a page with the table between its marks."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = text.partition(marks[0])
+    _, end, after = rest.partition(marks[1])
     if not begin or not end:
-        raise ValueError(f"The page must have the marks {BEGIN} and {END}, and has not.")
+        raise ValueError(f"The page must have the marks {marks[0]} and {marks[1]}, and has not.")
     head, *body = rows
     lines = "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body))
-    return f"{before}{BEGIN}\n\n{lines}\n\n{END}{after}"
+    return f"{before}{begin}\n\n{lines}\n\n{end}{after}"
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from tests.landscapes import (
 from weightdecay.results import Exponent, Landscape, coupling, landscapes, ridge
 from weightdecay.results.arrays import grid
 from weightdecay.results.exponent import bend
-from weightdecay.results.ridge import fresh, windows
+from weightdecay.results.ridge import optima
 
 SOME = Truth(s=0.5, rates=8, decays=8)
 
@@ -217,21 +217,6 @@ def test_an_effect_of_the_seed_that_all_runs_share_changes_no_exponent() -> None
     assert ends(other.exponent) == pytest.approx(ends(one.exponent))
 
 
-@pytest.mark.slow
-@given(seed=st.integers(0, 2), elsewhere=st.floats(-3, 3))
-def test_seeds_that_chose_the_basin_do_not_estimate_in_it(seed: int, elsewhere: float) -> None:
-    """What a seed's own validation errors say moves the others' windows, and never its own."""
-    chosen, tested = measured(SOME.errors(), 3, np.random.default_rng(0))
-    misled = chosen.copy()
-    misled[:, :, seed] = replace(SOME, s=-1.0, centre=(0.0, elsewhere), lowest=0.05).errors()
-    before, after = (
-        fresh(grid(landscape_of(SOME, (seen, tested)), zero=False)) for seen in (chosen, misled)
-    )
-    same = (before == after).all((0, 1))
-    assert same[seed]
-    assert not same.all()
-
-
 def test_a_ridges_standard_errors_are_those_of_its_points() -> None:
     random = np.random.default_rng(0)
     truth = replace(SOME, decays=9, plateau=np.inf, chance=np.inf)
@@ -359,24 +344,6 @@ def test_what_diverged_is_not_fitted() -> None:
     assert seen.exponent.value == pytest.approx(QUADRATIC.s, abs=1e-6)
 
 
-def test_a_seed_that_diverged_moves_the_others_windows_and_not_its_own() -> None:
-    """It diverged at a rate so good that, for whoever may choose it, no other is near the best."""
-    errors = SOME.errors()
-    errors[4] -= 0.1
-    landscape = landscape_of(SOME, exact(errors))
-    cells = {
-        place: replace(cell, diverged=(0,)) if cell.lr == landscape.lrs[4] else cell
-        for place, cell in landscape.cells.items()
-    }
-    before, after = (fresh(grid(one)) for one in (landscape, replace(landscape, cells=cells)))
-    elsewhere = np.arange(len(landscape.lrs)) != 4
-    assert before[4].any(0).all()
-    assert not before[elsewhere].any()
-    assert after[elsewhere].any((0, 1)).tolist() == [False, True, True]
-    # A run that diverged lies on no quadratic, and nobody else chose that rate.
-    assert not after[4].any()
-
-
 def test_noise_keeps_a_bound_away_from_the_line_through_the_edges() -> None:
     truth = replace(QUADRATIC, s=1.0, rates=9, decays=9, level=0.0, centre=(0.0, -2.6))
     errors = truth.errors() - 0.002 * np.arange(9)[:, None]
@@ -385,7 +352,7 @@ def test_noise_keeps_a_bound_away_from_the_line_through_the_edges() -> None:
     seen = coupling(landscape)
     known = {point.lr: (point.decay, point.standard_error) for point in seen.ridge}
     place = grid(landscape)
-    said = windows(place.scores(), place.lost(), place.decays)
+    said = optima(place.scores(), place.lost())
     near = place.lrs >= place.lrs[ridge.best_rate(place)] / 4
     lrs = place.lrs[said.basin & near & (place.lrs <= place.lrs[ridge.best_rate(place)] * 4)]
     decay, error = np.array([known.get(lr, (place.decays[0], 0.0)) for lr in lrs]).T

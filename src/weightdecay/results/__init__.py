@@ -1,7 +1,7 @@
 """From runs of any origin to numbers: landscapes, recommendations, exponents, ties, curves."""
 
 from weightdecay.results.agreement import Agreement, Doubts, Pair, agreement, doubts
-from weightdecay.results.budget import budget_exponents
+from weightdecay.results.budget import BudgetExponent, budget_exponents
 from weightdecay.results.carrying import Knobs
 from weightdecay.results.comparison import (
     chosen_by_others,
@@ -32,6 +32,7 @@ from weightdecay.results.table_points import read_points
 
 __all__ = [
     "Agreement",
+    "BudgetExponent",
     "Cell",
     "Coupling",
     "Curve",

@@ -1,150 +1,252 @@
 """How the best decay moves with the epochs T, the data B and the batch b: λ* ~ T^−e · B^−d · b^c.
 
-λ* is the paper's raw λ per update, at the lowest point of the quadratic surface over a landscape's
-basin (`surface`): the best decay at the best learning rate. The paper's normalized decay predicts
-e = d = c = ½; a timescale that is constant in epochs predicts e = 0 and d = c = 1.
+λ* is the paper's raw λ per update. The paper's normalized decay predicts e = d = c = ½; a timescale
+that is constant in epochs predicts e = 0 and d = c = 1.
 
-An exponent is a slope through landscapes that differ in one factor alone. Groups of landscapes that
-differ in other settings share the slope but have levels of their own.
+An exponent is a slope through the best decays (`vertices`) of landscapes that differ in one factor
+alone. At a fixed α, it goes through the best decays at one learning rate. That is measured at each
+learning rate near the best at which all these landscapes have their best decay inside the grid; if
+there is none, at those at which the most have, two at least. They share the slope and have levels
+of their own, and so do groups of landscapes that differ in other settings. Along the ridge, each
+landscape's best decay is the one at its own best learning rate.
+
+The variance has the parts that `coupling` has: noise, what seeds have of their own, what the two
+estimators differ by, and how far the best decays lie off their lines.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
-from weightdecay.records import RunConfig
-from weightdecay.results import ridge, surface
-from weightdecay.results.arrays import grid
-from weightdecay.results.estimate import student
+from weightdecay.results import ridge
+from weightdecay.results.arrays import Arrays, grid
+from weightdecay.results.column import HALVES, PARABOLA
+from weightdecay.results.coupling import near_best
+from weightdecay.results.estimate import Array, student, summed
 from weightdecay.results.exponent import Exponent, bounded, unknown
 from weightdecay.results.landscape import Landscape
+from weightdecay.results.noise import Flags
+from weightdecay.results.vertices import Vertices, vertices, weighed
 
 #: The factors of a budget, and whether the best decay should fall or rise with them.
 FACTORS = {"epochs": -1, "data": -1, "batch": 1}
-_DRAWS = 400
-_ONE_SIGMA = 0.6827
-_LEAST = 1e-18
+_LEAST = 1e-18  # variances below this are rounding
+_OF_MODELS = 3.0  # the freedom of what two estimators differ by
+_NOWHERE = "No learning rate has the best decay of two budgets inside the grid."
 
 
 @dataclass(frozen=True)
-class Optimum:
-    """log2 of a landscape's best raw λ; `edge` is −1 or 1 if it may lie below or above that."""
+class BudgetExponent:
+    """How the best decay moves with one factor of the budget.
 
-    log_decay: float
-    variance: float
-    freedom: float
-    edge: int = 0
+    `fixed` is the exponent at a fixed learning rate, pooled over those in `rates`, which has the
+    exponent at each. `ridge` is the one along the ridge, at each budget's own best learning rate.
+    """
+
+    fixed: Exponent
+    ridge: Exponent
+    rates: Mapping[float, Exponent]
+
+
+@dataclass(frozen=True)
+class BestDecays:
+    """The best raw decays of a landscape: at each learning rate near the best, and at the best.
+
+    `at_best` is None if it cannot be located, and `why` says why.
+    """
+
+    landscape: Landscape
+    measured: Arrays
+    log_decays: Array
+    near: Flags
+    found: Vertices
+    at_best: Vertices | None
     why: str = ""
 
 
-def budget_exponents(landscapes: Sequence[Landscape]) -> dict[str, Exponent]:
+#: Best decays that share a level: log2 of the factor, the decays, and which of them.
+_Level: TypeAlias = list[tuple[float, Vertices, int]]
+
+
+def budget_exponents(landscapes: Sequence[Landscape]) -> dict[str, BudgetExponent]:
     """Measure the exponents of "epochs", "data" and "batch", as far as each varies alone.
 
-    If a landscape's best decay is at the edge of its grid, there is a bound instead of a value. A
-    landscape whose best decay cannot be located is left out, and `why` says so.
+    If the best decays lie at the edge of a grid, there is a bound instead of a value. What cannot
+    be located is left out, and `why` says so.
     """
-    found = [(landscape, optimum(landscape)) for landscape in landscapes]
+    located = {id(landscape): best_decays(landscape) for landscape in landscapes}
     exponents = {}
     for factor, sign in FACTORS.items():
-        groups: dict[tuple[RunConfig, str], list[tuple[float, Optimum]]] = {}
-        for landscape, best in found:
-            amount = _amount(landscape, factor)
-            if amount is not None:
-                group = groups.setdefault(_apart(landscape, factor), [])
-                group.append((math.log2(amount), best))
-        varied = [group for group in groups.values() if len({place for place, _ in group}) > 1]
-        if varied:
-            exponents[factor] = _slope(varied, sign)
+        groups = [
+            [(math.log2(amount), located[id(one)]) for amount, one in group]
+            for group in varied_alone(landscapes, factor)
+        ]
+        if groups:
+            exponents[factor] = _measured(groups, sign)
     return exponents
 
 
-def optimum(landscape: Landscape) -> Optimum:
-    """Locate the best raw λ, at the best learning rate."""
+def varied_alone(landscapes: Sequence[Landscape], factor: str) -> list[list[tuple[int, Landscape]]]:
+    """Return groups of landscapes that differ in a factor alone, each with its amount of it."""
+    groups: dict[Hashable, list[tuple[int, Landscape]]] = {}
+    for landscape in landscapes:
+        amount = _amount(landscape, factor)
+        if amount is not None:
+            groups.setdefault(_apart(landscape, factor), []).append((amount, landscape))
+    return [group for group in groups.values() if len({amount for amount, _ in group}) > 1]
+
+
+def best_decays(landscape: Landscape) -> BestDecays | str:
+    """Locate the best raw decays near the best learning rate, or say why that cannot be."""
     measured = grid(landscape, zero=False)
     if not len(measured.decays):
-        return _nowhere("Every decay in a grid is 0.")
+        return "Every decay in a grid is 0."
     stated = 0.0
     if landscape.way == "normalized_decay":
         if landscape.updates is None:
-            return _nowhere("No run of a landscape has finished.")
+            return "No run of a landscape has finished."
         stated = -math.log2(landscape.updates) / 2
-    edge, why = ridge.best_at_edge(measured)
-    if edge:
-        said = ridge.windows(measured.scores(), measured.lost(), measured.decays)
-        outermost = measured.best[0] in (0, len(measured.lrs) - 1)
-        if outermost or not ridge.rises(measured, said):
-            return _nowhere(f"{why} The best learning rate is not certain either.")
-        decay = measured.decays[0 if edge < 0 else -1]
-        return Optimum(math.log2(decay) + stated, 0.0, math.inf, edge, why)
-    rates = np.log2(measured.lrs)[:, None]
-    fitted = surface.surface(measured, np.log2(measured.decays) + 0 * rates, draws=_DRAWS)
-    if fitted is None:
-        return _nowhere("A landscape has too few learning rates, decays or seeds.")
-    rate, decay = map(float, surface.optimum(fitted, fitted.coefficients))
-    if not rates.min() <= rate <= rates.max():
-        return _nowhere("A landscape's best learning rate is beyond its grid.")
-    _, drawn = surface.optimum(fitted, fitted.draws)
-    # A draw without a lowest point counts as infinitely far off.
-    off = np.quantile(np.nan_to_num(np.abs(drawn - decay), nan=np.inf), _ONE_SIGMA)
-    if not math.isfinite(off):
-        return _nowhere("A landscape's basin is too flat for its noise.")
-    return Optimum(decay + stated, max(float(off) ** 2, _LEAST), fitted.freedom)
-
-
-def _nowhere(why: str) -> Optimum:
-    return Optimum(math.nan, math.nan, 0, why=why)
+    if len(measured.seeds) < 2:
+        return "A landscape has one seed, which shows no noise."
+    x = np.log2(measured.lrs)
+    best = ridge.best_rate(measured)
+    near = near_best(x, best)
+    log_decays = np.log2(measured.decays) + stated + 0 * x[:, None]
+    found = vertices(measured, log_decays, near)
+    parts = landscape, measured, log_decays, near, found
+    if measured.lrs[best] not in found.lrs:
+        _, why = ridge.best_at_edge(measured)
+        return BestDecays(*parts, None, why or "A landscape's basin is too flat for its noise.")
+    at_best = found.at_best_rate()
+    why = "" if at_best else "A landscape's best learning rate is the lowest or highest located."
+    return BestDecays(*parts, at_best, why)
 
 
 def _amount(landscape: Landscape, factor: str) -> int | None:
     """Return the amount of a factor; if all data are used, the examples of an epoch."""
-    amount: int | None = getattr(landscape.config, factor)
-    return landscape.examples if factor == "data" and amount is None else amount
+    amount = landscape.labels.get(factor)
+    return amount if isinstance(amount, int) else landscape.examples if factor == "data" else None
 
 
-def _apart(landscape: Landscape, factor: str) -> tuple[RunConfig, str]:
+def _apart(landscape: Landscape, factor: str) -> Hashable:
     """Return what landscapes that differ only in the factor have in common."""
-    same: dict[str, Any] = {landscape.way: 0, "lr": 1, "seed": 0}
-    same[factor] = None if factor == "data" else 1
-    return replace(landscape.config, **same), landscape.way
+    labels = landscape.labels.items()
+    kept = [(name, value) for name, value in labels if name not in (factor, "updates")]
+    return landscape.way, landscape.of, tuple(sorted(kept))
 
 
-def _slope(groups: list[list[tuple[float, Optimum]]], sign: int) -> Exponent:
-    """Return sign · slope through groups that share the slope and have their own levels."""
-    points = [(index, *point) for index, group in enumerate(groups) for point in group]
-    missing = [best.why for _, _, best in points if not math.isfinite(best.log_decay)]
-    left_out = _left_out(missing, len(points))
-    points = [point for point in points if math.isfinite(point[2].log_decay)]
-    index = np.array([group for group, _, _ in points], dtype=np.intp)
-    x = np.array([place for _, place, _ in points])
-    y = np.array([best.log_decay for _, _, best in points])
-    variance = np.array([best.variance for _, _, best in points])
-    free = np.array([best.freedom for _, _, best in points])
-    edge = np.array([best.edge for _, _, best in points])
-    if len(index) == 0 or not any(np.ptp(x[index == group]) > 0 for group in set(index)):
-        return unknown(missing[0] if missing else "Nothing varies.")
-    if edge.any():
-        why = next(best.why for _, _, best in points if best.edge)
-        for group in set(index):
-            x[index == group] -= x[index == group].mean()
-        why = f"{why} {left_out}".rstrip()
-        return bounded(x, y, variance, edge, freedom=free, sign=sign, why=why)
-    weight = 1 / variance
-    for group in set(index):
-        inside = index == group
-        for values in (x, y):
-            values[inside] -= np.average(values[inside], weights=weight[inside])
-    spread = float((weight * x**2).sum())
-    value = float((weight * x * y).sum()) / spread
-    # The points' freedom about their lines, and two more, as in `exponent.bend`.
-    freedom = len(x) - len(set(index)) - 1
-    scatter = max(1.0, float((weight * (y - value * x) ** 2).sum()) / (freedom + 2))
-    shares = weight * x**2 / spread
-    least = 1 / float((shares**2 / free).sum())
-    half = student(least) * math.sqrt(scatter / spread)
-    return Exponent(sign * value, sign * value - half, sign * value + half, why=left_out)
+def _measured(groups: list[list[tuple[float, BestDecays | str]]], sign: int) -> BudgetExponent:
+    """Measure an exponent at each learning rate, at all of them together, and along the ridge."""
+    missing = [best for group in groups for _, best in group if isinstance(best, str)]
+    count = sum(map(len, groups))
+    known = [[(x, best) for x, best in group if isinstance(best, BestDecays)] for group in groups]
+    at_rates: dict[float, list[_Level]] = {}
+    for group in known:
+        levels = {
+            lr: [(x, one.found, at) for x, one in group if (at := _place(one, lr)) is not None]
+            for lr in sorted({float(lr) for _, one in group for lr in one.found.lrs})
+        }
+        most = max((_varied(level) for level in levels.values()), default=0)
+        for lr, level in levels.items():
+            if _varied(level) == most > 1:
+                at_rates.setdefault(lr, []).append(level)
+    rates = {lr: exponent_of(levels, sign=sign) for lr, levels in sorted(at_rates.items())}
+    every = [level for levels in at_rates.values() for level in levels]
+    if every:
+        fixed = exponent_of(every, sign=sign, why=_left_out(missing, count))
+    else:
+        fixed = _bound(known, sign, _left_out(missing, count))
+    ridges = [[(x, one.at_best, 0) for x, one in group if one.at_best] for group in known]
+    missing += [one.why for group in known for _, one in group if not one.at_best]
+    left_out = _left_out(missing, count)
+    along = [level for level in ridges if _varied(level) > 1]
+    ridge_exponent = exponent_of(along, sign=sign, why=left_out) if along else unknown(left_out)
+    return BudgetExponent(fixed, ridge_exponent, rates)
+
+
+def _place(best: BestDecays, lr: float) -> int | None:
+    found = np.flatnonzero(best.found.lrs == lr)
+    return int(found[0]) if len(found) else None
+
+
+def _varied(level: _Level) -> int:
+    return len({x for x, _, _ in level})
+
+
+def exponent_of(levels: Sequence[_Level], *, sign: int, why: str = "") -> Exponent:
+    """Return sign · slope through best decays that share it and have their own levels."""
+    points = [point for level in levels for point in level]
+    index = np.repeat(np.arange(len(levels)), [len(level) for level in levels])
+    x, y = (
+        values - (np.bincount(index, values) / np.bincount(index))[index]
+        for values in (
+            np.array([place for place, _, _ in points]),
+            np.array([found.best[PARABOLA, at] for _, found, at in points]),
+        )
+    )
+    slope = sign * x / float((x**2).sum())
+    value, *noise = _weighed(points, slope)
+    parts = [(noise[0], noise[1])]
+    if all(np.isfinite(found.best[HALVES, at]) for _, found, at in points):
+        apart, variance, _ = _weighed(points, slope, second=-1, cautious=False)
+        parts.append((max(apart**2 - variance, 0.0), _OF_MODELS))
+    freedom = len(x) - len(levels) - 1
+    if freedom > 0:
+        ones = [_weighed([point], np.ones(1), cautious=False)[1] for point in points]
+        weight = 1 / np.maximum(ones, _LEAST)
+        usual = freedom + 2 * math.sqrt(2 * freedom)
+        chance = float((weight * (y - sign * value * x) ** 2).sum()) - usual
+        between = max(chance, 0.0) / float(weight.sum())
+        parts.append((between * float((slope**2).sum()), float(freedom + 2)))
+    variance, free = summed(*parts)
+    half = student(free) * math.sqrt(variance)
+    return Exponent(value, value - half, value + half, why=why, freedom=free)
+
+
+def _weighed(
+    points: _Level, slope: Array, *, second: int = 0, cautious: bool = True
+) -> tuple[float, float, float]:
+    """Weigh best decays; those of the second estimator count `second` times as much."""
+    weights: dict[int, tuple[Vertices, Array]] = {}
+    for (_, found, at), share in zip(points, slope, strict=True):
+        _, own = weights.setdefault(id(found), (found, np.zeros(found.best.shape)))
+        own[PARABOLA, at] += share
+        own[HALVES, at] += second * share
+    return weighed(list(weights.values()), cautious=cautious)
+
+
+def _bound(groups: Sequence[list[tuple[float, BestDecays]]], sign: int, left_out: str) -> Exponent:
+    """Bound an exponent at a fixed α by the edges of grids, if errors rise from them inwards."""
+    points, whys = [], []
+    for group in groups:
+        for lr in sorted({float(lr) for _, one in group for lr in one.measured.lrs[one.near]}):
+            level = [(x, *end) for x, one in group if (end := _end(one, lr))]
+            middle = float(np.mean([x for x, *_ in level])) if level else 0.0
+            points += [(x - middle, *end) for x, *end in level]
+        whys += [why for _, one in group if (why := ridge.best_at_edge(one.measured)[1])]
+    why = f"{whys[0] if whys else _NOWHERE} {left_out}".rstrip()
+    if not points:
+        return unknown(why)
+    x, y, variance, freedom, edge = np.array(points).T
+    ends = edge.astype(np.int64)
+    return bounded(x, y, variance, ends, freedom=freedom, sign=sign, why=why)
+
+
+def _end(best: BestDecays, lr: float) -> tuple[float, float, float, int] | None:
+    """Return log2 of the best decay at a learning rate, its variance and freedom, and its edge."""
+    at = _place(best, lr)
+    if at is not None:
+        return *_weighed([(0.0, best.found, at)], np.ones(1)), 0
+    [row] = np.flatnonzero(best.measured.lrs == lr) if lr in best.measured.lrs else [-1]
+    if row < 0 or not best.near[row]:
+        return None
+    said = ridge.optima(best.measured.scores(), best.measured.lost())
+    if not said.edge[row] or not ridge.rises(best.measured, said):
+        return None
+    return float(best.log_decays[row, said.at[row]]), 0.0, math.inf, int(said.edge[row])
 
 
 def _left_out(missing: list[str], among: int) -> str:

@@ -88,6 +88,18 @@ class Column:
                 best[rows, estimator] = self.z[at] + self.unit * offset
         return best
 
+    def depths(self, heights: Array, centres: Places) -> Array:
+        """Return the height of each row at its best decay, by the first estimator."""
+        depths = np.full(len(heights), np.nan)
+        for at in np.unique(centres):
+            rows, cells = centres == at, self.window(at, PARABOLA)
+            moved = (self.z[cells] - self.z[at]) / self.unit
+            near = heights[np.ix_(rows, cells)]
+            level, slope, curve = _parabola_fit(tuple(moved.round(9))) @ near.T
+            vertex = _parabola(moved, near)
+            depths[rows] = level + slope * vertex + curve * vertex**2
+        return depths
+
 
 def _parabola(z: Array, heights: Array) -> Array:
     """Return the vertices of parabolas, in the window; 0 where one does not curve upwards."""

@@ -95,9 +95,9 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
     rates = np.log2(measured.lrs)[:, None]
     log_decays = np.log2(measured.decays) - (rates if convention == "torch" else 0 * rates)
     best = ridge.best_rate(measured)
-    near = _near(rates[:, 0], best)
+    near = near_best(rates[:, 0], best)
     found = vertices(measured, log_decays, near)
-    points = tuple(_point(found, i) for i in range(len(found.lrs)))
+    points = tuple(point_of(found, i) for i in range(len(found.lrs)))
     edge, why = ridge.best_at_edge(measured)
     if edge:
         bound = _bound(measured, log_decays, found, near, why)
@@ -105,13 +105,15 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
     return _judged(found, float(rates[best, 0]), points, convention)
 
 
-def _near(x: Array, best: int) -> Flags:
+def near_best(x: Array, best: int) -> Flags:
+    """Return which learning rates s is measured at, given log2 of them and the best one's place."""
     step = float(np.median(np.diff(x))) if len(x) > 1 else 1.0
     near: Flags = np.abs(x - x[best]) <= max(REACH, step) + 1e-6
     return near
 
 
-def _point(found: Vertices, column: int) -> RidgePoint:
+def point_of(found: Vertices, column: int) -> RidgePoint:
+    """Return the best decay of a located learning rate, and its standard error."""
     best, variance, _ = found.weighed(_only(found, column), cautious=True)
     return RidgePoint(float(found.lrs[column]), 2.0**best, math.sqrt(variance))
 
@@ -240,7 +242,7 @@ def _too_few(found: Vertices, count: int, least: int) -> str:
 
 def _bound(grid: Arrays, log_decays: Array, found: Vertices, near: Flags, why: str) -> Exponent:
     """Bound s by the line through the known optima and the edges."""
-    said = ridge.windows(grid.scores(), grid.lost(), grid.decays)
+    said = ridge.optima(grid.scores(), grid.lost())
     if not ridge.rises(grid, said):
         return unknown(why + " Towards its middle, errors do not rise by more than noise.")
     located = {float(lr): column for column, lr in enumerate(found.lrs)}

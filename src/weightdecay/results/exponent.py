@@ -16,7 +16,7 @@ class Exponent:
     If `bound` is "at least" or "at most", `value` is that bound and the interval ends there. If
     `value` is None, it is unknown. `why` gives the reason for a bound or an unknown value, and says
     what was left out of a value. A value is `withheld` if there are estimates that contradict each
-    other.
+    other. `freedom` is that of Student's t, if the interval is his.
     """
 
     value: float | None
@@ -25,6 +25,7 @@ class Exponent:
     bound: str | None = None
     why: str = ""
     withheld: bool = False
+    freedom: float = math.inf
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,9 @@
     f = q₀ + q₁·x + q₂·z + q₃·x² + q₄·x·z + q₅·z² (+ cubic and quartic terms)
 
 Coefficients are in the order of `powers`. A quadratic's best decay at each learning rate lies on a
-line of slope −q₄/(2·q₅), so that s = q₄/(2·q₅). The surface has three uses:
+line of slope −q₄/(2·q₅), so that s = q₄/(2·q₅). The surface has two uses:
 
     fit       which setting to recommend: the cells of a grid near the best, all seeds
-    surface   where the optimum is: windows that other seeds chose, an intercept per seed
     scatter   settings that form no grid: an ellipse about the best, a cubic for its lowest point
 """
 
@@ -66,17 +65,6 @@ def exponent_of(quadratic: Array) -> Array:
     """Return s = −d log λ* / d log α of a quadratic, or of each along the first axes."""
     exponent: Array = quadratic[..., 4] / (2 * quadratic[..., 5])
     return exponent
-
-
-def vertex(quadratic: Array) -> tuple[Array, Array]:
-    """Return x and z at a quadratic's lowest point, or each one's; NaN if it has none."""
-    across, along, bend, twist, curve = np.moveaxis(quadratic[..., 1:6], -1, 0)
-    determinant = 4 * bend * curve - twist**2
-    lowest = (determinant > 0) & (curve > 0)
-    safe = np.where(lowest, determinant, 1)
-    x = (twist * along - 2 * curve * across) / safe
-    z = (twist * across - 2 * bend * along) / safe
-    return np.where(lowest, x, np.nan), np.where(lowest, z, np.nan)
 
 
 def ridge_line(quadratic: Array, centre: npt.ArrayLike) -> tuple[float, float]:

@@ -1,9 +1,4 @@
-"""Where the ridge is: the best learning rate, optima at edges, windows that other seeds chose.
-
-For a fit in windows, every seed is the fresh one once: the validation errors of the others choose
-the learning rates in the basin and the window of decays at each; its own test errors in those
-windows are fitted. So no number both chooses a window and is fitted in it.
-"""
+"""Where the ridge is: the best learning rate, the optimum at each, and optima at edges."""
 
 from dataclasses import dataclass
 
@@ -14,15 +9,15 @@ from weightdecay.results.arrays import Arrays
 from weightdecay.results.estimate import Array
 from weightdecay.results.noise import DEPTH, Flags, mean
 
-#: How far a window reaches to either side of an optimum, in powers of two; one step at least.
+#: How far from an optimum errors must have risen, in powers of two; one step at least.
 REACH = 2.0
 #: By how many standard errors the errors must rise around an optimum.
 CERTAIN = 3.0
 
 
 @dataclass(frozen=True)
-class Windows:
-    """What the choosing seeds chose: columns in the basin, their optima, and cells around them.
+class Optima:
+    """The columns in the basin, and where each column's smoothed scores are lowest.
 
     `edge` is −1 or 1 if a column's optimum is the lowest or highest decay, and otherwise 0.
     """
@@ -30,46 +25,27 @@ class Windows:
     basin: Flags
     at: npt.NDArray[np.int64]
     edge: npt.NDArray[np.int64]
-    cells: Flags
 
 
-def windows(scores: Array, diverged: Flags, decays: Array) -> Windows:
-    """Choose columns and cells by the scores of learning rates × decays, all decays above 0.
+def optima(scores: Array, diverged: Flags) -> Optima:
+    """Find the optima by the scores of learning rates × decays, all decays above 0.
 
     Neighbours in a column are the nearest decays measured there, as a grid may have half steps
-    along its ridge alone. A window reaches `REACH` to either side, or at least the usual step.
+    along its ridge alone.
     """
     measured = np.isfinite(scores)
     # Each column's measured cells, moved to its front in the order of their decays.
     order = np.argsort(~measured, axis=1, kind="stable")
     packed, lost = np.take_along_axis(scores, order, 1), np.take_along_axis(diverged, order, 1)
-    logs = np.log2(decays)[order]
-    usable = np.isfinite(packed) & ~lost
-    smooth = _smooth(np.where(usable, packed, np.nan))
-    at = smooth.argmin(1)
-    lowest = smooth.min(1)
-    rows, width = np.arange(len(scores)), scores.shape[1]
-    last = measured.sum(1) - 1
-    edge = np.where(at <= 0, -1, np.where(at >= last, 1, 0))
+    smooth = _smooth(np.where(np.isfinite(packed) & ~lost, packed, np.nan))
+    at, lowest = smooth.argmin(1), smooth.min(1)
+    edge = np.where(at <= 0, -1, np.where(at >= measured.sum(1) - 1, 1, 0))
     basin = np.isfinite(lowest) & (lowest <= lowest.min() * (1 + DEPTH))
-    cells = np.zeros(scores.shape, dtype=np.bool_)
-    whole = basin & (edge == 0)
-    reach = max(REACH, usual_step(measured, decays)) + 1e-6
-    for step in range(1, width):
-        below, above = at - step, at + step
-        whole = whole & (below >= 0) & (above <= last)
-        for reached in (below % width, above % width):
-            near = np.abs(logs[rows, reached] - logs[rows, at]) <= reach
-            whole = whole & near & usable[rows, reached]
-        if not whole.any():
-            break
-        for reached in (below, at, above):
-            cells[rows[whole], order[rows, reached % width][whole]] = True
-    return Windows(basin, order[rows, at], edge, cells)
+    return Optima(basin, order[np.arange(len(scores)), at], edge)
 
 
 def steps(decays: Array) -> int:
-    """Return how many decays a window reaches to either side."""
+    """Return how many decays away errors must have risen."""
     if len(decays) < 2:
         return 1
     return max(1, int(REACH / np.median(np.diff(np.log2(decays))) + 1e-6))
@@ -95,7 +71,7 @@ def best_at_edge(grid: Arrays) -> tuple[int, str]:
     rate, decay = grid.best
     measured = np.flatnonzero(np.isfinite(scores[rate]))
     edge = {int(measured[0]): -1, int(measured[-1]): 1}.get(decay, 0)
-    edge = edge or int(windows(scores, grid.lost(), grid.decays).edge[rate])
+    edge = edge or int(optima(scores, grid.lost()).edge[rate])
     if not edge or grid.lost().all():
         return 0, ""
     end = "lowest" if edge < 0 else "highest"
@@ -103,7 +79,7 @@ def best_at_edge(grid: Arrays) -> tuple[int, str]:
     return edge, why
 
 
-def rises(grid: Arrays, said: Windows) -> bool:
+def rises(grid: Arrays, said: Optima) -> bool:
     """Whether errors rise from the optima at edges towards the inside by more than noise."""
     rows = np.flatnonzero(said.basin & (said.edge != 0))
     inside = said.at[rows] - said.edge[rows] * steps(grid.decays)
@@ -115,21 +91,6 @@ def rises(grid: Arrays, said: Windows) -> bool:
         return False
     allowed = CERTAIN * np.sqrt(2 * variance / (len(grid.seeds) * len(rows)))
     return bool(np.nanmean(rise) > allowed)
-
-
-def fresh(grid: Arrays) -> Flags:
-    """Return which rates × decays × seeds to fit: each seed in the windows that others chose.
-
-    A run that diverged lies on no quadratic: a seed with such a run in a window is left out of that
-    column.
-    """
-    cells = np.zeros(grid.tested.shape, dtype=np.bool_)
-    for seed, scores, lost in grid.folds():
-        cells[:, :, seed] = windows(scores, lost, grid.decays).cells
-    cells &= ~(cells & grid.diverged).any(1, keepdims=True)
-    cells &= np.isfinite(grid.tested)
-    cells &= cells.sum(1, keepdims=True) >= 3
-    return cells
 
 
 def _smooth(scores: Array) -> Array:

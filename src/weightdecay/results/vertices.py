@@ -9,6 +9,7 @@ is what seeds have of their own, such as a tilt of the ridge: what leaving out o
 another (the jackknife) varies beyond that noise.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,15 +31,18 @@ _DRAWN = slice(1, 1 + _DRAWS)
 class Vertices:
     """The best log2 decay of each located learning rate by each estimator, and draws of it.
 
-    `best` is estimators × rates. `draws` has redrawn noise, and `without` each seed left out, along
-    a first axis. `freedom` is that of the noise. The second estimator may be NaN. `flat` learning
-    rates are left out because noise moves their lowest cell too far.
+    `best` is estimators × rates. `draws` has redrawn noise, and `without` each of the `seeds` left
+    out, along a first axis. `depths` are the heights at the best decays: of all seeds, of each
+    draw, and without each seed. `freedom` is that of the noise. The second estimator may be NaN.
+    `flat` learning rates are left out because noise moves their lowest cell too far.
     """
 
     lrs: Array
     best: Array
     draws: Array
     without: Array
+    depths: Array
+    seeds: tuple[int, ...]
     freedom: float
     flat: int
 
@@ -50,19 +54,66 @@ class Vertices:
     def weighed(self, weights: Array, *, cautious: bool = False) -> tuple[float, float, float]:
         """Return a weighted sum of best decays, its variance, and that variance's freedom.
 
-        `weights` are estimators × rates. What has no weight may be unknown. From a few seeds, what
-        they have of their own is hard to tell from noise. If `cautious`, nothing that the jackknife
-        varies is therefore taken to be noise, and its whole variance is added.
+        `weights` are estimators × rates. What has no weight may be unknown.
         """
-        used = weights != 0
-        value, drawn, left = (
-            each[..., used] @ weights[used] for each in (self.best, self.draws, self.without)
-        )
-        seeds = len(left)
-        of_noise = float(np.var(drawn))
-        of_seeds = (seeds - 1) / seeds * float(((left - left.mean()) ** 2).sum())
-        own = of_seeds if cautious else max(of_seeds - of_noise, 0.0)
-        return float(value), *summed((of_noise, self.freedom), (own, seeds - 1.0))
+        return weighed([(self, weights)], cautious=cautious)
+
+    def at_best_rate(self) -> "Vertices | None":
+        """Return the best decay at the best learning rate; None if that is the first or last.
+
+        The best rate is at the vertex of a parabola through the depths within one doubling of the
+        lowest, and its best decay lies on the line between its neighbours'.
+        """
+        if len(self.lrs) < 3:
+            return None
+        unit = max(1.0, float(np.median(np.diff(self.x))))
+        rates = Column(self.x, np.ones(len(self.x), dtype=np.bool_), unit, logs=False)
+        [at] = rates.lowest(self.depths[:1])
+        if not rates.inside[at]:
+            return None
+        centres = np.full(len(self.depths), at)
+        centres[_DRAWN] = rates.lowest(self.depths[_DRAWN], inside=True)
+        places = rates.best(self.depths, centres)[:, PARABOLA]
+        every = np.concatenate([self.best[None], self.draws, self.without])
+        above = np.clip(np.searchsorted(self.x, places), 1, len(self.x) - 1)
+        share = (places - self.x[above - 1]) / (self.x[above] - self.x[above - 1])
+        rows = np.arange(len(places))
+        lower, upper = every[rows, :, above - 1], every[rows, :, above]
+        found = ((1 - share)[:, None] * lower + share[:, None] * upper)[..., None]
+        parts = found[0], found[_DRAWN], found[1 + _DRAWS :]
+        depths = rates.depths(self.depths, centres)[:, None]
+        return Vertices(2.0 ** places[:1], *parts, depths, self.seeds, self.freedom, self.flat)
+
+
+def weighed(
+    parts: Sequence[tuple[Vertices, Array]], *, cautious: bool = False
+) -> tuple[float, float, float]:
+    """Return a weighted sum over landscapes, its variance, and that variance's freedom.
+
+    Noise is drawn for each landscape apart. If all have the same seeds, one seed is left out of all
+    of them at once, so that what a seed does to each adds up or cancels. From a few seeds, what
+    they have of their own is hard to tell from noise. If `cautious`, nothing that the jackknife
+    varies is therefore taken to be noise, and its whole variance is added.
+    """
+    sums = [
+        [each[..., w != 0] @ w[w != 0] for each in (one.best, one.draws, one.without)]
+        for one, w in parts
+    ]
+    value = sum(float(best) for best, _, _ in sums)
+    noise = [
+        (float(np.var(drawn)), one.freedom)
+        for (one, _), (_, drawn, _) in zip(parts, sums, strict=True)
+    ]
+    lefts = [left for _, _, left in sums]
+    if len({one.seeds for one, _ in parts}) == 1:
+        lefts = [np.sum(lefts, 0)]
+    of_seeds = [
+        ((len(left) - 1) / len(left) * float(((left - left.mean()) ** 2).sum()), len(left) - 1.0)
+        for left in lefts
+    ]
+    of_noise, own = summed(*noise)[0], summed(*of_seeds)
+    beyond = own[0] if cautious else max(own[0] - of_noise, 0.0)
+    return value, *summed(*noise, (beyond, own[1]))
 
 
 def vertices(grid: Arrays, log_decays: Array, rates: Flags) -> Vertices:
@@ -97,21 +148,27 @@ def vertices(grid: Arrays, log_decays: Array, rates: Flags) -> Vertices:
                 located[i] = best
             elif best is not None:
                 flat += 1
-    every = np.stack([np.zeros((1 + _DRAWS + len(grid.seeds), 2)), *located.values()], -1)[..., 1:]
-    lrs = grid.lrs[[*located]]
-    return Vertices(lrs, every[0], every[_DRAWN], every[1 + _DRAWS :], freedom, flat)
+    every = np.stack([np.zeros((1 + _DRAWS + len(grid.seeds), 3)), *located.values()], -1)[..., 1:]
+    best, depths = every[:, :2], every[:, 2]
+    parts = best[0], best[_DRAWN], best[1 + _DRAWS :], depths
+    return Vertices(grid.lrs[[*located]], *parts, grid.seeds, freedom, flat)
 
 
 def _located(
     column: Column, heights: Array, variance: float, random: np.random.Generator
 ) -> Array | None:
-    """Return best decays of all seeds, of each draw, and without each seed; None if at an edge."""
+    """Return the best decays by each estimator, and the depth; None if at an edge.
+
+    Rows are all seeds, each draw, and each seed left out. A cell that only that seed has is kept.
+    """
     means, count = mean(heights), np.maximum(np.isfinite(heights).sum(1), 1)
     drawn = means + np.sqrt(variance / count) * random.standard_normal((_DRAWS, len(means)))
     [at] = column.lowest(means[None])
     if not column.inside[at] or column.inside[column.lowest(drawn)].mean() < _INSIDE:
         return None
     left = np.stack([mean(np.delete(heights, k, 1)) for k in range(heights.shape[1])])
+    left = np.where(np.isfinite(left), left, means)
     same = np.full(1 + len(left), at)
-    centres = [same[:1], column.lowest(drawn, inside=True), same[1:]]
-    return column.best(np.concatenate([means[None], drawn, left]), np.concatenate(centres))
+    centres = np.concatenate([same[:1], column.lowest(drawn, inside=True), same[1:]])
+    rows = np.concatenate([means[None], drawn, left])
+    return np.column_stack([column.best(rows, centres), column.depths(rows, centres)])

@@ -6,8 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from weightdecay.labels import NAMES
-from weightdecay.results import Landscape, budget_exponents
-from weightdecay.results.exponent import unknown
+from weightdecay.results import (
+    Estimate,
+    Exponent,
+    Landscape,
+    budget_exponents,
+)
 from weightdecay.studies import verdicts
 from weightdecay.studies.differences import normalized_apart
 from weightdecay.studies.panel import Panel
@@ -42,6 +46,9 @@ GRIDS = {
     "cifar10-small": replace(_OF_IMAGES, normalized=[0, "2^-8..2^0"]),
     "imagenet32": _OF_IMAGES,
 }
+_LAWS = {"epochs": "λ* ∝ epochs^−e", "data": "λ* ∝ data^−e", "batch": "λ* ∝ batch^e"}
+#: Between these powers, e counts as the paper's ½.
+_ROOT = (0.25, 0.75)
 #: Seeds, if they are not the scale's. No second stage follows: each seed estimates what the others
 #: chose, which takes three.
 _SEEDS: dict[str, Axis] = {"mnist1d-small": "0..4", "text-small": "0..2"}
@@ -105,12 +112,8 @@ def _measured(panels: Sequence[Panel], seen: Evidence) -> list[Landscape]:
 def _normalization_claims(at: Scale) -> list[Claim]:
     raw, own, *others = _rows(at)
 
-    def exponent_of(row: Sequence[Panel], above: float, below: float) -> Judge:
-        def judge(claim: str, seen: Evidence) -> Verdict:
-            found = budget_exponents(_measured(row, seen))["epochs"]
-            return verdicts.between(claim, found, "e in λ* ∝ epochs^−e", above=above, below=below)
-
-        return judge
+    # Both rows measure the same λ*, at other decays.
+    rows = [*raw, *own]
 
     def elsewhere(claim: str, seen: Evidence) -> Verdict:
         if not others:
@@ -128,10 +131,31 @@ def _normalization_claims(at: Scale) -> list[Claim]:
         return verdicts.all_of(claim, parts)
 
     return [
-        Claim("Longer budgets want a smaller λ", exponent_of(raw, 0, math.inf)),
-        Claim("The best λ_norm is alike over budgets", exponent_of(own, 0.25, 0.75)),
+        Claim("Longer budgets want a smaller λ", _power("epochs", rows, 0, math.inf)),
+        Claim("The best λ_norm is alike over budgets", _power("epochs", rows, *_ROOT)),
         Claim("The best λ_norm is alike over data sets, and for SGDW and AdamW", elsewhere),
     ]
+
+
+def _power(factor: str, panels: Sequence[Panel], above: float, below: float) -> Judge:
+    """Judge whether the power of the best decay lies between two numbers."""
+
+    def judge(claim: str, seen: Evidence) -> Verdict:
+        exponents = budget_exponents(_measured(panels, seen))
+        if factor not in exponents:
+            raise NotMeasuredError("Some landscapes are missing.")
+        found = _estimated(exponents[factor].fixed)
+        what = f"e in {_LAWS[factor]} at a fixed α"
+        return verdicts.between(claim, found, what, above=above, below=below)
+
+    return judge
+
+
+def _estimated(found: Exponent) -> Exponent | Estimate:
+    """Return an exponent of which nothing else is to be said as an estimate."""
+    if found.value is None or found.bound or found.why:
+        return found
+    return Estimate(found.value, found.low, found.high, found.freedom)
 
 
 SUPPLEMENT_3 = Study(
@@ -164,22 +188,16 @@ def _varied(at: Scale) -> list[Panel]:
     return panels
 
 
-def _root_of(factor: str, panels: Sequence[Panel]) -> Judge:
-    def judge(claim: str, seen: Evidence) -> Verdict:
-        exponents = budget_exponents(_measured(panels, seen))
-        found = exponents.get(factor, unknown("Some landscapes are missing."))
-        return verdicts.between(claim, found, "e", above=0.25, below=0.75)
-
-    return judge
-
-
 def _exponent_claims(at: Scale) -> list[Claim]:
     """Return the claims on data and batch; the supplement's figure judges the one on epochs."""
     panels = _varied(at)
-    laws = {"data": "λ* ∝ data^−e", "batch": "λ* ∝ batch^e"}
     return [
-        Claim(f"The paper's square root: {law}, e = ½", _root_of(factor, panels))
-        for factor, law in laws.items()
+        *(
+            Claim(
+                f"The paper's square root: {_LAWS[factor]}, e = ½", _power(factor, panels, *_ROOT)
+            )
+            for factor in ("data", "batch")
+        ),
     ]
 
 

@@ -14,7 +14,7 @@ from weightdecay.results import (
     difference,
     with_and_without,
 )
-from weightdecay.results.budget import optimum
+from weightdecay.results.budget import best_decays, exponent_of
 from weightdecay.results.estimate import UNKNOWN, within
 from weightdecay.results.exponent import unknown
 from weightdecay.results.judging import contrasted
@@ -217,14 +217,16 @@ def gains_nothing(claim: str, seen: Evidence, name: str) -> Verdict:
 
 def normalized_apart(one: Landscape, other: Landscape) -> Exponent:
     """Estimate by how many doublings one's best normalized decay exceeds the other's."""
-    best = [optimum(landscape) for landscape in (one, other)]
-    for found in best:
-        if found.why:
-            return unknown(found.why)
+    located = []
+    for landscape in (one, other):
+        found = best_decays(landscape)
+        if isinstance(found, str) or found.at_best is None:
+            return unknown(found if isinstance(found, str) else found.why)
+        located.append(found.at_best)
     assert one.updates is not None
     assert other.updates is not None
     shift = (math.log2(one.updates) - math.log2(other.updates)) / 2
-    value = best[0].log_decay - best[1].log_decay + shift
-    spread = sum(found.variance for found in best)
-    apart = within(value, spread, min(found.freedom for found in best))
-    return Exponent(apart.value, apart.low, apart.high)
+    # The slope from the one, at 0, to the other, at 1.
+    raw = exponent_of([[(float(x), best, 0) for x, best in enumerate(located)]], sign=-1)
+    assert raw.value is not None
+    return Exponent(raw.value + shift, raw.low + shift, raw.high + shift)
