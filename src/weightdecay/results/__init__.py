@@ -2,6 +2,7 @@
 
 from weightdecay.results.agreement import Agreement, Doubts, Pair, agreement, doubts
 from weightdecay.results.budget import BudgetExponent, budget_exponents
+from weightdecay.results.budget_transfer import BudgetRegret, budget_regret, pairs_over
 from weightdecay.results.carrying import Knobs
 from weightdecay.results.comparison import (
     chosen_by_others,
@@ -33,6 +34,7 @@ from weightdecay.results.table_points import read_points
 __all__ = [
     "Agreement",
     "BudgetExponent",
+    "BudgetRegret",
     "Cell",
     "Coupling",
     "Curve",
@@ -60,6 +62,7 @@ __all__ = [
     "agreement",
     "anytime",
     "budget_exponents",
+    "budget_regret",
     "chosen_by_others",
     "contrast",
     "coupling",
@@ -72,6 +75,7 @@ __all__ = [
     "judged",
     "landscapes",
     "outliers",
+    "pairs_over",
     "read_points",
     "recommend",
     "regret",

@@ -11,6 +11,8 @@ from weightdecay.results import (
     Exponent,
     Landscape,
     budget_exponents,
+    budget_regret,
+    pairs_over,
 )
 from weightdecay.studies import verdicts
 from weightdecay.studies.differences import normalized_apart
@@ -134,6 +136,7 @@ def _normalization_claims(at: Scale) -> list[Claim]:
         Claim("Longer budgets want a smaller λ", _power("epochs", rows, 0, math.inf)),
         Claim("The best λ_norm is alike over budgets", _power("epochs", rows, *_ROOT)),
         Claim("The best λ_norm is alike over data sets, and for SGDW and AdamW", elsewhere),
+        Claim("Over epochs, keeping λ is much worse than keeping λ_norm", _worse("epochs", rows)),
     ]
 
 
@@ -156,6 +159,25 @@ def _estimated(found: Exponent) -> Exponent | Estimate:
     if found.value is None or found.bound or found.why:
         return found
     return Estimate(found.value, found.low, found.high, found.freedom)
+
+
+def _worse(factor: str, panels: Sequence[Panel]) -> Judge:
+    """Judge whether λ that is carried as it is costs a margin more than λ_norm that is kept."""
+
+    def judge(claim: str, seen: Evidence) -> Verdict:
+        scapes = _measured(panels, seen)
+        pairs = pairs_over(scapes, factor)
+        if not pairs:
+            raise NotMeasuredError("Some landscapes are missing.")
+        found = budget_regret(pairs, 0.0, instead=0.5)
+        if found.why or found.beyond:
+            raise NotMeasuredError(found.why or "A carried decay lies beyond the grid.")
+        what = f"{{error}} with λ kept over {factor} minus that with λ_norm kept"
+        margin, metric = verdicts.margin_of(scapes[0]), scapes[0].metric
+        reason = verdicts.Difference(what, found.cost, above=margin, metric=metric)
+        return verdicts.judged(claim, reason)
+
+    return judge
 
 
 SUPPLEMENT_3 = Study(
@@ -198,6 +220,7 @@ def _exponent_claims(at: Scale) -> list[Claim]:
             )
             for factor in ("data", "batch")
         ),
+        Claim("Over data, keeping λ is much worse than keeping λ_norm", _worse("data", panels)),
     ]
 
 

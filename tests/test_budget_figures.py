@@ -1,0 +1,58 @@
+"""The claims on budgets, judged on landscapes whose best decay moves as it was made to."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from tests.landscapes import ended
+from weightdecay.records import Run, RunConfig
+from weightdecay.studies import STUDIES, scale
+from weightdecay.studies.verdicts import HELD, NOT_HELD, Verdict
+
+AT = scale("mnist1d", "small")
+
+
+def run_of(config: RunConfig, *, epochs: float, data: float, batch: float) -> Run:
+    """Return a run whose error rises with the distance from the best decay, which moves so."""
+    assert config.data is not None
+    updates = config.epochs * (config.data // config.batch)
+    moved = -epochs * math.log2(config.epochs / 48) - data * math.log2(config.data / 2000)
+    moved += batch * math.log2(config.batch / 64)
+    raw = config.weight_decay
+    if config.normalized_decay is not None:
+        raw = config.normalized_decay / math.sqrt(updates)
+    off = math.log2(raw) + 7.5 - moved if raw else -6.0
+    error = 0.3 + 0.04 * min(off**2, 12.0) + 0.005 * (math.log2(config.lr) + 8.5) ** 2
+    # Seeds that differ a little, so that there is noise.
+    error += 1e-4 * math.sin(37 * config.seed + 11 * off)
+    return ended(config, updates=updates, validation_error=error, test_error=error)
+
+
+def verdicts(study: str, *, epochs: float, data: float, batch: float) -> dict[str, Verdict]:
+    own = replace(AT, second=None) if study == "supplement-3" else AT
+    cells = [cell for cell in STUDIES[study].cells(own) if cell.data is not None]
+    runs = [run_of(cell, epochs=epochs, data=data, batch=batch) for cell in cells]
+    found = STUDIES[study].verdicts(STUDIES[study].evidence(own, runs))
+    return {one.claim: one for one in found}
+
+
+@pytest.mark.parametrize(
+    ("power", "smaller", "alike", "worse"),
+    [(0.5, HELD, HELD, HELD), (0.85, HELD, NOT_HELD, HELD), (0.0, None, NOT_HELD, NOT_HELD)],
+)
+def test_over_epochs_claims_are_judged_by_the_power_and_by_what_carrying_costs(
+    power: float, smaller: str | None, alike: str, worse: str
+) -> None:
+    found = verdicts("supplement-3", epochs=power, data=0.5, batch=0.5)
+    if smaller is not None:
+        assert found["Longer budgets want a smaller λ"].outcome == smaller
+    assert found["The best λ_norm is alike over budgets"].outcome == alike
+    assert found["Over epochs, keeping λ is much worse than keeping λ_norm"].outcome == worse
+
+
+def test_over_data_and_batch_each_is_judged_apart() -> None:
+    found = verdicts("exponents", epochs=0.0, data=0.5, batch=1.0)
+    assert found["The paper's square root: λ* ∝ data^−e, e = ½"].outcome == HELD
+    assert found["The paper's square root: λ* ∝ batch^e, e = ½"].outcome == NOT_HELD
+    assert found["Over data, keeping λ is much worse than keeping λ_norm"].outcome == HELD

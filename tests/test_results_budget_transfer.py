@@ -1,0 +1,122 @@
+"""What it costs to carry λ from one budget to another: on landscapes that say what it must cost."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.landscapes import QUADRATIC, Truth, exact, landscape_of, measured, reseen
+from weightdecay.results import Cell, Landscape, budget_regret, pairs_over
+from weightdecay.results.budget_transfer import POWERS, _judged
+
+#: A fine grid, so that the line between two decays is the truth itself.
+FINE = replace(QUADRATIC, s=0.0, rates=5, decays=49, decay_factor=2**0.25, level=0.01)
+
+
+def over(power: float, *, truth: Truth = FINE, way: str = "weight_decay") -> list[Landscape]:
+    """Return the landscapes of 400, 1600 and 6400 updates; the best λ·N^power is the same."""
+    sets = []
+    for epochs, updates in ((10, 400), (40, 1600), (160, 6400)):
+        moved = -power * math.log2(updates / 1600)
+        if way == "normalized_decay":
+            moved += math.log2(updates / 1600) / 2
+        step = math.log2(truth.decay_factor or truth.factor)
+        own = replace(truth, centre=(0.0, moved / step))
+        found = landscape_of(own, exact(own.errors()), way=way, epochs=epochs)
+        sets.append(replace(found, updates=updates))
+    return sets
+
+
+@pytest.mark.parametrize("best_rate", [False, True])
+@pytest.mark.parametrize("way", ["weight_decay", "normalized_decay"])
+@pytest.mark.parametrize("true", POWERS)
+def test_only_the_true_rule_is_free_and_others_cost_what_their_decays_cost(
+    true: float, way: str, best_rate: bool
+) -> None:
+    first, _, last = over(true, way=way)
+    for power in POWERS:
+        off = (true - power) * 4
+        found = budget_regret([(first, last)], power, best_rate=best_rate)
+        assert found.cost.value == pytest.approx(FINE.curvature * off**2, abs=2e-3)
+        assert found.rates == (1 if best_rate else 5)
+        other = budget_regret([(first, last)], power, instead=true, best_rate=best_rate)
+        assert other.cost.value == pytest.approx(found.cost.value, abs=2e-3)
+
+
+def test_all_pairs_of_a_factor_have_fewer_updates_first_and_equal_weights() -> None:
+    sets = over(1.0)
+    pairs = pairs_over([sets[2], sets[0], sets[1]], "epochs")
+    assert [(a.updates, b.updates) for a, b in pairs] == [(400, 1600), (400, 6400), (1600, 6400)]
+    alone = [budget_regret([pair], 0.0).cost.value for pair in pairs]
+    assert budget_regret(pairs, 0.0).cost.value == pytest.approx(sum(alone) / 3)
+    assert pairs_over(sets, "batch") == []
+
+
+def test_a_decay_that_leads_out_of_the_grid_is_reported_and_not_clipped() -> None:
+    narrow = replace(FINE, decays=29)
+    first, _, last = over(1.0, truth=narrow)
+    found = budget_regret([(first, last)], -1.0)
+    assert found.beyond == pytest.approx(2 + 4 - 3.5, abs=0.05)
+    assert math.isnan(found.cost.value)
+    assert budget_regret([(last, first)], -1.0).beyond == pytest.approx(-2.5, abs=0.05)
+
+
+def test_two_seeds_give_a_cost_without_an_interval() -> None:
+    few = []
+    for one in over(0.5):
+        cells = {
+            place: Cell(*place, (0, 1), chosen=cell.chosen[:2], tested=cell.tested[:2])
+            for place, cell in one.cells.items()
+        }
+        few.append(replace(one, cells=cells))
+    found = budget_regret([(few[0], few[2])], 0.0)
+    assert found.cost.value == pytest.approx(FINE.curvature * 4, abs=2e-3)
+    assert math.isnan(found.cost.low)
+
+
+def test_a_seed_judges_what_the_others_chose() -> None:
+    """Its own validation errors move what the others judge, and never what it judges."""
+    first, _, last = over(0.5)
+    misled = {
+        place: replace(cell, chosen=(0.01 if cell.decay > last.best.decay * 2 else 0.5, *rest))
+        for place, cell in last.cells.items()
+        for _, *rest in [cell.chosen]
+    }
+    before, after = (
+        [*_judged(first, one, 0.0, None, False)] for one in (last, replace(last, cells=misled))
+    )
+    for seed, same in ((0, True), (1, False), (2, False)):
+        told = [[one for one in judged if one.seed == seed] for judged in (before, after)]
+        assert (told[0] == told[1]) == same
+
+
+def test_a_budget_whose_best_decay_is_at_an_edge_carries_nothing() -> None:
+    beyond = replace(FINE, centre=(0.0, -40.0))
+    at_edge = replace(landscape_of(beyond, exact(beyond.errors()), epochs=10), updates=400)
+    found = budget_regret([(at_edge, over(0.5)[2])], 0.0)
+    assert "learning rate with the best decays of both inside" in found.why
+
+
+@pytest.mark.slow
+def test_the_interval_covers_what_a_rule_costs() -> None:
+    """The truth is the cost of what the seeds chose, as far as noise let them choose well."""
+    truth = replace(FINE, decays=25, decay_factor=2**0.5, lowest=0.12, curvature=0.004)
+    sets = over(0.5, truth=truth)[::2]
+    truths = [replace(truth, centre=(0.0, shift)) for shift in (2.0, -2.0)]
+    random = np.random.default_rng(0)
+    noise: dict[str, Any] = {"spread": 0.003, "examples": 10_000}
+    covered = []
+    for _ in range(100):
+        pair = [
+            reseen(one, measured(own.errors(), 3, random, **noise))
+            for one, own in zip(sets, truths, strict=True)
+        ]
+        found = budget_regret([(pair[0], pair[1])], 0.0, instead=0.5).cost
+        costs = [
+            truths[1].at(one.lr, 2.0**one.carried) - truths[1].at(one.lr, 2.0**one.other)
+            for one in _judged(pair[0], pair[1], 0.0, 0.5, False)
+        ]
+        covered.append(found.low <= float(np.mean(costs)) <= found.high)
+    assert np.mean(covered) >= 0.9
