@@ -74,6 +74,16 @@ def test_two_seeds_give_a_cost_without_an_interval() -> None:
     found = budget_regret([(few[0], few[2])], 0.0)
     assert found.cost.value == pytest.approx(FINE.curvature * 4, abs=2e-3)
     assert math.isnan(found.cost.low)
+    # The longer budget may have three seeds: they cannot judge for one that has two.
+    mixed = budget_regret([(few[0], over(0.5)[2])], 0.0)
+    assert mixed.cost.value == pytest.approx(found.cost.value, abs=1e-4)
+    assert math.isnan(mixed.cost.low)
+
+
+def test_a_budget_in_which_every_run_of_the_others_diverged_carries_nothing() -> None:
+    first, _, last = over(0.5)
+    lost = {place: replace(cell, diverged=cell.seeds) for place, cell in first.cells.items()}
+    assert budget_regret([(replace(first, cells=lost), last)], 0.0).why
 
 
 def test_a_seed_judges_what_the_others_chose() -> None:

@@ -116,9 +116,11 @@ def _judged(
     longer = math.log2(_updates(used) / _updates(tuned))
     stated = _stated(tuned) - _stated(used)
     rates = [(lr, lr) for lr in _shared(tuned, used)]
+    enough = all(len(_seeds(one)) >= _LEAST for one in (tuned, used))
     for place, seed in enumerate(_seeds(used)):
-        without = seed if len(_seeds(used)) >= _LEAST else None
-        short, long = _choice(tuned, without), _choice(used, without)
+        short, long = (_choice(one, seed if enough else None) for one in (tuned, used))
+        if short is None or long is None:
+            continue
         for lr, at in [(short.lr, long.lr)] if best_rate else rates:
             source, target = short.columns.get(lr), long.columns.get(at)
             if source and target and _inside(tuned, source) and _inside(used, target):
@@ -132,8 +134,8 @@ def _seeds(landscape: Landscape) -> list[int]:
     return sorted({seed for cell in landscape.cells.values() for seed in cell.seeds})
 
 
-def _choice(landscape: Landscape, without: int | None) -> Choice:
-    """Return what all seeds but one choose, or all of them."""
+def _choice(landscape: Landscape, without: int | None) -> Choice | None:
+    """Return what all seeds but one choose, or all of them; None if they cannot."""
     cells = {}
     for place, cell in landscape.cells.items():
         kept = [at for at, seed in enumerate(cell.seeds) if seed != without]
@@ -146,7 +148,10 @@ def _choice(landscape: Landscape, without: int | None) -> Choice:
                 tested=tuple(cell.tested[at] for at in kept),
                 diverged=tuple(seed for seed in cell.diverged if seed != without),
             )
-    return choose(replace(landscape, cells=cells))
+    left = replace(landscape, cells=cells)
+    if left.scattered or all(len(cell.diverged) == len(cell.seeds) for cell in cells.values()):
+        return None
+    return choose(left)
 
 
 def _updates(landscape: Landscape) -> int:
