@@ -30,6 +30,7 @@ lint: $(READY)
 # Judges the committed results again, and writes what README and docs/reproduction.md say of them.
 book: $(READY)
 	$(BIN)/weightdecay book results --page docs/reproduction.md --readme README.md
+	$(BIN)/python results/cifar10-small/budgets.py
 
 format: $(READY)
 	$(BIN)/ruff format
