@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -85,6 +86,29 @@ def test_landscapes_are_told_apart_by_what_differs(capsys: pytest.CaptureFixture
     assert "\nAdamW, cosine annealing, epochs 5: " in out
     assert "divide λ by 4, which keeps λ·α." in " ".join(out.split())
     assert out.index("Adam, cosine") < out.index("AdamW, cosine")
+
+
+def test_a_sweep_over_budgets_says_how_the_decay_moves_and_how_to_carry_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    runs: list[Run] = []
+    random = np.random.default_rng(0)
+    for epochs, moved in ((10, 1.0), (40, 0.0), (160, -1.0)):
+        truth = replace(COUPLED, s=0.0, curvature=0.02, centre=(0.0, moved))
+        splits = measured(truth.errors(), 3, random, examples=10_000, spread=0.003)
+        runs += [
+            Run(run.config, (replace(run.last, updates=40 * epochs),))
+            for run in runs_of(truth, splits, epochs=epochs)
+        ]
+    stored(runs)
+    joined = " ".join(told(capsys, "sweep").split())
+    law = r"AdamW, cosine annealing, over epochs: λ\* ∝ epochs\^−e at a fixed α, e = (0\.\d\d) \["
+    [exponent] = re.findall(law, joined)
+    assert float(exponent) == pytest.approx(0.5, abs=0.08)
+    assert "To carry λ to more updates N, keep λ√N: it cost " in joined
+    assert " for λ·N" in joined
+    alone = " ".join(told(capsys, str(stored(some_runs(), Path("one")))).split())
+    assert "over epochs" not in alone
 
 
 def test_a_quiet_landscape_has_no_legend_and_does_not_say_what_it_wrote(

@@ -170,10 +170,11 @@ def advised(scapes: "Sequence[Landscape]", doubtful: "Doubts") -> list[Advised]:
 def _blocks(
     found: Sequence[Advised], source: "Source", doubtful: "Doubts", *, legend: bool
 ) -> list[str]:
-    from weightdecay.site import advice, doubts
+    from weightdecay.site import advice, budgets, doubts
 
     blocks = ["\n".join([_heading(one), *_lines(one)]) for one in found]
-    told = [*source.notes, *doubts.lines(doubtful)]
+    carried = budgets.lines([one.landscape for one in found], doubtful.varied)
+    told = [*carried, *source.notes, *doubts.lines(doubtful)]
     notes = [textwrap.fill(text, _WIDTH, break_long_words=False) for text in told]
     meaning = advice.legend(one.landscape for one in found)
     last = [textwrap.fill(meaning, _WIDTH)] if legend else []

@@ -227,9 +227,9 @@ def _bound(groups: Sequence[list[tuple[float, BestDecays]]], sign: int, left_out
             middle = float(np.mean([x for x, *_ in level])) if level else 0.0
             points += [(x - middle, *end) for x, *end in level]
         whys += [why for _, one in group if (why := ridge.best_at_edge(one.measured)[1])]
-    why = f"{whys[0] if whys else _NOWHERE} {left_out}".rstrip()
     if not points:
-        return unknown(why)
+        return unknown(left_out or _NOWHERE)
+    why = f"{whys[0] if whys else _NOWHERE} {left_out}".rstrip()
     x, y, variance, freedom, edge = np.array(points).T
     ends = edge.astype(np.int64)
     return bounded(x, y, variance, ends, freedom=freedom, sign=sign, why=why)

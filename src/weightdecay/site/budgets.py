@@ -1,0 +1,55 @@
+"""How the best decay moves with the budget, in words, and which rule carries it to a longer one."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from weightdecay.number_format import in_units, interval, number
+from weightdecay.results import Estimate, Landscape, budget_exponents, budget_regret, pairs_over
+from weightdecay.results.budget import FACTORS, varied_alone
+from weightdecay.results.budget_transfer import POWERS, Pair
+from weightdecay.site.advice import title
+
+_KEPT = {0.0: "λ", 0.5: "λ√N", 1.0: "λ·N"}
+
+
+def lines(landscapes: Sequence[Landscape], varied: Sequence[str] = ()) -> list[str]:
+    """Return two sentences for each set of landscapes that differ in one factor of the budget.
+
+    `varied` are the settings in which landscapes differ.
+    """
+    grids = [one for one in landscapes if not one.scattered]
+    told = []
+    for factor, sign in FACTORS.items():
+        for group in varied_alone(grids, factor):
+            own = [one for _, one in group]
+            named = title(own[0], [name for name in varied if name != factor])
+            found = budget_exponents(own)[factor].fixed
+            law = f"λ* ∝ {factor}^{'−' if sign < 0 else ''}e"
+            told.append(
+                f"{named}, over {factor}: {law} at a fixed α, {interval(found, symbol='e')}."
+            )
+            told += _rules(pairs_over(own, factor), own[0].metric)
+    return told
+
+
+def _rules(pairs: Sequence[Pair], metric: str | None) -> Iterator[str]:
+    """Yield which rule carries λ to more updates at the lowest cost."""
+    if not pairs:
+        return
+    found = {power: budget_regret(pairs, power) for power in POWERS}
+    costs = {power: one.cost for power, one in found.items() if not one.why and not one.beyond}
+    if not costs:
+        return
+    best, *others = sorted(costs, key=lambda power: costs[power].value)
+    cost = f"it cost {_points(costs[best], metric)} of error here"
+    against = [f"{_points(costs[power], metric)} for {_KEPT[power]}" for power in others]
+    said = f", against {' and '.join(against)}" if against else ""
+    far = [f" Keeping {_KEPT[power]} led out of the grid." for power in found if power not in costs]
+    yield f"To carry λ to more updates N, keep {_KEPT[best]}: {cost}{said}.{''.join(far)}"
+
+
+def _points(cost: Estimate, metric: str | None) -> str:
+    value, low, high = (in_units(end, metric) for end in (cost.value, cost.low, cost.high))
+    unit = " points" if metric is None else ""
+    ends = "" if math.isnan(low) else f" [{number(low)}, {number(high)}]"
+    return f"{number(value)}{unit}{ends}"
