@@ -140,16 +140,6 @@ def test_the_surfaces_interval_of_s_covers_the_truth_with_one_seed(
     assert np.mean(covered) > 0.95 - 3 * math.sqrt(0.95 * 0.05 / len(covered))
 
 
-@pytest.mark.slow
-def test_the_interval_of_the_error_covers_it() -> None:
-    covered = []
-    for moved, landscape in simulated(Truth(s=0.5), simulations=100, seeds=3):
-        found = recommend(landscape)
-        true = float(moved.at(found.lr.value, found.decay.value))
-        covered.append(found.error.low <= true <= found.error.high)
-    assert np.mean(covered) > 0.88
-
-
 def test_within_its_ranges_the_error_stays_near_the_lowest() -> None:
     truth = Truth(s=0.5)
     found = recommend(landscape_of(truth, exact(truth.errors())))
@@ -372,9 +362,6 @@ def test_cifar_10s_four_methods_are_told_what_fresh_seeds_have_found() -> None:
         "sgd": 1.0,
         "adam": 2.0,
     }
-    judged = {"adamw": 0.1182, "adam": 0.1286, "sgdw": 0.1239, "sgd": 0.1241}
-    for name, error in judged.items():
-        assert found[name].error.low < error < found[name].error.high
     assert advice.sentence(found["adamw"]).startswith("If you multiply α by 4, leave λ as it is.")
     assert "keeping λ/α would have cost 2.4 points" in advice.sentence(found["adamw"])
     assert found["adamw"].knobs.excluded == (-1.0, -0.5, 0.5, 1.0, 2.0)
@@ -428,5 +415,5 @@ def test_a_recommendation_is_shown_in_one_line() -> None:
     landscape = landscape_of(QUADRATIC, exact(QUADRATIC.errors()))
     advice = recommend(landscape)
     setting = f"lr {advice.lr.value:.4g}, {landscape.way} {advice.decay.value:.4g}"
-    fitted = f"fitted error {advice.error.value:.4g}"
+    fitted = f"expected error {advice.error.value:.4g}"
     assert repr(advice) == f"<Recommendation {setting}, {fitted}, for {landscape!r}>"

@@ -58,6 +58,7 @@ def _advice(advice: Recommendation) -> dict[str, Any]:
         "torch_weight_decay": _range(decays.torch),
         "l2": _range(decays.l2),
         "test_error": estimate(advice.error),
+        "no_interval": advice.no_interval or None,
         "without_decay": None if advice.without_decay is None else cell(advice.without_decay),
         "tied": advice.tied,
         "s": exponent(knobs.exponent),

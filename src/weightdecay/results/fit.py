@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weightdecay.results.estimate import Array, Estimate, of_error, student, summed, within
+from weightdecay.results.estimate import Array, student
 from weightdecay.results.exponent import Exponent, unknown
 from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.noise import DEPTH, Flags, basin, effects, mean
 from weightdecay.results.polynomial import (
-    Powers,
+    determined,
     exponent_of,
     hessian,
     powers,
@@ -40,17 +40,7 @@ _SMOOTH = 0.85  # the width of the smoothing in steps: a direct neighbour counts
 _STRIP = 0.5  # learning rates closer than this, in doublings, are one column
 # The seeds that chose the cells are fitted too, so s needs a wider interval: simulations say this.
 _WIDENED = 1.5
-# Terms as powers of x and of z; the first set that the cells determine is fitted.
 _FULL = powers(2)
-_SETS: tuple[Powers, ...] = (
-    _FULL,
-    ((0, 0), (1, 0), (0, 1), (2, 0), (0, 2)),
-    ((0, 0), (1, 0), (0, 1), (0, 2)),
-    ((0, 0), (1, 0), (0, 1), (2, 0)),
-    ((0, 0), (0, 1), (0, 2)),
-    ((0, 0), (1, 0), (2, 0)),
-    ((0, 0),),
-)
 
 
 @dataclass(frozen=True)
@@ -59,9 +49,8 @@ class Surface:
 
     `coefficients` are about `centre`, and 0 for terms that the cells do not determine. Their
     covariance is `inverse` · `variance`, with `freedom` degrees of freedom. `low` and `high` are
-    the corners of the fitted region. `score` is the error to choose on at the lowest point, and
-    `tested` estimates the test error there. Up to `tolerance` above the lowest f, an error counts
-    as just as good.
+    the corners of the fitted region. Up to `tolerance` above the lowest f, an error counts as just
+    as good. A bowl over a cliff lies above the errors: `kriging` says what to expect at the best.
     """
 
     centre: tuple[float, float]
@@ -72,8 +61,6 @@ class Surface:
     low: tuple[float, float]
     high: tuple[float, float]
     best: tuple[float, float]
-    score: float
-    tested: Estimate
     tolerance: float
     cells: tuple[Cell, ...]
 
@@ -124,7 +111,7 @@ def fit(landscape: Landscape) -> Surface | None:
     if lost.all():
         return None
     places = np.log2([(cell.lr, cell.decay) for cell in cells])
-    scores, _ = _scores(cells, "chosen", lost)
+    scores = _scores(cells, lost)
     lowest = float(scores[~lost].min())
     unit = SCALE * lowest if lowest > 0 else float(np.median(scores[~lost])) - lowest or 1.0
     flat = np.where(lost, 1.0, -np.expm1(-(scores - lowest) / unit))
@@ -133,8 +120,7 @@ def fit(landscape: Landscape) -> Surface | None:
     weight = np.array([len(cell.seeds) for cell in chosen], dtype=np.float64)
     centre = float(places[start, 0]), float(places[start, 1])
     moved = places[near] - centre
-    determined = _determined(moved)
-    known = [_FULL.index(power) for power in determined]
+    known = [_FULL.index(power) for power in determined(moved)]
     terms = terms_of(_FULL, moved[:, 0], moved[:, 1])
     inverse = np.zeros((len(_FULL), len(_FULL)))
     own = terms[:, known]
@@ -145,22 +131,8 @@ def fit(landscape: Landscape) -> Surface | None:
     row = terms_of(_FULL, offset[0], offset[1])
     freedom = float(len(chosen) - len(known))
 
-    def scatter(values: Array) -> float:
-        left = values - terms @ (inverse @ terms.T @ (weight * values))
-        return float((weight * left**2).sum() / freedom) if freedom >= 1 else math.nan
-
-    variance = scatter(flat[near])
-    leverage = float(row @ inverse @ row)
-    tests, of_seed = _scores(cells, "tested", lost)
-    reported = np.where(lost, 1.0, -np.expm1(-(tests - lowest) / unit))[near]
-    height = min(float(row @ inverse @ terms.T @ (weight * reported)), 0.99)
-    steep = unit / (1 - height)
-    tested = Estimate(lowest - unit * math.log1p(-height), math.nan, math.nan)
-    if len(of_seed) > 1:
-        left = (scatter(reported) * leverage * steep**2, freedom) if freedom >= 1 else (0.0, 1.0)
-        shared = float(of_seed.var(ddof=1)) / len(of_seed), len(of_seed) - 1.0
-        tested = within(tested.value, *summed(left, shared))
-        tested = of_error(tested) if landscape.metric is None else tested
+    left = flat[near] - fitted
+    variance = float((weight * left**2).sum() / freedom) if freedom >= 1 else math.nan
     depth = 1 - min(float(row @ coefficients), 0.99)
     score = lowest - unit * math.log(depth)
     return Surface(
@@ -172,22 +144,19 @@ def fit(landscape: Landscape) -> Surface | None:
         low=_corner(places[near].min(0)),
         high=_corner(places[near].max(0)),
         best=(centre[0] + offset[0], centre[1] + offset[1]),
-        score=score,
-        tested=tested,
         tolerance=depth * -math.expm1(-AS_GOOD * abs(score) / unit),
         cells=tuple(chosen),
     )
 
 
-def _scores(cells: list[Cell], which: str, lost: Flags) -> tuple[Array, Array]:
-    """Return each cell's mean error minus the effects of its seeds, and these effects."""
+def _scores(cells: list[Cell], lost: Flags) -> Array:
+    """Return each cell's mean error to choose on, minus the effects of its seeds."""
     seeds = sorted({seed for cell in cells for seed in cell.seeds})
     errors = np.full((len(cells), len(seeds)), np.nan)
     for row, cell in zip(errors, cells, strict=True):
-        row[[seeds.index(seed) for seed in cell.seeds]] = getattr(cell, which)
+        row[[seeds.index(seed) for seed in cell.seeds]] = cell.chosen
     near = basin(np.where(lost, np.nan, mean(errors)))
-    of_seed = effects(errors[near])[1]
-    return mean(errors - of_seed), of_seed
+    return mean(errors - effects(errors[near])[1])
 
 
 def _window(cells: list[Cell], places: Array, flat: Array, lost: Flags) -> tuple[Flags, int]:
@@ -213,15 +182,6 @@ def _window(cells: list[Cell], places: Array, flat: Array, lost: Flags) -> tuple
         & (1 - smooth[best] >= deep)
     )
     return near, start
-
-
-def _determined(moved: Array) -> Powers:
-    """Return the first set of terms that cells at these places determine."""
-    for terms in _SETS:
-        columns = terms_of(terms, moved[:, 0], moved[:, 1])
-        if len(columns) >= len(terms) and np.linalg.matrix_rank(columns) == len(terms):
-            return terms
-    raise AssertionError("One cell determines a constant.")
 
 
 def _lowest(

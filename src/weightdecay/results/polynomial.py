@@ -34,13 +34,6 @@ class Polynomial:
     freedom: float
     degree: int
 
-    def value_at(self, place: Array) -> tuple[float, float]:
-        """Return the value at a place, and its variance."""
-        terms = terms_of(powers(self.degree), place[0], place[1])
-        count = len(terms)
-        value = float(terms @ self.values[:count])
-        return value, float(terms @ self.covariance[:count, :count] @ terms)
-
     def spread_of_lowest(self, place: Array) -> Array:
         """Return the covariance of the lowest point, which lies at `place`."""
         slopes = slopes_at(place, self.degree)
@@ -59,6 +52,27 @@ def terms_of(powers: Powers, x: npt.ArrayLike, z: npt.ArrayLike) -> Array:
     """Return the terms at each point, along a last axis of their own."""
     x, z = np.asarray(x, dtype=np.float64), np.asarray(z, dtype=np.float64)
     return np.stack([x**i * z**j for i, j in powers], -1)
+
+
+#: Terms of a quadratic as powers of x and of z: all of them, and what few points determine.
+_SETS: tuple[Powers, ...] = (
+    powers(2),
+    ((0, 0), (1, 0), (0, 1), (2, 0), (0, 2)),
+    ((0, 0), (1, 0), (0, 1), (0, 2)),
+    ((0, 0), (1, 0), (0, 1), (2, 0)),
+    ((0, 0), (0, 1), (0, 2)),
+    ((0, 0), (1, 0), (2, 0)),
+    ((0, 0),),
+)
+
+
+def determined(places: Array, *, spare: int = 0) -> Powers:
+    """Return the first set of terms that points determine, with so many points to spare."""
+    for terms in _SETS:
+        columns = terms_of(terms, places[:, 0], places[:, 1])
+        if len(columns) >= len(terms) + spare and np.linalg.matrix_rank(columns) == len(terms):
+            return terms
+    return _SETS[-1]
 
 
 def exponent_of(quadratic: Array) -> Array:

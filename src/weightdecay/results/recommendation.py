@@ -12,6 +12,7 @@ from weightdecay.results.carrying import Knobs, knobs
 from weightdecay.results.coupling import Coupling, coupling
 from weightdecay.results.estimate import Estimate
 from weightdecay.results.fit import Surface, fit
+from weightdecay.results.kriging import expected_error
 from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.scatter import fit_surface
 from weightdecay.results.stencils import usual_steps
@@ -77,13 +78,13 @@ class Repeat:
 class Recommendation:
     """The setting to use, what is known about it, and what to train next.
 
-    `decay` is in the landscape's convention. `error` is the fitted test error at the setting; its
-    interval is NaN if there is one seed. `without_decay` is the cell at λ = 0 with the nearest
-    learning rate, if there is one. `tied` is the number of cells tied with the best; None if there
-    is one seed. `add` lists values to add if the setting is at an edge of the grid, or if a knob
-    has fewer than three values. `repeat` are settings that need more seeds to decide on a rule for
-    the knobs; None if more seeds would not help. Scattered settings have neither: `coupling` says
-    what is missing.
+    `decay` is in the landscape's convention. `error` is the test error that new seeds are expected
+    to have at the setting (`kriging`); if it has no interval, `no_interval` says why.
+    `without_decay` is the cell at λ = 0 with the nearest learning rate, if there is one. `tied` is
+    the number of cells tied with the best; None if there is one seed. `add` lists values to add if
+    the setting is at an edge of the grid, or if a knob has fewer than three values. `repeat` are
+    settings that need more seeds to decide on a rule for the knobs; None if more seeds would not
+    help. Scattered settings have neither: `coupling` says what is missing.
     """
 
     landscape: Landscape
@@ -91,6 +92,7 @@ class Recommendation:
     decay: Range
     decays: Decays
     error: Estimate
+    no_interval: str
     without_decay: Cell | None
     tied: int | None
     coupling: Coupling
@@ -100,8 +102,8 @@ class Recommendation:
 
     def __repr__(self) -> str:
         setting = f"lr {self.lr.value:.4g}, {self.landscape.way} {self.decay.value:.4g}"
-        fitted = f"{self.landscape.metric or self.landscape.of} {self.error.value:.4g}"
-        return f"<Recommendation {setting}, fitted {fitted}, for {self.landscape!r}>"
+        expected = f"{self.landscape.metric or self.landscape.of} {self.error.value:.4g}"
+        return f"<Recommendation {setting}, expected {expected}, for {self.landscape!r}>"
 
 
 def recommend(landscape: Landscape) -> Recommendation:
@@ -118,17 +120,19 @@ def recommend(landscape: Landscape) -> Recommendation:
     add: tuple[Extension, ...] = ()
     repeat = None
     if landscape.scattered:
-        lr, decay, error = _scattered(landscape)
+        lr, decay = _scattered(landscape)
     else:
         lr, decay = (_range(found, axis) for axis in (0, 1))
-        error, add = found.tested, _extensions(landscape, found)
+        add = _extensions(landscape, found)
         repeat = None if add or advice.rule is not None else _repeat(landscape, found)
+    expected = expected_error(landscape, lr.value, decay.value)
     return Recommendation(
         landscape=landscape,
         lr=lr,
         decay=decay,
         decays=_decays(landscape, lr.value, decay),
-        error=error,
+        error=expected.error,
+        no_interval=expected.why,
         without_decay=_without_decay(landscape, lr.value),
         tied=len(landscape.tied) if several else None,
         coupling=measured,
@@ -138,15 +142,15 @@ def recommend(landscape: Landscape) -> Recommendation:
     )
 
 
-def _scattered(landscape: Landscape) -> tuple[Range, Range, Estimate]:
-    """Return the best learning rate, decay and error: the surface's, or those of the best run."""
+def _scattered(landscape: Landscape) -> tuple[Range, Range]:
+    """Return the best learning rate and decay: the surface's, or those of the best run."""
     found = fit_surface(landscape)
     if math.isfinite(found.lr.value):
         lr, decay = (Range(one.value, one.low, one.high) for one in (found.lr, found.decay))
-        return lr, decay, found.error
+        return lr, decay
     best = next(cell for cell in landscape.ranked if cell.decay > 0)
     lr, decay = (Range(value, value, value) for value in (best.lr, best.decay))
-    return lr, decay, Estimate(best.mean, math.nan, math.nan)
+    return lr, decay
 
 
 def _range(found: Surface, axis: int) -> Range:

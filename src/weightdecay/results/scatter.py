@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weightdecay.results.estimate import UNKNOWN, Array, Estimate, of_error, student
+from weightdecay.results.estimate import UNKNOWN, Array, Estimate, student
 from weightdecay.results.exponent import Exponent, Line, unknown
+from weightdecay.results.kriging import expected_error
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.polynomial import Polynomial, lowest, ratio, ridge_line
 from weightdecay.results.ridge import CERTAIN
@@ -32,7 +33,7 @@ _STRAIGHT = 0.97  # above this correlation, the two knobs were changed together
 class SurfaceFit:
     """The best learning rate and decay of a fitted surface, its error there, and s.
 
-    Each has its 95 % interval. `error` is the reported error at the best setting. `used` of
+    Each has its 95 % interval. `error` is the test error to expect there (`kriging`). `used` of
     `points` were in the window after `aside` were set aside as too far off. What is unknown is NaN
     or has no value, and `why` says what is missing. `line` is the ridge, to draw it.
     """
@@ -79,15 +80,10 @@ def fit_surface(landscape: Landscape) -> SurfaceFit:
         Estimate(*(2.0 ** float(at + off) for off in (0, -away, away)))
         for at, away in zip(centre + best, half, strict=True)
     )
-    reported = near.fitted(near.tested, 3, centre)
-    assert reported is not None  # the same terms as the cubic's
-    at, error = reported.value_at(best)
-    reach = student(reported.freedom) * math.sqrt(error)
-    height = Estimate(at, at - reach, at + reach)
     return SurfaceFit(
         lr=lr,
         decay=decay,
-        error=of_error(height) if landscape.metric is None else height,
+        error=expected_error(landscape, lr.value, decay.value).error,
         exponent=exponent,
         used=len(near),
         points=len(cloud),
@@ -98,13 +94,13 @@ def fit_surface(landscape: Landscape) -> SurfaceFit:
 
 def _cloud(landscape: Landscape) -> Cloud:
     rows = [
-        (math.log2(cell.lr), math.log2(cell.decay), cell.chosen[at], cell.tested[at], number, seed)
+        (math.log2(cell.lr), math.log2(cell.decay), cell.chosen[at], number, seed)
         for number, cell in enumerate(landscape.cells.values())
         for at, seed in enumerate(cell.seeds)
         if cell.decay > 0 and seed not in cell.diverged
     ]
-    x, z, chosen, tested, setting, seed = np.array(rows, dtype=np.float64).reshape(-1, 6).T
-    return Cloud(x, z, chosen, tested, setting.astype(np.intp), seed.astype(np.intp))
+    x, z, chosen, setting, seed = np.array(rows, dtype=np.float64).reshape(-1, 5).T
+    return Cloud(x, z, chosen, setting.astype(np.intp), seed.astype(np.intp))
 
 
 def _missing(cloud: Cloud) -> str:

@@ -36,12 +36,11 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Cloud:
-    """Points: x, z, the errors to choose on and to report, and each point's setting and seed."""
+    """Points: x, z, the errors to choose on, and each point's setting and seed."""
 
     x: Array
     z: Array
     chosen: Array
-    tested: Array
     setting: Indices
     seed: Indices
 
@@ -51,8 +50,7 @@ class Cloud:
     def take(self, kept: Indices) -> "Cloud":
         """Return these points alone."""
         setting = np.unique(self.setting[kept], return_inverse=True)[1]
-        rest = (self.x[kept], self.z[kept], self.chosen[kept], self.tested[kept])
-        return Cloud(*rest, setting, self.seed[kept])
+        return Cloud(self.x[kept], self.z[kept], self.chosen[kept], setting, self.seed[kept])
 
     @property
     def settings(self) -> int:

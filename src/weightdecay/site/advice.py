@@ -117,6 +117,8 @@ def _error(advice: Recommendation) -> str:
         low, high = (number(in_units(end, landscape.metric)) for end in (found.low, found.high))
         said += f" [{low}, {high}]"
     said += f", chosen on {landscape.chosen_on or 'the same numbers'}"
+    if advice.no_interval:
+        said += f"; no interval: {advice.no_interval}"
     none = advice.without_decay
     if none is not None:
         no_worse = "no worse " * (none.mean <= found.value)
