@@ -116,6 +116,24 @@ def test_half_steps_and_holes_are_fitted_as_they_come(s: float) -> None:
     assert found.decay.value == pytest.approx(2**-11, rel=0.1)
 
 
+def test_a_ragged_grid_has_a_recommendation_between_its_rows() -> None:
+    """With two cells in five, no cell may be within half a step of the lowest point."""
+    for seed in range(40, 100):
+        random = np.random.default_rng(seed)
+        points = [
+            Point(
+                lr=2.0**a, decay=2.0**b, way="weight_decay", tested=error + random.normal(0, 3e-3)
+            )
+            for a in range(-5, 0)
+            for b in range(-9, -4)
+            for error in (0.2 + 0.01 * (a + 3) ** 2 + 0.01 * (b + 7) ** 2,)
+            if random.random() < 0.4
+        ]
+        [landscape] = landscapes(points)
+        found = recommend(landscape)
+        assert min(landscape.lrs) <= found.lr.value <= max(landscape.lrs)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("truth", "noise"),

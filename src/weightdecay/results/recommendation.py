@@ -191,6 +191,8 @@ def _extensions(landscape: Landscape, found: Surface) -> tuple[Extension, ...]:
     across, along = usual_steps(cells)
     column = [decay for lr, decay in cells if abs(math.log2(lr) - x) <= across / 2 + 1e-6]
     row = [lr for lr, decay in cells if abs(math.log2(decay) - z) <= along / 2 + 1e-6]
+    # Between the rows or columns of a ragged grid, there may be none.
+    column, row = column or [decay for _, decay in cells], row or [lr for lr, _ in cells]
     added = []
     for knob, best, values, step in (("lr", x, row, across), ("decay", z, column, along)):
         for end, edge, way in (("lowest", min(values), -1), ("highest", max(values), 1)):
