@@ -200,6 +200,13 @@ def test_bounds_are_infinite_where_nothing_is_judged() -> None:
     assert set(smallest_rises(replace(clean, lrs=clean.lrs[:2], cells=few)).values()) == {np.inf}
 
 
+def test_a_landscape_without_any_error_has_rises_and_no_warning() -> None:
+    truth = Truth()
+    rises = smallest_rises(landscape_of(truth, exact(0 * truth.errors())))
+    assert len(rises) == 49
+    assert not np.isnan(list(rises.values())).any()
+
+
 def test_what_neighbours_say_is_near_what_the_cell_would_have_come_to() -> None:
     """SGDW's cell without decay is the same training, and was right: 18.95 %."""
     [one] = [one for one in outliers(of_table(SGD)) if one.decay == 0]

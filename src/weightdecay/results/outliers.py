@@ -102,7 +102,7 @@ def smallest_rises(landscape: Landscape) -> dict[tuple[float, float], float]:
         rises = np.expm1(np.fmax(0, seen.high + seen.allowed - given.values))
         rises[np.isnan(given.values)] = np.inf
         if landscape.metric is None:
-            rises[np.fmax.reduce(errors.tested, axis=1) * (1 + rises) > 1] = np.inf
+            rises[np.fmax.reduce(errors.tested, axis=1) > 1 / (1 + rises)] = np.inf
     return {
         (cell.lr, cell.decay): float(rise) for cell, rise in zip(errors.cells, rises, strict=True)
     }
