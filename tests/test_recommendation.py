@@ -16,6 +16,7 @@ from weightdecay.results import (
     Exponent,
     Landscape,
     Point,
+    Recommendation,
     fit_surface,
     landscapes,
     recommend,
@@ -427,6 +428,58 @@ def _true_error(place: tuple[float, float]) -> float:
 
 def _place(scape: Landscape) -> tuple[float, float]:
     return scape.best.lr, scape.best.decay
+
+
+def told_by(points: list[Point]) -> tuple[Recommendation, dict[str, str]]:
+    [landscape] = landscapes(points)
+    found = recommend(landscape)
+    return found, {label: text for label, text in advice.block(found) if label}
+
+
+def test_of_a_few_runs_of_a_grid_the_best_is_named_and_what_to_add_about_it() -> None:
+    errors = {(0.1, 0.01): 0.2, (0.2, 0.01): 0.21, (0.1, 0.02): 0.22}
+    found, said = told_by(
+        [Point(lr=lr, decay=decay, way="l2", tested=error) for (lr, decay), error in errors.items()]
+    )
+    assert found.best_run
+    assert (found.lr.low, found.lr.value, found.lr.high) == (0.1, 0.1, 0.1)
+    assert found.error.value == 0.2
+    assert said["use"].endswith(": the best run, as no surface could be fitted")
+    assert "no interval: it needs 9 settings that did not diverge, and there are 3" in said["error"]
+    assert [(one.knob, one.end, one.values) for one in found.add] == [
+        ("lr", "lowest", (0.05,)),
+        ("decay", "lowest", (0.005,)),
+    ]
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_of_pure_noise_it_is_said_that_settings_do_not_differ(seeds: int) -> None:
+    alike = 0
+    for simulation in range(10):
+        random = np.random.default_rng(simulation)
+        found, said = told_by(
+            [
+                Point(lr=2.0**a, decay=2.0**b, way="l2", seed=seed, tested=random.normal(0.2, 0.01))
+                for a in range(-5, 0)
+                for b in range(-9, -4)
+                for seed in range(seeds)
+            ]
+        )
+        alike += found.differ is False
+        if found.differ is False:
+            assert said["ties"].startswith("the settings do not differ by more than noise")
+            assert found.lr.low == found.lr.high
+            assert not found.add
+            # The lowest of 25 runs is about 0.18.
+            assert found.error.value == pytest.approx(0.2, abs=0.01)
+    assert alike >= 8
+
+
+def test_settings_of_a_basin_are_said_to_differ() -> None:
+    for seeds in (1, 3):
+        found = recommend(noisy(Truth(s=0.5), seeds, np.random.default_rng(0)))
+        assert found.differ
+        assert "do not differ" not in dict(advice.block(found)).get("ties", "")
 
 
 def test_a_recommendation_is_shown_in_one_line() -> None:

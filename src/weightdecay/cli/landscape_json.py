@@ -57,6 +57,8 @@ def _advice(advice: Recommendation) -> dict[str, Any]:
         "normalized_decay": _range(decays.normalized),
         "torch_weight_decay": _range(decays.torch),
         "l2": _range(decays.l2),
+        "best_run": advice.best_run,
+        "differ": advice.differ,
         "test_error": estimate(advice.error),
         "no_interval": advice.no_interval or None,
         "without_decay": None if advice.without_decay is None else cell(advice.without_decay),

@@ -57,9 +57,14 @@ class _Predictions:
     shared: Array
 
 
-def expected_error(landscape: Landscape, lr: float, decay: float) -> Expected:
-    """Predict the mean test error of new seeds at a setting with a decay above 0."""
-    places, errors = _finished(landscape)
+def expected_error(
+    landscape: Landscape, lr: float, decay: float, *, flat: bool = False
+) -> Expected:
+    """Predict the mean test error of new seeds at a setting with a decay above 0.
+
+    If the landscape is `flat`, a constant takes the place of the quadratic.
+    """
+    places, errors = finished(landscape)
     away = places - np.log2([lr, decay])
     used = _used(away, mean(errors))
     if used.sum() < FEWEST:
@@ -67,7 +72,7 @@ def expected_error(landscape: Landscape, lr: float, decay: float) -> Expected:
         few = f"it needs {FEWEST} settings that did not diverge, and there are {used.sum()}"
         return Expected(Estimate(value, math.nan, math.nan), few)
     scales = (False, True) if bool((errors[np.isfinite(errors)] > 0).all()) else (False,)
-    found = [_on_scale(away, errors, used, logs=logs) for logs in scales]
+    found = [_on_scale(away, errors, used, logs=logs, flat=flat) for logs in scales]
     values, variances, evidence, shared = (
         np.concatenate([getattr(one, name) for one in found])
         for name in ("values", "variances", "evidence", "shared")
@@ -84,7 +89,18 @@ def expected_error(landscape: Landscape, lr: float, decay: float) -> Expected:
     return Expected(of_error(error) if landscape.metric is None else error)
 
 
-def _on_scale(away: Array, errors: Array, used: Flags, *, logs: bool) -> _Predictions:
+def finished(landscape: Landscape) -> tuple[Array, Array]:
+    """Return places and test errors, settings × seeds, of settings that did not diverge."""
+    cells = [cell for cell in landscape.cells.values() if cell.decay > 0 and not cell.diverged]
+    seeds = sorted({seed for cell in cells for seed in cell.seeds})
+    errors = np.full((len(cells), len(seeds)), np.nan)
+    for row, cell in zip(errors, cells, strict=True):
+        row[[seeds.index(seed) for seed in cell.seeds]] = cell.tested
+    known = np.isfinite(errors).any(1)
+    return np.log2([(cell.lr, cell.decay) for cell in cells])[known], errors[known]
+
+
+def _on_scale(away: Array, errors: Array, used: Flags, *, logs: bool, flat: bool) -> _Predictions:
     """Predict from errors, or from their logarithms."""
     heights = np.log(errors) if logs else errors
     near = basin(mean(errors))
@@ -93,7 +109,9 @@ def _on_scale(away: Array, errors: Array, used: Flags, *, logs: bool) -> _Predic
     seeds = np.isfinite(errors).sum(1).astype(np.float64)
     own = noise(heights, near)
     levels = mean(heights - of_seed)
-    found, noises = _predicted(away[used], levels[used], seeds[used], noise=own)
+    powers = ((0, 0),) if flat else determined(away[used], spare=_SPARE)
+    terms = terms_of(powers, away[used, 0], away[used, 1])
+    found, noises = _predicted(away[used], terms, levels[used], seeds[used], noise=own)
     shared = np.full(len(noises), float(of_seed.var()) / max(len(of_seed) - 1, 1))
     if not logs:
         return _Predictions(*found, shared)
@@ -108,14 +126,13 @@ def _on_scale(away: Array, errors: Array, used: Flags, *, logs: bool) -> _Predic
 
 
 def _predicted(
-    away: Array, levels: Array, seeds: Array, *, noise: tuple[float, float]
+    away: Array, terms: Array, levels: Array, seeds: Array, *, noise: tuple[float, float]
 ) -> tuple[tuple[Array, Array, Array, float], Array]:
     """Predict the level at 0 under each hypothesis, and the variance of a run's noise.
 
-    Levels are means over so many seeds. `noise` is the variance of one run and its freedom, as far
-    as the seeds show it.
+    The first of the terms is 1. Levels are means over so many seeds. `noise` is the variance of one
+    run and its freedom, as far as the seeds show it.
     """
-    terms = terms_of(determined(away, spare=_SPARE), away[:, 0], away[:, 1])
     count, known = terms.shape[1], noise[1] if noise[1] >= 1 else 0.0
     freedom = known + len(levels) - count
     here = np.eye(count)[0]
@@ -152,17 +169,6 @@ def _alike(apart: Array) -> Array:
     scaled = math.sqrt(5) * apart
     alike: Array = (1 + scaled + scaled**2 / 3) * np.exp(-scaled)
     return alike
-
-
-def _finished(landscape: Landscape) -> tuple[Array, Array]:
-    """Return places and test errors, settings × seeds, of settings that did not diverge."""
-    cells = [cell for cell in landscape.cells.values() if cell.decay > 0 and not cell.diverged]
-    seeds = sorted({seed for cell in cells for seed in cell.seeds})
-    errors = np.full((len(cells), len(seeds)), np.nan)
-    for row, cell in zip(errors, cells, strict=True):
-        row[[seeds.index(seed) for seed in cell.seeds]] = cell.tested
-    known = np.isfinite(errors).any(1)
-    return np.log2([(cell.lr, cell.decay) for cell in cells])[known], errors[known]
 
 
 def _used(away: Array, errors: Array) -> Flags:

@@ -2,7 +2,8 @@
 
 The setting is the lowest point of the surface through the cells near the best (`fit`), not the
 cell with the lowest error, which on a noisy task is mostly luck. Scattered settings have a surface
-of their own (`scatter`); where they are too few for it, the best of them is recommended.
+of their own (`scatter`). Where there are too few settings for a surface, the best of them is
+recommended. If settings differ by no more than noise does, no range is given.
 """
 
 import math
@@ -10,9 +11,10 @@ from dataclasses import dataclass
 
 from weightdecay.results.carrying import Knobs, knobs
 from weightdecay.results.coupling import Coupling, coupling
+from weightdecay.results.differing import differ
 from weightdecay.results.estimate import Estimate
 from weightdecay.results.fit import Surface, fit
-from weightdecay.results.kriging import expected_error
+from weightdecay.results.kriging import FEWEST, expected_error, finished
 from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.scatter import fit_surface
 from weightdecay.results.stencils import usual_steps
@@ -26,11 +28,10 @@ _NEAR = 0.25  # a best value within this many steps of the last one is at the gr
 
 @dataclass(frozen=True)
 class Range:
-    """A value to use, and a range about it.
+    """A value to use, and a range about it, which is the value alone if there is none.
 
     On a grid, the fitted error in the range is at most 2 % above the lowest, with the other knob at
-    its recommended value. For scattered settings, it is the 95 % interval of the best value, or the
-    value alone if nothing could be fitted.
+    its recommended value. For scattered settings, it is the 95 % interval of the best value.
     """
 
     value: float
@@ -78,8 +79,10 @@ class Repeat:
 class Recommendation:
     """The setting to use, what is known about it, and what to train next.
 
-    `decay` is in the landscape's convention. `error` is the test error that new seeds are expected
-    to have at the setting (`kriging`); if it has no interval, `no_interval` says why.
+    `decay` is in the landscape's convention. `best_run` says that the setting is that of the best
+    run, as there are too few for a surface. `differ` is whether settings differ by more than noise
+    explains; None if too few runs are there to tell. `error` is the test error that new seeds are
+    expected to have at the setting (`kriging`); if it has no interval, `no_interval` says why.
     `without_decay` is the cell at λ = 0 with the nearest learning rate, if there is one. `tied` is
     the number of cells tied with the best; None if there is one seed. `add` lists values to add if
     the setting is at an edge of the grid, or if a knob has fewer than three values. `repeat` are
@@ -91,6 +94,8 @@ class Recommendation:
     lr: Range
     decay: Range
     decays: Decays
+    best_run: bool
+    differ: bool | None
     error: Estimate
     no_interval: str
     without_decay: Cell | None
@@ -117,20 +122,25 @@ def recommend(landscape: Landscape) -> Recommendation:
         )
     several = any(len(cell.seeds) > 1 for cell in landscape.cells.values())
     advice = knobs(landscape, found, measured.exponent)
+    few, different = len(finished(landscape)[0]) < FEWEST, differ(landscape)
+    ranges = None if few else _ranges(landscape, found)
+    best = next(cell for cell in landscape.ranked if cell.decay > 0)
+    lr, decay = ranges or (_only(best.lr), _only(best.decay))
     add: tuple[Extension, ...] = ()
     repeat = None
-    if landscape.scattered:
-        lr, decay = _scattered(landscape)
-    else:
-        lr, decay = (_range(found, axis) for axis in (0, 1))
-        add = _extensions(landscape, found)
+    if different is False:
+        lr, decay = _only(lr.value), _only(decay.value)
+    elif not landscape.scattered:
+        add = _extensions(landscape, lr.value, decay.value, few=few)
         repeat = None if add or advice.rule is not None else _repeat(landscape, found)
-    expected = expected_error(landscape, lr.value, decay.value)
+    expected = expected_error(landscape, lr.value, decay.value, flat=different is False)
     return Recommendation(
         landscape=landscape,
         lr=lr,
         decay=decay,
         decays=_decays(landscape, lr.value, decay),
+        best_run=ranges is None,
+        differ=different,
         error=expected.error,
         no_interval=expected.why,
         without_decay=_without_decay(landscape, lr.value),
@@ -142,20 +152,21 @@ def recommend(landscape: Landscape) -> Recommendation:
     )
 
 
-def _scattered(landscape: Landscape) -> tuple[Range, Range]:
-    """Return the best learning rate and decay: the surface's, or those of the best run."""
-    found = fit_surface(landscape)
-    if math.isfinite(found.lr.value):
-        lr, decay = (Range(one.value, one.low, one.high) for one in (found.lr, found.decay))
-        return lr, decay
-    best = next(cell for cell in landscape.ranked if cell.decay > 0)
-    lr, decay = (Range(value, value, value) for value in (best.lr, best.decay))
+def _ranges(landscape: Landscape, found: Surface) -> tuple[Range, Range] | None:
+    """Return the best learning rate and decay of the surface; None if scattered runs have none."""
+    if not landscape.scattered:
+        (low, high), (lowest, highest) = found.interval(0), found.interval(1)
+        x, z = found.best
+        return Range(2.0**x, 2.0**low, 2.0**high), Range(2.0**z, 2.0**lowest, 2.0**highest)
+    fitted = fit_surface(landscape)
+    if not math.isfinite(fitted.lr.value):
+        return None
+    lr, decay = (Range(one.value, one.low, one.high) for one in (fitted.lr, fitted.decay))
     return lr, decay
 
 
-def _range(found: Surface, axis: int) -> Range:
-    low, high = found.interval(axis)
-    return Range(2.0 ** found.best[axis], 2.0**low, 2.0**high)
+def _only(value: float) -> Range:
+    return Range(value, value, value)
 
 
 def _decays(landscape: Landscape, lr: float, decay: Range) -> Decays:
@@ -181,13 +192,16 @@ def _repeat(landscape: Landscape, found: Surface) -> Repeat:
     return Repeat(tuple(lrs), tuple(decays), tuple(range(last + 1, last + 1 + MORE)))
 
 
-def _extensions(landscape: Landscape, found: Surface) -> tuple[Extension, ...]:
+def _extensions(
+    landscape: Landscape, lr: float, decay: float, *, few: bool
+) -> tuple[Extension, ...]:
     """Return the values to add if the best is at an edge of the settings trained near it.
 
-    A knob with fewer than three values there is extended at both ends.
+    A knob with fewer than three values there is extended at both ends. If there are few settings,
+    one step to either side of the best is enough.
     """
     cells = [(cell.lr, cell.decay) for cell in landscape.cells.values() if cell.decay > 0]
-    x, z = found.best
+    x, z = math.log2(lr), math.log2(decay)
     across, along = usual_steps(cells)
     column = [decay for lr, decay in cells if abs(math.log2(lr) - x) <= across / 2 + 1e-6]
     row = [lr for lr, decay in cells if abs(math.log2(decay) - z) <= along / 2 + 1e-6]
@@ -196,8 +210,9 @@ def _extensions(landscape: Landscape, found: Surface) -> tuple[Extension, ...]:
     added = []
     for knob, best, values, step in (("lr", x, row, across), ("decay", z, column, along)):
         for end, edge, way in (("lowest", min(values), -1), ("highest", max(values), 1)):
-            beyond = len(set(values)) < 3 or way * (best - math.log2(edge)) > -_NEAR * step
-            new = [edge * 2.0 ** (way * step * n) for n in range(1, STEPS + 1)]
+            beyond = way * (best - math.log2(edge)) > -_NEAR * step
+            beyond |= len(set(values)) < 3 and not few
+            new = [edge * 2.0 ** (way * step * n) for n in range(1, 2 if few else STEPS + 1)]
             if knob == "decay" and landscape.way == "weight_decay":
                 new = [value for value in new if value < 1]
             if beyond and new:

@@ -41,6 +41,10 @@ _GRID = (
     "In parentheses: values at which the fitted error is at most 2 % above its lowest. In brackets:"
 )
 _SCATTERED = "In parentheses and brackets:"
+_ALIKE = (
+    "the settings do not differ by more than noise, so any of them will do. To see a difference, "
+    "train more seeds, or learning rates and decays that are further apart"
+)
 _SYMBOLS = "95 % intervals. α is the learning rate, λ the decay, and λ ∝ α^(−s) at the best."
 
 
@@ -72,7 +76,9 @@ def block(advice: Recommendation) -> list[tuple[str, str]]:
     """Return the lines about a landscape, each with its label."""
     kind = "loss" if advice.landscape.of == "loss" else "error"
     told = [("use", _setting(advice)), *_conventions(advice), (kind, _error(advice))]
-    if advice.tied is not None:
+    if advice.differ is False:
+        told.append(("ties", _ALIKE))
+    elif advice.tied is not None:
         count = len(advice.landscape.cells)
         tied = "this one is" if advice.tied == 1 else f"{advice.tied} are"
         told.append(("ties", f"of {count} settings, {tied} as good as the best, up to noise"))
@@ -84,8 +90,7 @@ def _setting(advice: Recommendation) -> str:
     symbol = AXES[advice.landscape.way][1]
     factor = "L2 factor " * (advice.landscape.way == "l2")
     said = f"α = {_range(advice.lr)}, {factor}{symbol} = {_range(advice.decay)}"
-    is_run = advice.landscape.scattered and advice.lr.low == advice.lr.high
-    return f"{said}: the best run, as no surface could be fitted" if is_run else said
+    return f"{said}: the best run, as no surface could be fitted" if advice.best_run else said
 
 
 def _conventions(advice: Recommendation) -> list[tuple[str, str]]:
