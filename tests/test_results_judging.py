@@ -148,3 +148,15 @@ def test_regret_is_the_mean_within_a_seed_over_what_was_carried() -> None:
     carried = [Carried(1.0, 4.0, 0.0, 0.1), Carried(4.0, 1.0, 0.0, 0.3)]
     found = transfer_regret(errors, {4.0: 0.2, 1.0: 0.4}, carried)
     assert found == pytest.approx([(0.05 + 0.10) / 2, (0.06 + 0.08) / 2])
+
+
+def test_tokens_of_a_sequence_are_not_counted_as_independent_examples() -> None:
+    random = np.random.default_rng(0)
+    of_sequences = np.repeat(random.normal(0, 0.3, 200), 64)
+    tokens = of_sequences + random.normal(0, 1, 200 * 64)
+    found = shared_variance(tokens + random.normal(0, 1, (6, 200 * 64)))
+    # A mean over 200 sequences: 0.3² of their own, and what is left of their tokens' difficulty.
+    assert found == pytest.approx((0.3**2 + 1 / 64) / 200, rel=0.3)
+    shuffled = random.permutation(200 * 64)
+    alone = shared_variance((tokens + random.normal(0, 1, (6, 200 * 64)))[:, shuffled])
+    assert alone == pytest.approx((1 + 0.3**2) / (200 * 64), rel=0.1)

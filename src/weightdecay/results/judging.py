@@ -18,6 +18,9 @@ from weightdecay.results.estimate import Array, Estimate, student, within
 CHANCE = 0.9
 #: One method is as good as another if its error is at most this many times the other's.
 MARGIN = 1.03
+_BLOCK = 64  # neighbouring test examples that may be alike: at least the tokens of a sequence
+_FEWEST = 20  # with fewer blocks, their variance is not known well enough
+_CERTAIN = 3.0
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,22 @@ def _by_seed(runs: Sequence[Run]) -> dict[int, Run]:
 def shared_variance(per_example: Array) -> float:
     """Return the variance that the sample of examples gives to the mean over seeds × examples.
 
+    Neighbours may be alike, as the tokens of a sequence are. Where blocks of them vary by more than
+    independent examples would by chance, each block counts as one example.
+    """
+    alone, _ = _between(per_example)
+    seeds, examples = map(int, per_example.shape)
+    blocks = examples // _BLOCK
+    if blocks < _FEWEST:
+        return alone
+    whole = per_example[:, : blocks * _BLOCK].reshape(seeds, blocks, _BLOCK)
+    together, chance = _between(whole.mean(2))
+    return together if together > alone + _CERTAIN * chance else alone
+
+
+def _between(per_example: Array) -> tuple[float, float]:
+    """Return the variance of the mean over independent examples, and its standard error.
+
     The examples' means vary by their own difficulty and by the noise of each seed and example. The
     noise is estimated from the residuals after effects of seeds and examples, and subtracted.
     """
@@ -131,8 +150,9 @@ def shared_variance(per_example: Array) -> float:
     of_examples = per_example.mean(0)
     left = per_example - of_examples - per_example.mean(1, keepdims=True) + per_example.mean()
     noise = float((left**2).sum()) / ((seeds - 1) * (examples - 1))
-    between = float(of_examples.var(ddof=1)) - noise / seeds
-    return max(0.0, between / examples)
+    spread = float(of_examples.var(ddof=1))
+    between = (spread - noise / seeds) / examples
+    return max(0.0, between), spread * math.sqrt(2 / (examples - 1)) / examples
 
 
 def _mean(values: Array, shared: float) -> Estimate:
