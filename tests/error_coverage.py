@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.landscapes import CLIFF, Array, Truth, exact, inserted, landscape_of, reseen
+from tests.landscapes import CLIFF, END, Array, Truth, exact, inserted, landscape_of, reseen
 from weightdecay import files
 from weightdecay.results import Landscape, Point, Recommendation, landscapes, recommend
 

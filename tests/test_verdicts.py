@@ -263,6 +263,36 @@ def test_every_kind_of_parts_is_written_with_its_numbers() -> None:
     assert both["beside"] == {"s of AdamW": {"value": 0.1, "low": 0.0, "high": 0.2}}
 
 
+@pytest.mark.parametrize(
+    "found",
+    [
+        Exponent(1.0, 0.6, 1.4, freedom=2),
+        Exponent(0.6, 0.6, math.inf, "at least", freedom=2, standard_error=0.1),
+    ],
+)
+def test_one_of_two_parts_is_not_held_only_by_an_interval_that_few_seeds_widen(
+    found: Exponent,
+) -> None:
+    """With two degrees of freedom, 97.5 % intervals are 1.44 times as wide as 95 % ones."""
+    part = verdicts.between("s is 0", found, "s", above=-0.5, below=0.5)
+    known = replace(found, freedom=math.inf, standard_error=found.standard_error / 3)
+    certain = verdicts.between("s is 0", known, "s", above=-0.5, below=0.5)
+    none = Exponent(0.0, -0.1, 0.1)
+    other = verdicts.between("s is 0", none, "s", above=-0.5, below=0.5)
+    assert (part.outcome, certain.outcome, other.outcome) == (NOT_HELD, NOT_HELD, HELD)
+    assert verdicts.all_of("one", [part]).outcome == NOT_HELD
+    assert verdicts.all_of("both", [part, other]).outcome == NOT_DECIDED
+    assert verdicts.all_of("both", [certain, other]).outcome == NOT_HELD
+
+
+def test_a_widened_interval_is_students() -> None:
+    wide = Exponent(1.0, 0.0, 2.0, freedom=2).widened(0.9875)
+    assert (wide.low, wide.high) == pytest.approx((1 - 6.205 / 4.303, 1 + 6.205 / 4.303), abs=1e-3)
+    most = Exponent(1.0, -math.inf, 1.0, "at most", freedom=2, standard_error=0.1).widened(0.9875)
+    assert most.low == -math.inf
+    assert most.value == most.high == pytest.approx(1 + 0.1902, abs=1e-3)
+
+
 def test_what_was_not_measured_is_not_decided() -> None:
     unseen = verdicts.unseen("It is so", "No run.")
     assert unseen == Verdict("It is so", NOT_DECIDED, Missing("No run."))

@@ -215,7 +215,7 @@ def _slope(x: Array, used: Flags) -> Array:
 
 def _interval(value: float, variance: float, freedom: float) -> Exponent:
     half = student(freedom) * math.sqrt(variance)
-    return Exponent(value, value - half, value + half)
+    return Exponent(value, value - half, value + half, freedom=freedom)
 
 
 def _excludes_zero(one: Exponent) -> bool:

@@ -1,7 +1,7 @@
 """An estimate: a value with its 95 % interval."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,12 @@ class Estimate:
     low: float
     high: float
     freedom: float = math.inf
+
+    def widened(self, level: float) -> "Estimate":
+        """Return it with an interval that ends at another quantile of Student's t than 0.975."""
+        factor = student(self.freedom, level) / student(self.freedom)
+        low, high = (self.value + factor * (end - self.value) for end in (self.low, self.high))
+        return replace(self, low=low, high=high)
 
 
 UNKNOWN = Estimate(math.nan, math.nan, math.nan)

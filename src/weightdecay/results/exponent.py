@@ -1,7 +1,7 @@
 """Exponents: slopes of logarithms, each with an interval, or a bound, or a reason for neither."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,8 @@ class Exponent:
     If `bound` is "at least" or "at most", `value` is that bound and the interval ends there. If
     `value` is None, it is unknown. `why` gives the reason for a bound or an unknown value, and says
     what was left out of a value. A value is `withheld` if there are estimates that contradict each
-    other. `freedom` is that of Student's t, if the interval is his.
+    other. `freedom` is that of Student's t behind the interval, and `standard_error` that of a
+    bound, whose interval does not show it.
     """
 
     value: float | None
@@ -26,6 +27,23 @@ class Exponent:
     why: str = ""
     withheld: bool = False
     freedom: float = math.inf
+    standard_error: float = 0.0
+
+    def widened(self, level: float) -> "Exponent":
+        """Return it with an interval, or a bound, that ends at another quantile of Student's t.
+
+        That of a 95 % interval is 0.975.
+        """
+        usual, wider = student(self.freedom), student(self.freedom, level)
+        if self.value is None:
+            return self
+        if self.bound is not None:
+            moved = (wider - usual) * self.standard_error * (1 if self.bound == "at most" else -1)
+            value, low, high = (end + moved for end in (self.value, self.low, self.high))
+            return replace(self, value=value, low=low, high=high)
+        below, above = self.low - self.value, self.high - self.value
+        low, high = (self.value + wider / usual * off for off in (below, above))
+        return replace(self, low=low, high=high)
 
 
 @dataclass(frozen=True)
@@ -108,7 +126,7 @@ def bounded(
     value = sign * float(share @ y)
     # Each variance comes from few seeds: Student's t, with Satterthwaite's freedom for the sum.
     noise, least = summed(*zip(share**2 * variance, freedom, strict=True))
-    half = student(least) * math.sqrt(noise)
-    if moved == {1}:
-        return Exponent(value - half, value - half, math.inf, "at least", why)
-    return Exponent(value + half, -math.inf, value + half, "at most", why)
+    error = math.sqrt(noise)
+    end = value - next(iter(moved)) * student(least) * error
+    low, high, bound = (end, math.inf, "at least") if moved == {1} else (-math.inf, end, "at most")
+    return Exponent(end, low, high, bound, why, freedom=least, standard_error=error)

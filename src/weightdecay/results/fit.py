@@ -101,7 +101,7 @@ class Surface:
         gradient = np.array([0, 0, 0, 0, 1 / (2 * curve), -value / curve])
         half = _WIDENED * student(self.freedom)
         half *= math.sqrt(self.variance * float(gradient @ self.inverse @ gradient))
-        return Exponent(value, value - half, value + half)
+        return Exponent(value, value - half, value + half, freedom=self.freedom)
 
 
 def fit(landscape: Landscape) -> Surface | None:

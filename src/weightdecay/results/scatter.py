@@ -10,7 +10,7 @@ exact for a ratio.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -72,7 +72,7 @@ def fit_surface(landscape: Landscape) -> SurfaceFit:
         why = beyond or "The surface has no lowest point that noise leaves standing."
         why += " Add runs there." if beyond else " Add runs near the best."
         decays = "decay" in beyond
-        s = unknown(why) if decays else Exponent(*_values(exponent), why=why)
+        s = unknown(why) if decays else replace(exponent, why=why)
         nowhere = UNKNOWN, UNKNOWN, UNKNOWN
         return SurfaceFit(*nowhere, s, len(near), len(cloud), aside, None if decays else line, why)
     half = student(cubic.freedom) * np.sqrt(np.diag(cubic.spread_of_lowest(best)))
@@ -145,11 +145,7 @@ def _exponent(near: Cloud, quadratic: Polynomial, centre: Array) -> tuple[Expone
     value, low, high = ratio(quadratic, 4, 5, scale=0.5)
     slope, intercept = ridge_line(quadratic.values, centre)
     line = Line(slope, intercept, 2.0 ** float(near.x.min()), 2.0 ** float(near.x.max()))
-    return Exponent(value, low, high), line
-
-
-def _values(exponent: Exponent) -> tuple[float | None, float, float]:
-    return exponent.value, exponent.low, exponent.high
+    return Exponent(value, low, high, freedom=quadratic.freedom), line
 
 
 def _beyond(cloud: Cloud, centre: Array, place: Array) -> str:

@@ -229,4 +229,5 @@ def normalized_apart(one: Landscape, other: Landscape) -> Exponent:
     # The slope from the one, at 0, to the other, at 1.
     raw = exponent_of([[(float(x), best, 0) for x, best in enumerate(located)]], sign=-1)
     assert raw.value is not None
-    return Exponent(raw.value + shift, raw.low + shift, raw.high + shift)
+    low, high = raw.low + shift, raw.high + shift
+    return Exponent(raw.value + shift, low, high, freedom=raw.freedom)

@@ -11,14 +11,12 @@ A verdict carries the numbers that decided it. `formats` turns them into text.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from weightdecay import checks
 from weightdecay.colours import OUTCOMES
 from weightdecay.results import Estimate, Exponent, Judgement, Landscape, judging
-from weightdecay.results.estimate import student
 
-_Measured = TypeVar("_Measured", bound=Estimate | Exponent)
 HELD, NOT_HELD, NOT_DECIDED = "held", "not held", "not decided"
 #: Errors that differ by less count as equal: one percentage point.
 MARGIN = 0.01
@@ -279,28 +277,20 @@ def _surely(part: Verdict, outcome: str, count: int) -> bool:
     """Whether a part has an outcome by the wider interval of one claim in `count`."""
     if part.outcome != outcome:
         return False
+    level = 1 - 0.025 / count
     match part.reason:
         case Comparison() as one:
-            ratio = _widened(one.found.ratio, count)
+            ratio = one.found.ratio.widened(level)
             again = compared(part.claim, replace(one, found=replace(one.found, ratio=ratio)))
         case Difference() as less:
-            again = judged(part.claim, replace(less, found=_widened(less.found, count)))
+            again = judged(part.claim, replace(less, found=less.found.widened(level)))
         case Quantity() as value:
-            again = judged(part.claim, replace(value, found=_widened(value.found, count)))
+            again = judged(part.claim, replace(value, found=value.found.widened(level)))
         case Size() as effect:
-            again = sized(part.claim, replace(effect, found=_widened(effect.found, count)))
+            again = sized(part.claim, replace(effect, found=effect.found.widened(level)))
         case _:
             return True
     return again.outcome == outcome
-
-
-def _widened(found: _Measured, count: int) -> _Measured:
-    """Return an estimate with the interval of 1 − 0.05/count instead of 95 %."""
-    freedom = found.freedom if isinstance(found, Estimate) else math.inf
-    factor = student(freedom, 1 - 0.025 / count) / student(freedom)
-    value = found.value or 0.0
-    low, high = (value + factor * (end - value) for end in (found.low, found.high))
-    return replace(found, low=low, high=high)
 
 
 def unseen(claim: str, why: str) -> Verdict:
