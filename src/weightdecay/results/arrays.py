@@ -4,6 +4,7 @@ Everything that chooses with some seeds and estimates with others uses this shap
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -49,18 +50,22 @@ class Arrays:
 
     def near(self, *others: Flags) -> Flags:
         """Return the cells of the basin that are not lost, and others that are given."""
-        kept = np.where(self.lost(), np.nan, self.scores())
-        near: Flags = np.logical_or.reduce([basin(kept), *others])
+        near: Flags = np.logical_or.reduce([self._basin, *others])
         return near
+
+    @cached_property
+    def _basin(self) -> Flags:
+        return basin(np.where(self.lost(), np.nan, self.scores()))
 
     def noise(self) -> tuple[float, float]:
         """Return the variance of a test error in the basin, and its degrees of freedom."""
         return noise(self.tested, self.near())
 
+    @cached_property
     def wild(self) -> Flags:
         """Return the cells whose seeds vary far more than the basin's, as some of them fail."""
         variance, _ = self.noise()
-        wild: Flags = self._own()[0] > _WILD * variance
+        wild: Flags = self._own[0] > _WILD * variance
         return wild
 
     def spread(self, squares: Array) -> tuple[float, float]:
@@ -70,8 +75,8 @@ class Arrays:
         have a weight, which may lie far outside. A wild cell has its own noise. NaN if there are
         too few errors to estimate noise.
         """
-        own, freedom = self._own()
-        wild, weighed = self.wild(), squares > 0
+        own, freedom = self._own
+        wild, weighed = self.wild, squares > 0
         variance, free = noise(self.tested, self.near(weighed) & ~wild)
         usual = float(squares[~wild].sum())
         parts = [(variance * usual, free)] if usual > 0 or not weighed.any() else []
@@ -81,6 +86,7 @@ class Arrays:
         ]
         return summed(*parts)
 
+    @cached_property
     def _own(self) -> tuple[Array, Array]:
         """Return each cell's variance over seeds, after their effects, and its degrees of freedom.
 

@@ -140,7 +140,7 @@ def _side(sign: int, grid: Arrays) -> _Side:
     judged = {
         seed: float(grid.tested[*place, grid.seeds.index(seed)]) for seed, place in choices.items()
     }
-    _, of_seed = effects(grid.tested[grid.near(chosen & ~grid.wild())])
+    _, of_seed = effects(grid.tested[grid.near(chosen & ~grid.wild)])
     own = dict(zip(grid.seeds, map(float, of_seed), strict=True))
     return _Side(sign, grid, choices, judged, own)
 
