@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Self, TypeAlias
 
 from weightdecay import checks
@@ -56,6 +56,11 @@ class Spec:
         """Parse `name,key=value,…`; a value is true, false, a number, 0.9/0.98 or a word."""
         if not isinstance(text, str) or not text:
             raise TypeError(f"`{field}` must be a name such as {_EXAMPLES[field]!r}, got {text!r}.")
+        return cls._parsed(field, text)
+
+    @classmethod
+    @lru_cache(maxsize=1024)  # a grid has few names and many cells
+    def _parsed(cls, field: str, text: str) -> Self:
         name, *rest = text.split(",")
         pairs = [part.partition("=") for part in rest]
         if not name or any(not key.isidentifier() or not value for key, _, value in pairs):
