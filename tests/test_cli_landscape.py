@@ -265,7 +265,7 @@ def test_the_documented_example_is_what_is_printed(capsys: pytest.CaptureFixture
     assert f"```\n$ weightdecay landscape results/cifar10-small/figure-2\n{out}```\n" in PAGE
 
 
-@pytest.mark.parametrize("locale", ["cp1252", "ascii"])
+@pytest.mark.parametrize("locale", ["ascii", pytest.param("cp1252", marks=pytest.mark.slow)])
 def test_it_is_told_in_any_encoding(locale: str) -> None:
     stored(some_runs())
     assert "  use    alpha = " in said(locale, *PLAIN, "landscape", "sweep")

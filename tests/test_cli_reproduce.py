@@ -54,10 +54,12 @@ HERE = ["--task", TASK, "--on", "here", "--device", "cpu"]
 OUT = Path("reproduction") / TINY.folder
 OWN = ["--task", "tests.toys:hasty"]
 Output = pytest.CaptureFixture[str]
+DRAW = findings.draw
 
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings, "draw", partial(DRAW, formats=("svg",)))  # it is the fastest
     """A folder to be in, and a scale to be at."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(scales._SCALES, (TASK, "small"), TINY)
@@ -74,8 +76,12 @@ def reproduce(*words: str) -> int:
     return main(["reproduce", *words, *HERE])
 
 
-def test_a_figure_is_trained_drawn_and_judged(capsys: Output) -> None:
-    assert reproduce("figure-2") == 0
+def test_a_figure_is_trained_drawn_and_judged(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(findings, "draw", DRAW)
+        assert reproduce("figure-2") == 0
     said = capsys.readouterr().out
     cells = STUDIES["figure-2"].cells(TINY)
     assert len(cells) == 4 * 3 * 3 * 2 + 24
@@ -121,7 +127,6 @@ def test_figures_share_runs_and_all_are_those_that_the_scale_has(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     monkeypatch.setattr(estimate, "seconds", lambda *_, **__: 1.0)
-    monkeypatch.setattr(findings, "draw", partial(findings.draw, formats=("svg",)))
     assert reproduce("supplement-2") == 0
     capsys.readouterr()
     assert reproduce("figure-4", "all") == 0
@@ -138,7 +143,10 @@ def test_figures_share_runs_and_all_are_those_that_the_scale_has(
 
 
 @pytest.mark.slow
-def test_figures_as_json_are_what_their_files_have(capsys: Output) -> None:
+def test_figures_as_json_are_what_their_files_have(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setattr(findings, "draw", DRAW)
     assert reproduce("figure-2", "supplement-1", "--json", "--quiet") == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -207,8 +215,8 @@ def test_runs_that_fail_leave_verdicts_and_a_status_and_the_next_figure_is_drawn
     assert "NOT DECIDED  AdamWR is up to 10 times as fast as AdamW" in told.out
     assert set(outcomes("figure-4")) == {"not decided"}
     assert (OUT / "figure-4" / "report.html").exists()
-    assert not (OUT / "figure-4" / "figure.png").exists()
-    assert (OUT / "supplement-1" / "figure.png").exists()
+    assert not (OUT / "figure-4" / "figure.svg").exists()
+    assert (OUT / "supplement-1" / "figure.svg").exists()
     assert "nosuch" in told.err
 
 
@@ -244,7 +252,6 @@ def test_with_one_seed_it_is_said_first_that_little_can_be_decided(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     monkeypatch.setattr(estimate, "seconds", lambda *_, **__: 1.0)
-    monkeypatch.setattr(findings, "draw", partial(findings.draw, formats=("svg",)))
     assert reproduce("figure-4") == 0
     assert "one seed" not in capsys.readouterr().err
     monkeypatch.setitem(scales._SCALES, (TASK, "small"), replace(TINY, seeds=[0]))
@@ -333,7 +340,6 @@ def test_a_figure_of_a_task_of_ones_own_is_trained_drawn_and_judged(
 ) -> None:
     """Nothing is said but the task: its first model, and usual grids."""
     Path("minetask.py").write_text(OWN_TASK)
-    monkeypatch.setattr(findings, "draw", partial(findings.draw, formats=("svg",)))
     words = ["figure-2", "--task", "minetask:mine", "--on", "here", "--device", "cpu"]
     assert main(["reproduce", *words, "--epochs", "2", "--seeds", "2"]) == 0
     said = capsys.readouterr().out

@@ -138,11 +138,10 @@ def test_noise_must_come_from_where_the_inputs_are(name: str) -> None:
         model(inputs.to("meta"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*Function'> should not be instantiated")  # Dynamo does it
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler about itself
-@pytest.mark.parametrize(
-    "name", ["transformer", pytest.param("shakeshake", marks=pytest.mark.slow)]
-)
+@every_noisy_model
 def test_all_but_the_drawing_compiles_whole(name: str) -> None:
     model, inputs = noisy(name)
     noise = model.draw(inputs)

@@ -7,6 +7,7 @@ so one process imports it once and forks for every mutant.
 """
 
 import ast
+import copy
 import json
 import os
 import shutil
@@ -407,16 +408,21 @@ def tested() -> Iterator[Tested]:
         yield run
 
 
-#: Each takes seconds; `make test` has the one that the package is about.
-EVERY = [
-    pytest.param(
-        mutant, id=name, marks=() if name == "decay multiplied by lr" else pytest.mark.slow
-    )
-    for name, mutant in MUTANTS.items()
-]
+def test_what_every_mutant_changes_is_there_once() -> None:
+    """So that a change of the package that loses a mutant is noticed before all of them run."""
+    found: dict[str, list[ast.AST]] = {}
+    for path in (ROOT / "src" / "weightdecay").rglob("*.py"):
+        for name, function in functions(ast.parse(path.read_text(encoding="utf-8"))):
+            found.setdefault(name, []).append(function)
+    for name, mutant in MUTANTS.items():
+        change = Change(mutant.right, mutant.wrong)
+        for function in found.get(mutant.function, []):
+            change.visit(copy.deepcopy(function))
+        assert change.count == 1, name
 
 
-@pytest.mark.parametrize("mutant", EVERY)
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_a_wrong_formula_is_noticed(mutant: Mutant, tmp_path: Path, tested: Tested) -> None:
     shutil.copytree(ROOT / "src", tmp_path / "src")
     changed(mutant, tmp_path / "src" / "weightdecay")

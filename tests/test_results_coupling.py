@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.landscapes import (
@@ -37,6 +37,7 @@ def ends(exponent: Exponent) -> tuple[float, float, float]:
     return exponent.value, exponent.low, exponent.high
 
 
+@settings(max_examples=30)
 @given(s=st.floats(-1, 1.2), factor=st.sampled_from([2.0, 4.0, 2**0.5, 3.0]))
 def test_without_noise_a_quadratic_basin_gives_its_exponent(s: float, factor: float) -> None:
     """The first estimator is exact if ln e is quadratic, and the second if e is."""
