@@ -388,6 +388,20 @@ def test_a_table_is_refused_with_what_can_be_done_with_it(
     assert "FOLDER must be the folder of a sweep" in told
     assert f"`weightdecay landscape {table}` recommends a setting from it." in told
     assert "--convention" not in told
+    study = table.rename(tmp_path / "study.toml")
+    assert f"Train it first: `weightdecay sweep {study} " in said_by(capsys, command, study)
+
+
+@pytest.mark.parametrize("command", ["register", "judge"])
+def test_seeds_that_judge_are_refused_with_the_folder_that_they_judge(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["register", str(folder)])
+    second = stored(fresh(read(folder)), folder / "judging")
+    capsys.readouterr()
+    told = said_by(capsys, command, second)
+    assert told.endswith(f"judge it. Run `weightdecay judge {folder}`.\n")
+    assert not (second / "registered.toml").exists()
 
 
 def test_what_reproduce_registered_is_refused_with_the_command_that_judges_it(

@@ -139,11 +139,21 @@ def _register(options: argparse.Namespace) -> int:
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuse a table of runs: other seeds have to be trained."""
+    """Refuse a file, for which no seeds can be trained, and the seeds that judge another folder."""
+    from weightdecay.studies.registration_file import registered_for
+
     if folder.is_file():
+        cure = f"`weightdecay landscape {folder}` recommends a setting from it."
+        if folder.suffix == ".toml":
+            cure = f"Train it first: `weightdecay sweep {folder} --out FOLDER`."
         raise ValueError(
-            f"FOLDER must be the folder of a sweep, whose settings other seeds can train, and "
-            f"{folder} is a file. `weightdecay landscape {folder}` recommends a setting from it."
+            "FOLDER must be the folder of a sweep, whose settings other seeds can train, and "
+            f"{folder} is a file. {cure}"
+        )
+    if folder.parent in registered_for(folder):
+        raise ValueError(
+            f"FOLDER must be the folder that chose, and the seeds of {folder} judge it. Run "
+            f"`weightdecay judge {folder.parent}`."
         )
 
 
