@@ -329,9 +329,8 @@ def test_each_command_says_which_setting_it_names(
     lowest = "Best: the lowest single cell. `weightdecay landscape` recommends a setting from all"
     assert lowest in said_by(capsys, "status", folder)
     told = said_by(capsys, "register", folder)
-    assert told.startswith(
-        "Chosen from smoothed errors, to be judged by other seeds:\n  AdamW: α = "
-    )
+    assert told.startswith("Chosen from smoothed errors, to be judged by other seeds:\n  Adam")
+    assert "\n  AdamW: α = " in told
 
 
 def test_a_second_stage_has_no_best_setting_and_no_edges(
@@ -358,9 +357,9 @@ def test_every_decay_that_is_judged_says_in_which_convention_it_is(
     assert ", L2 = 0.0" in said_by(capsys, "register", folder)
     stored(fresh(read(folder)), folder / "judging")
     rows = [line.split() for line in said_by(capsys, "judge", folder).splitlines()]
-    assert [row[:3] for row in rows[1:3]] == [
-        ["AdamW", "0.0078125", "λ"],
+    assert sorted(row[:3] for row in rows[1:3]) == [
         ["Adam", "0.0078125", "L2"],
+        ["AdamW", "0.0078125", "λ"],
     ]
 
 
