@@ -87,7 +87,7 @@ def test_a_figure_is_trained_drawn_and_judged(
     assert len(cells) == 4 * 3 * 3 * 2 + 24
     assert {run.config for run in Store(OUT).runs()} == set(cells)
     rows = json.loads((OUT / "figure-2" / "verdicts.json").read_text("utf-8"))
-    assert len(rows) == 8
+    assert len(rows) == 14
     for row in rows:
         assert f"{row['outcome'].upper():12} {row['claim']}\n{'':12} {row['because']}" in said
     assert rows[0]["claim"] == "L2 and decay are the same for SGD, and not for Adam"
@@ -349,7 +349,7 @@ def test_a_figure_of_a_task_of_ones_own_is_trained_drawn_and_judged(
     assert {run.config for run in Store(out).runs()} >= set(cells)  # and what edges ask for
     assert {cell.model for cell in cells} == {"linear"}
     rows = json.loads((out / "figure-2" / "verdicts.json").read_text("utf-8"))
-    assert len(rows) == 8
+    assert len(rows) == 14
     assert all(f"{row['outcome'].upper():12} {row['claim']}" in said for row in rows)
     page = (out / "figure-2" / "report.html").read_text("utf-8")
     again = "--task minetask:mine --model linear --epochs 2 --batch 32 --seeds 2"
