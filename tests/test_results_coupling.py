@@ -20,7 +20,7 @@ from tests.landscapes import (
     reseen,
     runs_of,
 )
-from weightdecay.results import Exponent, Landscape, coupling, landscapes, ridge
+from weightdecay.results import Cell, Exponent, Landscape, coupling, landscapes, ridge
 from weightdecay.results.arrays import grid
 from weightdecay.results.exponent import bend
 from weightdecay.results.ridge import optima
@@ -229,6 +229,24 @@ def test_a_ridges_standard_errors_are_those_of_its_points() -> None:
     ]
     assert np.mean(off) == pytest.approx(0, abs=0.15)
     assert np.std(off) == pytest.approx(1, abs=0.2)
+
+
+def test_a_cell_that_one_seed_alone_has_stays_when_that_seed_is_left_out() -> None:
+    """Without it, a column would have no parabola, and its best decay would jump to the cell."""
+    truth = replace(QUADRATIC, s=0.3, rates=5, decays=11, centre=(0.0, 0.3))
+    whole = landscape_of(truth, exact(np.exp(truth.errors())))
+    lowest = {
+        lr: min(whole.decays, key=lambda decay: whole.cells[lr, decay].mean) for lr in whole.lrs
+    }
+    cells = {
+        (lr, decay): cell
+        if decay == lowest[lr]
+        else Cell(lr, decay, (0,), cell.chosen[:1], cell.tested[:1])
+        for (lr, decay), cell in whole.cells.items()
+    }
+    seen = coupling(replace(whole, cells=cells)).exponent
+    assert seen.value == pytest.approx(0.3, abs=1e-3)
+    assert seen.high - seen.low < 0.01
 
 
 def test_a_ridge_that_is_not_straight_widens_the_interval() -> None:
