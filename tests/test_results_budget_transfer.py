@@ -80,6 +80,21 @@ def test_two_seeds_give_a_cost_without_an_interval() -> None:
     assert math.isnan(mixed.cost.low)
 
 
+def test_seeds_that_share_few_decays_still_choose() -> None:
+    """Two seeds have every third decay: left alone, they would look like scattered settings."""
+    sets = []
+    for one in (over(0.5)[0], over(0.5)[2]):
+        cells = {
+            place: cell
+            if one.decays.index(cell.decay) % 3 == 0
+            else Cell(*place, (0,), chosen=cell.chosen[:1], tested=cell.tested[:1])
+            for place, cell in one.cells.items()
+        }
+        sets.append(replace(one, cells=cells))
+    judged = [*_judged(sets[0], sets[1], 0.0, None, False)]
+    assert {one.seed for one in judged} == {0, 1, 2}
+
+
 def test_a_budget_in_which_every_run_of_the_others_diverged_carries_nothing() -> None:
     first, _, last = over(0.5)
     lost = {place: replace(cell, diverged=cell.seeds) for place, cell in first.cells.items()}

@@ -13,7 +13,7 @@ decays. A carried decay outside of the measured ones has no error, and is report
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeAlias
@@ -23,7 +23,7 @@ import numpy as np
 from weightdecay.results import ridge
 from weightdecay.results.arrays import Arrays, grid
 from weightdecay.results.budget import varied_alone
-from weightdecay.results.choosing import Choice, Column, choose
+from weightdecay.results.choosing import Column, best_columns
 from weightdecay.results.coupling import near_best
 from weightdecay.results.estimate import UNKNOWN, Array, Estimate, summed, within
 from weightdecay.results.landscape import Cell, Landscape
@@ -118,11 +118,11 @@ def _judged(
     rates = [(lr, lr) for lr in _shared(tuned, used)]
     enough = all(len(_seeds(one)) >= _LEAST for one in (tuned, used))
     for place, seed in enumerate(_seeds(used)):
-        short, long = (_choice(one, seed if enough else None) for one in (tuned, used))
-        if short is None or long is None:
+        short, long = (_columns(one, seed if enough else None) for one in (tuned, used))
+        if not short or not long:
             continue
-        for lr, at in [(short.lr, long.lr)] if best_rate else rates:
-            source, target = short.columns.get(lr), long.columns.get(at)
+        for lr, at in [(_best(short), _best(long))] if best_rate else rates:
+            source, target = short.get(lr), long.get(at)
             if source and target and _inside(tuned, source) and _inside(used, target):
                 start = math.log2(source.decay) + stated
                 best = math.log2(target.decay)
@@ -134,8 +134,8 @@ def _seeds(landscape: Landscape) -> list[int]:
     return sorted({seed for cell in landscape.cells.values() for seed in cell.seeds})
 
 
-def _choice(landscape: Landscape, without: int | None) -> Choice | None:
-    """Return what all seeds but one choose, or all of them; None if they cannot."""
+def _columns(landscape: Landscape, without: int | None) -> dict[float, Column]:
+    """Return the best decay of each learning rate by all seeds but one, or by all of them."""
     cells = {}
     for place, cell in landscape.cells.items():
         kept = [at for at, seed in enumerate(cell.seeds) if seed != without]
@@ -148,10 +148,11 @@ def _choice(landscape: Landscape, without: int | None) -> Choice | None:
                 tested=tuple(cell.tested[at] for at in kept),
                 diverged=tuple(seed for seed in cell.diverged if seed != without),
             )
-    left = replace(landscape, cells=cells)
-    if left.scattered or all(len(cell.diverged) == len(cell.seeds) for cell in cells.values()):
-        return None
-    return choose(left)
+    return best_columns(replace(landscape, cells=cells))
+
+
+def _best(columns: Mapping[float, Column]) -> float:
+    return min(columns, key=lambda lr: columns[lr].error)
 
 
 def _updates(landscape: Landscape) -> int:

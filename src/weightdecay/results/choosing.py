@@ -78,6 +78,11 @@ def choose(landscape: Landscape) -> Choice:
     return Choice(best.lr, best.decay, best.error, columns, edges)
 
 
+def best_columns(landscape: Landscape) -> dict[float, Column]:
+    """Return the best decay of each learning rate at which not every run diverged."""
+    return {lr: _smoothed(lr, settings) for lr, settings in _errors(landscape).items()}
+
+
 def chosen_otherwise(landscape: Landscape, choice: Choice) -> float | None:
     """Return the share of resampled seeds that choose otherwise; None if no setting has two.
 
