@@ -1,4 +1,4 @@
-"""The error to expect at a setting: its interval covers the truth as often as it promises."""
+"""The error to expect at a setting: its interval covers the truth as often as the page says."""
 
 import math
 from dataclasses import replace
@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.error_coverage import KINDS, coverage, simulated
-from tests.landscapes import QUADRATIC, Truth, exact, landscape_of, noisy
+from tests.error_coverage import KINDS, MARK, SIMULATIONS, TITLES, coverage, simulated, told
+from tests.landscapes import END, QUADRATIC, Truth, exact, landscape_of, noisy
 from weightdecay.results import Point, landscapes, recommend
 from weightdecay.results.kriging import expected_error
 from weightdecay.site import advice
@@ -16,13 +16,29 @@ from weightdecay.sweeps import Store
 
 pytestmark = pytest.mark.cpu("numbers of finished runs do not depend on the device")
 ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "landscape.md"
 COMMITTED = ROOT / "results" / "cifar10-small"
+#: The least share of intervals that must cover the truth.
+LEAST = 0.93
 #: The rows that the tests simulate again: before, 0 to 60 % of such intervals covered the truth.
 REPEATED = [
     ("steep bowl", "7 × 9, 3 seeds"),
     ("cliff", "7 × 11, 5 seeds"),
     ("bowl of ln e", "80 scattered"),
 ]
+
+
+def page_rows() -> dict[tuple[str, str], dict[str, str]]:
+    """Return the rows of the page's table, by landscape and runs."""
+    _, _, rest = PAGE.read_text("utf-8").partition(MARK)
+    lines = rest.partition(END)[0].strip().splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert tuple(rows[0]) == TITLES
+    return {(row[0], row[1]): dict(zip(TITLES, row, strict=True)) for row in rows[2:]}
+
+
+def share(percent: str) -> float:
+    return float(percent.replace("−", "-").rstrip("% ")) / 100
 
 
 @pytest.mark.parametrize(("name", "runs"), REPEATED)
@@ -33,6 +49,25 @@ def test_the_interval_of_the_error_covers_the_truth(name: str, runs: str) -> Non
     assert seen.covered >= 0.83
     assert abs(seen.bias) < 0.03
     assert seen.half < 0.08
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "runs"), REPEATED)
+def test_the_page_says_how_often_the_interval_covers_the_truth(name: str, runs: str) -> None:
+    [kind] = [one for one in KINDS if (one.name, one.runs) == (name, runs)]
+    found = dict(zip(TITLES, told(kind, coverage(kind)), strict=True))
+    said = page_rows()[name, runs]
+    # Of other simulations, as another numpy draws them, the page may differ by chance.
+    assert share(said["covered"]) == pytest.approx(share(found["covered"]), abs=0.05)
+    assert share(said["bias"]) == pytest.approx(share(found["bias"]), abs=0.01)
+
+
+def test_the_page_has_every_kind_of_landscape_and_each_covers_as_often_as_it_must() -> None:
+    rows = page_rows()
+    assert list(rows) == [(one.name, one.runs) for one in KINDS]
+    assert f"{SIMULATIONS} simulations" in PAGE.read_text("utf-8")
+    for place, row in rows.items():
+        assert share(row["covered"]) >= LEAST, place
 
 
 @pytest.mark.skipif(not COMMITTED.is_dir(), reason="a source distribution has no results")
