@@ -72,7 +72,11 @@ class Truth:
 
     def diverged(self) -> Flags:
         """Return which learning rates × decays diverge."""
-        x, z = self._off(self.lrs[:, None], self.lambdas[None, :])
+        return self.diverges_at(self.lrs[:, None], self.lambdas[None, :])
+
+    def diverges_at(self, lr: Array | float, decay: Array | float) -> Flags:
+        """Return whether a learning rate and a decay diverge, on the grid or off it."""
+        x, z = self._off(lr, decay)
         diverged: Flags = z + self.s * x > self.diverges
         return diverged
 

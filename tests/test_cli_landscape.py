@@ -159,7 +159,7 @@ def test_out_has_a_picture_a_page_and_a_table_of_all_cells(
     pytest.importorskip("matplotlib")
     stored(some_runs())
     out = told(capsys, "sweep", "--out", "a/b")
-    names = {"figure.png", "figure.svg", "figure.pdf", "report.html", "cells.csv"}
+    names = {"figure.png", "figure.svg", "figure.pdf", "report.html", "cells.csv", "regret.csv"}
     assert {path.name for path in Path("a/b").iterdir()} == names
     assert "Wrote figure.png, " in out
     assert out.endswith(" to a/b.\n")
@@ -174,6 +174,13 @@ def test_out_has_a_picture_a_page_and_a_table_of_all_cells(
         assert float(row["normalized_decay"]) == pytest.approx(20 * float(row["decay"]))
     lowest = min(rows, key=lambda row: float(row["score"]))
     assert lowest["tied"] == "true"
+    assert "What it costs to carry λ to another learning rate" in page
+    with Path("a/b/regret.csv").open(encoding="utf-8", newline="") as file:
+        costs = list(csv.DictReader(file))
+    assert len(costs) == 6 * (1 + 4)  # rules × the mean and each pair of learning rates
+    means = {float(row["s"]): row for row in costs if not row["tuned_at"]}
+    assert float(means[0.0]["low"]) < 0.002 < float(means[1.0]["low"])
+    assert [s for s, row in means.items() if row["tied"] == "true"] == [0.0]
     assert math.isclose(float(lowest["test_error"]), 0.3, abs_tol=0.02)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.worlds import AT, Basin, noisy, seen_in, verdict_on
 from weightdecay.records import Run, RunConfig, Spec
-from weightdecay.results import Estimate
+from weightdecay.results import Estimate, TransferRegret
 from weightdecay.studies import Evidence
 from weightdecay.studies.formats import because, rule
 from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD, Measures, Verdict
@@ -90,7 +90,7 @@ def test_fresh_seeds_say_what_keeping_a_decay_costs_and_the_others_may_disagree(
     assert verdict_on(words, "figure-2", both).outcome == HELD
     assert both.second is not None
     dear = Estimate(0.5, 0.4, 0.6, 3)
-    regrets = {**both.second.regrets, "adamw": {0.0: dear}}
+    regrets = {**both.second.regrets, "adamw": TransferRegret({0.0: dear})}
     verdict = verdict_on(
         words, "figure-2", replace(both, second=replace(both.second, regrets=regrets))
     )

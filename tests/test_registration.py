@@ -183,7 +183,7 @@ def test_fresh_seeds_judge_and_carried_decays_cost_what_the_landscape_says() -> 
                     for one in moved
                 ]
             )
-            found = seen.regrets[name][s]
+            found = seen.regrets[name].costs[s]
             assert found.low - 0.002 <= truth <= found.high + 0.002, (name, s)
 
 

@@ -3,16 +3,24 @@
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weightdecay import decay, files
 from weightdecay.figures import heatmaps, save
-from weightdecay.number_format import interval, measured, reported
-from weightdecay.results import Cell, Coupling, Doubts, Landscape, Line, Recommendation
-from weightdecay.site import PageTable, Picture, advice, report
+from weightdecay.number_format import interval, measured, reported, typed
+from weightdecay.results import (
+    Cell,
+    Coupling,
+    Doubts,
+    Estimate,
+    Landscape,
+    Line,
+    Recommendation,
+)
+from weightdecay.site import PageTable, Picture, advice, report, rules
 from weightdecay.site import doubts as said
 
 if TYPE_CHECKING:
@@ -27,6 +35,8 @@ _FITTED = (
     "The recommended setting is the lowest point of a surface fitted to the runs near the best, or "
     "the best run if they are too few."
 )
+_CARRIED = "What it costs to carry λ to another learning rate"
+_REGRET = ("title", "tuned_at", "used_at", "s", "cost", "low", "high", "out_of_grid", "tied")
 _COLUMNS = ("title", "task", "model", "algorithm", "schedule", "epochs", "batch", "decay_is")
 _NUMBERS = (
     *("lr", "decay", "weight_decay", "normalized_decay", "torch_weight_decay", "seeds"),
@@ -58,10 +68,14 @@ def write(
         lead=_lead(found),
         pictures=[Picture("Landscapes", svg, _CAPTION.format(tested=tested))],
         verdicts=[],
-        tables=[PageTable("Recommendations", [_head(tested), *map(_row, found)])],
+        tables=[
+            PageTable("Recommendations", [_head(tested), *map(_row, found)]),
+            *_regrets(found),
+        ],
         small_print=[*source.notes, *doubts, _FITTED, legend, made],
     )
-    for name, text in (("report.html", page), ("cells.csv", _table(found))):
+    written = {"report.html": page, "cells.csv": _table(found), "regret.csv": _costs(found)}
+    for name, text in written.items():
         with files.written(folder / name) as file:
             file.write(text.encode())
         drawn.append(folder / name)
@@ -86,25 +100,64 @@ def _lead(found: "Sequence[Advised]") -> str:
     if others or one.advice is None:
         runs = sum(len(c.seeds) for each in found for c in each.landscape.cells.values())
         return f"{runs} runs in {len(found)} landscapes. The table says what to use."
-    return f"{dict(advice.block(one.advice))['use']}. {advice.sentence(one.advice)}"
+    return f"{dict(advice.block(one.advice))['use']}. {rules.sentence(one.advice)}"
 
 
 def _head(tested: str) -> tuple[str, ...]:
-    return ("landscape", "use", tested, "s", "knobs", "to add")
+    return ("landscape", "use", tested, "s", "regret", "knobs", "to add")
 
 
 def _row(one: "Advised") -> tuple[str, ...]:
     if one.advice is None:
-        return (one.title, "every run diverged", *["–"] * 4)
+        return (one.title, "every run diverged", *["–"] * 5)
     found = one.advice
     return (
         one.title,
         dict(advice.block(found))["use"],
         measured(found.error.value, one.landscape.metric),
         interval(found.knobs.exponent, reason=False),
-        advice.sentence(found),
+        rules.costs(found.knobs.regret, one.landscape.metric),
+        rules.sentence(found),
         "; ".join(advice.additions(found)) or "–",
     )
+
+
+def _regrets(found: "Sequence[Advised]") -> list[PageTable]:
+    """Return what each rule costs between each two learning rates; nothing if all is unknown."""
+    rows = [
+        (one.title, typed(tuned), typed(used), *_shown(costs, one.landscape.metric))
+        for one in found
+        if one.advice is not None
+        for (tuned, used), costs in one.advice.knobs.regret.pairs.items()
+    ]
+    head = (
+        "landscape",
+        "λ tuned at α",
+        "used at α",
+        *(f"keep {kept}" for kept in rules.KEPT.values()),
+    )
+    return [PageTable(_CARRIED, [head, *rows])] if rows else []
+
+
+def _shown(costs: Mapping[float, Estimate], metric: str | None) -> list[str]:
+    return [rules.amount(costs[rule], metric) if rule in costs else "–" for rule in rules.KEPT]
+
+
+def _costs(found: "Sequence[Advised]") -> str:
+    """Return the regret of each landscape, pair and rule as CSV; a pair without α is the mean."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_REGRET)
+    for one in found:
+        if one.advice is None:
+            continue
+        regret = one.advice.knobs.regret
+        for pair, costs in ((("", ""), regret.costs), *regret.pairs.items()):
+            for s, cost in costs.items():
+                ends = [x if math.isfinite(x) else None for x in (cost.value, cost.low, cost.high)]
+                tied = str(s in regret.tied).lower() if regret.tied else None
+                writer.writerow([one.title, *pair, s, *ends, str(s in regret.beyond).lower(), tied])
+    return text.getvalue()
 
 
 def _table(found: "Sequence[Advised]") -> str:

@@ -1,13 +1,21 @@
 """The output of `weightdecay landscape --json`. docs/landscape.md describes every key."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weightdecay.results import Cell, Doubts, Estimate, Exponent, Range, Recommendation
+from weightdecay.results import (
+    Cell,
+    Doubts,
+    Estimate,
+    Exponent,
+    Range,
+    Recommendation,
+    TransferRegret,
+)
 from weightdecay.site import doubts as said
-from weightdecay.site.advice import sentence
+from weightdecay.site.rules import sentence
 
 if TYPE_CHECKING:
     from weightdecay.cli.landscape import Advised
@@ -70,7 +78,8 @@ def _advice(advice: Recommendation) -> dict[str, Any]:
         "s_second": exponent(advice.coupling.check),
         "rule": knobs.rule,
         "possible_rules": list(knobs.possible),
-        "costs": {f"{rule:g}": estimate(cost) for rule, cost in knobs.costs.items()},
+        "disagree": knobs.contradicted,
+        **regret(knobs.regret),
         "sentence": sentence(advice),
         "add": [
             {"knob": one.knob, "beyond": one.end, "values": list(one.values)} for one in advice.add
@@ -83,6 +92,27 @@ def _advice(advice: Recommendation) -> dict[str, Any]:
             "seeds": list(advice.repeat.seeds),
         },
     }
+
+
+def regret(found: TransferRegret) -> dict[str, Any]:
+    """Return what each rule costs: over all pairs of learning rates, and for each of them."""
+    judged = "fresh seeds" if found.fresh else "seeds left out"
+    return {
+        "costs": _costs(found.costs),
+        "costs_by_pair": [
+            {"tuned_at": tuned, "used_at": used, "costs": _costs(costs)}
+            for (tuned, used), costs in found.pairs.items()
+        ],
+        "costs_from": (judged if found.tied else "estimate") if found.costs else None,
+        "least_costly_rule": found.least,
+        "tied_rules": list(found.tied),
+        "rules_out_of_grid": list(found.beyond),
+        "why_no_costs": found.why or None,
+    }
+
+
+def _costs(costs: Mapping[float, Estimate]) -> dict[str, Any]:
+    return {f"{rule:g}": estimate(cost) for rule, cost in costs.items()}
 
 
 def cell(one: Cell) -> dict[str, Any]:

@@ -236,14 +236,15 @@ def _show(found: "Registration", seen: "Judged") -> None:
             said = verdict(found, (one, other), judgement)
             compared.append((f"{one} − {other}", *numbers, said))
         print_table(compared)
-    slopes = list(dict.fromkeys(s for own in seen.regrets.values() for s in own))
+    regrets = {name: own.costs for name, own in seen.regrets.items()}
+    slopes = list(dict.fromkeys(s for own in regrets.values() for s in own))
     if slopes:
         cost = metric or "Points of error"
         echo(f"\n{cost} that it costs to carry the decay to another α, by λ ∝ α^(−s):")
         head = ("method", *(f"s = {s:g}".replace("-", "−") for s in slopes))
         body = [
             (name, *(_difference(own[s], metric) if s in own else "–" for s in slopes))
-            for name, own in seen.regrets.items()
+            for name, own in regrets.items()
         ]
         print_table([head, *body])
     echo(f"\nRegistered on {found.date}, commit {found.commit[:12]}.")

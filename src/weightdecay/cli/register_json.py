@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from weightdecay.cli.landscape_json import estimate
+from weightdecay.cli.landscape_json import estimate, regret
 from weightdecay.cli.register import verdict
 from weightdecay.studies.registration import Judged, Registration
 
@@ -43,7 +43,7 @@ def of_judged(found: Registration, seen: Judged) -> dict[str, Any]:
                 "decay_is": found.methods[name].way,
                 "edges": list(found.methods[name].choice.edges),
                 "test_errors": seen.errors(name),
-                "regrets": {f"{s:g}": estimate(one) for s, one in seen.regrets[name].items()},
+                **regret(seen.regrets[name]),
             }
             for name in seen.runs
         ],

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from weightdecay.cli.landscape_json import cell, estimate, exponent
+from weightdecay.cli.landscape_json import cell, estimate, exponent, regret
 from weightdecay.site import doubts
 from weightdecay.studies import verdict_json
 from weightdecay.studies.findings import Findings
@@ -34,6 +34,7 @@ def _landscape(one: Numbers) -> dict[str, Any]:
         "s_below": exponent(one.below),
         "s_above": exponent(one.above),
         "s_second": exponent(one.check),
+        **regret(one.transfer),
         "best": cell(one.best),
         "regret": {"mean": estimate(one.regret.mean), "worst": estimate(one.regret.worst)},
         "sensitivity": estimate(one.sensitivity),

@@ -30,6 +30,7 @@ from weightdecay.results.recommendation import (
 from weightdecay.results.scatter import SurfaceFit, fit_surface
 from weightdecay.results.separability import Regret, interaction_share, regret, sensitivity
 from weightdecay.results.table_points import read_points
+from weightdecay.results.transfer import TransferRegret, measure_transfer
 
 __all__ = [
     "Agreement",
@@ -58,6 +59,7 @@ __all__ = [
     "Repeat",
     "RidgePoint",
     "SurfaceFit",
+    "TransferRegret",
     "against_training_loss",
     "agreement",
     "anytime",
@@ -74,6 +76,7 @@ __all__ = [
     "interaction_share",
     "judged",
     "landscapes",
+    "measure_transfer",
     "outliers",
     "pairs_over",
     "read_points",

@@ -10,9 +10,10 @@ from itertools import product
 import numpy as np
 
 from weightdecay.results.arrays import Arrays, grid
-from weightdecay.results.carrying import between
 from weightdecay.results.estimate import UNKNOWN, Array, Estimate
+from weightdecay.results.interpolation import between
 from weightdecay.results.landscape import Landscape
+from weightdecay.results.noise import mean
 from weightdecay.results.separability import (
     Place,
     fold_scores,
@@ -107,8 +108,10 @@ def _around(grid: Arrays) -> Iterator[tuple[int, dict[Place, Array]]]:
         found: dict[Place, Array] = {}
         for i, j in product(_DOUBLINGS, repeat=2):
             for column in np.flatnonzero(np.abs(x - x[rate] - i) < _SAME):
+                known = np.flatnonzero(np.isfinite(mean(grid.tested[column])))
+                place = float(np.log2(grid.decays[decay])) + j
                 weights = np.zeros(scores.shape)
-                weights[column] = between(grid, int(column), float(np.log2(grid.decays[decay])) + j)
+                weights[column, known] = between(np.log2(grid.decays[known]), place)
                 weights[rate, decay] -= 1
                 if np.isfinite(weights).all():
                     found[i, j] = weights

@@ -132,7 +132,7 @@ def recommend(landscape: Landscape) -> Recommendation:
         lr, decay = _only(lr.value), _only(decay.value)
     elif not landscape.scattered:
         add = _extensions(landscape, lr.value, decay.value, few=few)
-        repeat = None if add or advice.rule is not None else _repeat(landscape, found)
+        repeat = None if add or advice.decided else _repeat(landscape, found)
     expected = expected_error(landscape, lr.value, decay.value, flat=different is False)
     return Recommendation(
         landscape=landscape,

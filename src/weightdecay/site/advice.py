@@ -8,7 +8,6 @@ from weightdecay.number_format import in_units, interval, measured, number, type
 from weightdecay.records import Spec
 from weightdecay.results import (
     Coupling,
-    Exponent,
     Extension,
     Knobs,
     Landscape,
@@ -16,26 +15,8 @@ from weightdecay.results import (
     Recommendation,
     Repeat,
 )
-from weightdecay.results.carrying import RULES
+from weightdecay.site import rules
 from weightdecay.table import shown
-
-#: What each rule λ ∝ α^(−s) keeps, and what to do if α is multiplied by 4.
-_NAMED = {
-    -1.0: ("keeping λ/α", "multiply λ by 4 too, which keeps λ/α"),
-    -0.5: ("keeping λ/√α", "multiply λ by 2, which keeps λ/√α"),
-    0.0: ("keeping λ", "leave λ as it is"),
-    0.5: ("keeping λ·√α", "divide λ by 2, which keeps λ·√α"),
-    1.0: ("keeping λ·α", "divide λ by 4, which keeps λ·α"),
-    2.0: ("keeping λ·α²", "divide λ by 16, which keeps λ·α²"),
-}
-assert tuple(_NAMED) == RULES
-# The common rules: the text says if they are excluded, and what they cost.
-_USUAL = (-1.0, 0.0, 1.0)
-_TORCH = {
-    -1.0: "That leaves torch's weight_decay, λ/α, as it is.",
-    0.0: "That divides torch's weight_decay, λ/α, by 4.",
-}
-
 
 _GRID = (
     "In parentheses: values at which the fitted error is at most 2 % above its lowest. In brackets:"
@@ -45,7 +26,11 @@ _ALIKE = (
     "the settings do not differ by more than noise, so any of them will do. To see a difference, "
     "train more seeds, or learning rates and decays that are further apart"
 )
-_SYMBOLS = "95 % intervals. α is the learning rate, λ the decay, and λ ∝ α^(−s) at the best."
+_SYMBOLS = (
+    "95 % intervals. α is the learning rate, λ the decay, and λ ∝ α^(−s) at the best. Regret is "
+    "the error that it costs to tune λ at one α and carry it, by a rule, to one 4 times higher or "
+    "lower."
+)
 
 
 def legend(landscapes: Iterable[Landscape]) -> str:
@@ -82,7 +67,11 @@ def block(advice: Recommendation) -> list[tuple[str, str]]:
         count = len(advice.landscape.cells)
         tied = "this one is" if advice.tied == 1 else f"{advice.tied} are"
         told.append(("ties", f"of {count} settings, {tied} as good as the best, up to noise"))
-    told += [("s", exponent(advice.knobs)), *_slopes(advice.coupling), ("knobs", sentence(advice))]
+    told += [("s", exponent(advice.knobs)), *_slopes(advice.coupling)]
+    told += [
+        ("regret", rules.costs(advice.knobs.regret, advice.landscape.metric)),
+        ("knobs", rules.sentence(advice)),
+    ]
     return [*told, *(("add", line) for line in additions(advice))]
 
 
@@ -153,59 +142,6 @@ def _slopes(measured: Coupling) -> list[tuple[str, str]]:
     return [("", ", ".join(known))] if known else []
 
 
-def sentence(advice: Recommendation) -> str:
-    """Return what to do with the decay when the learning rate changes."""
-    knobs = advice.knobs
-    if knobs.rule is None:
-        return _undecided(advice)
-    said = [f"If you multiply α by 4, {_NAMED[knobs.rule][1]}."]
-    if advice.landscape.way != "l2" and knobs.rule in _TORCH:
-        said.append(_TORCH[knobs.rule])
-    if not knobs.possible:
-        said.append(_nearest(knobs.exponent))
-    excluded = [_NAMED[one][0] for one in _USUAL if one in knobs.excluded and one != knobs.rule]
-    if excluded:
-        said.append(f"The interval of s excludes {_and(excluded)}.")
-    costs = [
-        f"{_NAMED[one][0]} would have cost {_cost(knobs.costs[one].value, advice.landscape.metric)}"
-        for one in _USUAL
-        if one != knobs.rule and one in knobs.costs and knobs.costs[one].low > 0
-    ]
-    if costs:
-        said.append(f"In these runs, {_and(costs)}.")
-    return " ".join(said)
-
-
-def _cost(value: float, metric: str | None) -> str:
-    """Return a difference of errors in points, or of a task's own metric as it is."""
-    return f"{number(100 * value, digits=1)} points" if metric is None else measured(value, metric)
-
-
-def _nearest(found: Exponent) -> str:
-    """Return what the interval says if it contains none of the rules."""
-    verb = "multiply" if found.high < 0 else "divide"
-    low, high = sorted((4.0 ** abs(found.low), 4.0 ** abs(found.high)))
-    factors = f"{number(low, digits=1)} to {number(high, digits=1)}"
-    return f"This is only the nearest simple rule; the interval says to {verb} λ by {factors}."
-
-
-def _undecided(advice: Recommendation) -> str:
-    knobs = advice.knobs
-    if knobs.exponent.value is None:
-        why = knobs.exponent.why.strip() or "There is no fit."
-        said = f"These runs do not decide what to do with λ when α changes. {why}"
-    else:
-        possible = [_NAMED[one][0] for one in knobs.possible]
-        if len(possible) > 1:
-            said = f"These runs do not decide between {_and(possible)}."
-        else:  # there is only a bound on s
-            left = f"{possible[0]}, or beyond it" if possible else "none of the simple rules"
-            said = f"These runs only bound s, which leaves {left}."
-        excluded = [_NAMED[one][0] for one in _USUAL if one in knobs.excluded]
-        said += f" They exclude {_and(excluded)}." if excluded else ""
-    return said
-
-
 def additions(advice: Recommendation) -> list[str]:
     """Return which cells to train next, one line each."""
     # A study states a decay by its field's name. Tables may state it in torch's convention.
@@ -226,7 +162,3 @@ def _repeat(one: Repeat, decay: str) -> str:
     seeds = " and ".join(map(str, one.seeds))
     lrs, decays = (f"{typed(min(knob))} to {typed(max(knob))}" for knob in (one.lrs, one.decays))
     return f"seeds {seeds} for lr from {lrs} and {decay} from {decays}"
-
-
-def _and(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -162,6 +162,11 @@ s is the coupling exponent: it says how the best decay moves with the learning r
 ([how it is measured](exponents.md)). With s = 0 the two knobs are separate, and with s = 1 the
 low errors lie on a diagonal. A basin is diagonal if all of the interval lies above {BETWEEN:g}.
 
+Transfer regret says the same in test error: what it costs to tune λ at one learning rate and carry
+it to another, a factor of 4 away, by a rule λ ∝ α⁻ˢ ([how it is
+measured](landscape.md#transfer-regret)). Fresh seeds have judged it where there is a second stage;
+elsewhere, each seed judges the decays that the others choose.
+
 The rules were not all fixed beforehand. Some were made stricter after the records had been seen,
 always towards *not decided*, and this changed three verdicts on unchanged data. Later, a difference
 that had no interval was given one, which decided one claim.

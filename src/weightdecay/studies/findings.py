@@ -84,13 +84,16 @@ def find(
         wanted = {cell.identity for cell in registration.cells()}
         judges = [run for run in second if run.config.identity in wanted]
         seen = study.judged(seen, registration, judges)
+    fresh = {} if seen.second is None else seen.second.regrets
     found = Findings(
         study=study,
         scale=at,
         runs=frozenset(run.config.identity for run in own),
         verdicts=tuple(study.verdicts(seen)),
         numbers=tuple(
-            numbers_of(one, task=at.task) for one in seen.panels.values() if is_grid(one.landscape)
+            numbers_of(one, task=at.task, fresh=fresh.get(one.panel.name))
+            for one in seen.panels.values()
+            if is_grid(one.landscape)
         ),
         small_print=_small_print(study, at, own, seen),
         doubts=doubts(own, repeats, of=at.error),
@@ -125,11 +128,11 @@ def _shares(otherwise: Mapping[str, float | None]) -> str:
     )
 
 
-def second_stage(found: Findings) -> list[tuple[str, list[list[str]]]]:
-    """Return the tables of a second stage with their titles, those that have rows."""
+def second_stage(found: Findings, *, pairs: bool = False) -> list[tuple[str, list[list[str]]]]:
+    """Return the tables of judged settings and carried decays, with titles, if they have rows."""
     tables = [
         (JUDGED, judged_table(found.registration, found.second)),
-        (CARRYING, carrying_table(found.second)),
+        (CARRYING, carrying_table(found.numbers, pairs=pairs)),
     ]
     return [(title, rows) for title, rows in tables if rows]
 
@@ -174,7 +177,7 @@ def _in_titles(seen: Evidence) -> str:
     if seen.registration is None or seen.second is None or not any(seen.second.runs.values()):
         return ""
     told = f"In titles: the {seen.tested} of {len(seen.registration.judges)} other seeds"
-    if any(seen.second.regrets.values()):
+    if any(own.costs for own in seen.second.regrets.values()):
         told += ", and what it costs to keep λ when α becomes 4 times as large or small"
     return f"{told}. "
 
@@ -232,6 +235,10 @@ _OF_LANDSCAPES = (
 )
 _WORDS = """\
 A basin is where the error is low: diagonal if its best decay falls as the learning rate grows.
+Transfer regret is what it costs to tune the decay at one learning rate and carry it to another, a \
+factor of 4 away, by a rule λ ∝ α⁻ˢ. Of rules that cost the same up to noise, the simplest is \
+named. Without a second stage, each seed judges the decays that the others choose, by errors \
+interpolated between the measured decays.
 Settings are tied if noise explains their difference from the best. Regret is the loss from tuning \
 one knob after the other instead of both together, on average over starting points and at worst.
 Sensitivity to α is the average loss of a learning rate of the grid, at its best decay. \
@@ -266,7 +273,7 @@ def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
     lead += "over the usual grids." if at == OWN else f"at {at} scale."
     tables: list[tuple[str, Sequence[Sequence[str]]]] = [
         ("Landscapes", table_of(found.numbers)),
-        *second_stage(found),
+        *second_stage(found, pairs=True),
         ("Cells that stand out from their neighbours", said.rows(found.doubts)),
     ]
     page = report(

@@ -11,6 +11,7 @@ from weightdecay.labels import AXES, NAMES
 from weightdecay.number_format import interval, measured, metric_words, number, power
 from weightdecay.results import Estimate, Exponent
 from weightdecay.results.estimate import detectable
+from weightdecay.site import rules
 from weightdecay.studies.landscape_numbers import Numbers
 from weightdecay.studies.registration import Judged, Registration
 from weightdecay.studies.verdicts import (
@@ -277,8 +278,14 @@ def judged_table(registration: Registration | None, second: Judged | None) -> li
         if len(errors) > 1:
             mean, spread = (measured(value, metric) for value in (fmean(errors), stdev(errors)))
             setting = f"{method.choice.lr:g}", f"{AXES[method.way][1]} {method.choice.decay:g}"
-            rows.append([NAMES.get(name, name), *setting, f"{mean} ± {spread}", str(len(runs))])
+            rows.append([_title(name), *setting, f"{mean} ± {spread}", str(len(runs))])
     return [["method", "α", "decay", f"test {metric or 'error'}", "seeds"], *rows] if rows else []
+
+
+def _title(name: str) -> str:
+    """Return a panel's name, or that of a part of it, with its method as the paper spells it."""
+    method, comma, rest = name.partition(",")
+    return f"{NAMES.get(method, method)}{comma}{rest}"
 
 
 def _metric_of(second: Judged) -> str | None:
@@ -286,28 +293,36 @@ def _metric_of(second: Judged) -> str | None:
 
 
 #: The title of the table of carried decays.
-CARRYING = "The cost of carrying a decay to another learning rate, by λ ∝ α^(−s)"
+CARRYING = (
+    "Transfer regret, in points or in the task's metric: what it costs to tune λ at one learning "
+    "rate and carry it to another by λ ∝ α^(−s)"
+)
 
 
-def carrying_table(second: Judged | None) -> list[list[str]]:
-    """Return what each rule costs each method, as rows of text; an empty list if nothing does."""
-    if second is None:
-        return []
-    regrets = {name: own for name, own in second.regrets.items() if own}
-    slopes = sorted({s for own in regrets.values() for s in own})
-    metric = _metric_of(second)
-    head = ["method", *(f"s = {s:g}".replace("-", "−") for s in slopes)]
-    rows = [
-        [NAMES.get(name, name), *(points_of(own[s], metric) if s in own else "–" for s in slopes)]
-        for name, own in regrets.items()
-    ]
-    return [head, *rows] if rows else []
+def carrying_table(rows: Iterable[Numbers], *, pairs: bool = False) -> list[list[str]]:
+    """Return what each rule costs, and with `pairs` between each two learning rates, as text.
+
+    An empty list if nothing was measured.
+    """
+    known = [row for row in rows if row.transfer.costs]
+    slopes = sorted({s for row in known for s in row.transfer.costs})
+    head = ["landscape", *(f"s = {s:g}".replace("-", "−") for s in slopes), "judged by"]
+    table = [head]
+    for row in known:
+        found = row.transfer
+        own = [rules.cost(found, s, row.metric) if s in found.costs else "–" for s in slopes]
+        table.append([row.label, *own, rules.source(found)])
+        for (tuned, used), costs in found.pairs.items() if pairs else ():
+            own = [rules.amount(costs[s], row.metric) if s in costs else "–" for s in slopes]
+            table.append([f"α = {power(tuned)} to {power(used)}", *own, "–"])
+    return table if known else []
 
 
 #: The columns of a table of landscapes: the name of each, and how its cells are written.
 COLUMNS: Mapping[str, Callable[[Numbers], str]] = {
     "landscape": lambda row: row.label,
     "s, the coupling exponent": lambda row: interval(row.exponent),
+    "rule with the least transfer regret": lambda row: rules.best(row.transfer, row.metric),
     "s in torch's convention": in_torch,
     "s below the best α": lambda row: _brief(row.below),
     "s above it": lambda row: _brief(row.above),
@@ -322,7 +337,10 @@ COLUMNS: Mapping[str, Callable[[Numbers], str]] = {
     "tied": lambda row: f"{row.tied} of {row.settings}",
 }
 #: The columns that fit into a terminal.
-BRIEF = ("landscape", "s, the coupling exponent", "best α", "best λ", "test error there")
+BRIEF = (
+    *("landscape", "s, the coupling exponent", "rule with the least transfer regret"),
+    *("best α", "best λ", "test error there"),
+)
 
 
 def table_of(rows: Iterable[Numbers], columns: Sequence[str] = tuple(COLUMNS)) -> list[list[str]]:

@@ -8,8 +8,10 @@ from weightdecay.results import (
     Exponent,
     Landscape,
     Regret,
+    TransferRegret,
     coupling,
     interaction_share,
+    measure_transfer,
     regret,
     sensitivity,
 )
@@ -23,7 +25,8 @@ class Numbers:
     `in_torch` is the exponent of the same runs with λ stated as torch states it, which is greater
     by 1. It is None for L2 regularization, whose factor is the same number in both. `check` is the
     second estimator's exponent; `below` and `above` are those on either side of the best learning
-    rate. `metric` is the name of the task's own metric, if it has one.
+    rate. `transfer` is the cost of carrying a decay to another learning rate, and `regret` that of
+    tuning one knob at a time. `metric` is the name of the task's own metric, if it has one.
     """
 
     panel: str
@@ -34,6 +37,7 @@ class Numbers:
     below: Exponent
     above: Exponent
     best: Cell
+    transfer: TransferRegret
     regret: Regret
     sensitivity: Estimate
     interaction: Estimate
@@ -42,8 +46,11 @@ class Numbers:
     metric: str | None = None
 
 
-def numbers_of(measured: Measurement, *, task: str) -> Numbers:
-    """Measure a landscape; its label names its task where that is not `task`."""
+def numbers_of(measured: Measurement, *, task: str, fresh: TransferRegret | None) -> Numbers:
+    """Measure a landscape; its label names its task where that is not `task`.
+
+    `fresh` is the transfer regret of a second stage, if one has measured it.
+    """
     scape = measured.landscape
     decoupled = scape.way != "l2"
     return Numbers(
@@ -55,6 +62,7 @@ def numbers_of(measured: Measurement, *, task: str) -> Numbers:
         below=measured.coupling.below,
         above=measured.coupling.above,
         best=scape.best,
+        transfer=fresh if fresh is not None and fresh.costs else measure_transfer(scape),
         regret=regret(scape),
         sensitivity=sensitivity(scape),
         interaction=interaction_share(scape),

@@ -16,17 +16,19 @@ from weightdecay import checks
 from weightdecay.labels import SYMBOLS
 from weightdecay.records import DECAYS, Run, RunConfig
 from weightdecay.results import (
-    Estimate,
     Judgement,
     Landscape,
+    TransferRegret,
     doubts,
     judged,
     landscapes,
     transfer_regret,
 )
-from weightdecay.results.choosing import SLOPES, Choice, choose
+from weightdecay.results.choosing import Choice, choose
+from weightdecay.results.estimate import Array
 from weightdecay.results.grouping import way_of
-from weightdecay.results.judging import Carried, error_of, mean_of
+from weightdecay.results.judging import Carried, error_of
+from weightdecay.results.transfer import of_fresh_seeds
 from weightdecay.site.advice import title
 
 #: Said if nothing differs. A task's own code is known by its name alone.
@@ -199,7 +201,7 @@ class Judged:
 
     runs: Mapping[str, Sequence[Run]]
     compared: Mapping[tuple[str, str], Judgement]
-    regrets: Mapping[str, Mapping[float, Estimate]]
+    regrets: Mapping[str, TransferRegret]
     changed: Sequence[str]
     worst: float
 
@@ -248,29 +250,23 @@ def judge(
 
 def _regrets(
     method: Method, carriers: Sequence[int], there: Mapping[RunConfig, Run], worst: float
-) -> dict[float, Estimate]:
+) -> TransferRegret:
     """Return the regret of each rule whose runs are all there."""
-    choice = method.choice
-    best = {lr: column.decay for lr, column in choice.columns.items()}
-    found = {}
-    for s in SLOPES:
-        moved = [one for one in method.carried() if one.s == s]
-        places = {(one.used_at, decay) for one in moved for decay in (one.decay, best[one.used_at])}
+    best = {lr: column.decay for lr, column in method.choice.columns.items()}
+    costs: dict[tuple[float, float], dict[float, Array]] = {}
+    for one in method.carried() if len(carriers) > 1 else ():
         errors = {
-            (lr, decay): {
+            (one.used_at, decay): {
                 seed: error_of(there[cell], worst)
                 for seed in carriers
-                if (cell := method.at(lr, decay, seed)) in there
+                if (cell := method.at(one.used_at, decay, seed)) in there
             }
-            for lr, decay in places
+            for decay in (one.decay, best[one.used_at])
         }
-        if (
-            moved
-            and len(carriers) > 1
-            and all(len(one) == len(carriers) for one in errors.values())
-        ):
-            found[s] = mean_of(transfer_regret(errors, best, moved))
-    return found
+        own = costs.setdefault((one.tuned_at, one.used_at), {})
+        if all(len(of_seed) == len(carriers) for of_seed in errors.values()):
+            own[one.s] = transfer_regret(errors, best, [one])
+    return of_fresh_seeds(costs, error=method.choice.error)
 
 
 def _changed(

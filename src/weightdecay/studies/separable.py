@@ -7,10 +7,8 @@ the interaction of the two knobs. The exponents s are stated beside them.
 
 from collections.abc import Sequence
 
-from weightdecay.results import Estimate, interaction_share, regret
-from weightdecay.results.carrying import knobs
+from weightdecay.results import Estimate, interaction_share, measure_transfer, regret
 from weightdecay.results.estimate import UNKNOWN, minus
-from weightdecay.results.fit import fit
 from weightdecay.studies import verdicts
 from weightdecay.studies.panel import titled
 from weightdecay.studies.study import Evidence
@@ -44,13 +42,9 @@ def more_separable(claim: str, seen: Evidence, *, one: str, rival: str) -> Verdi
 
 def _cost_of_keeping(seen: Evidence, name: str) -> Estimate:
     """Return the cost of leaving λ alone when α changes by a factor of 4."""
-    if seen.second is not None and 0.0 in seen.second.regrets.get(name, {}):
-        return seen.second.regrets[name][0.0]
-    measured = seen[name]
-    surface = fit(measured.landscape)
-    if surface is None:
-        return UNKNOWN
-    return knobs(measured.landscape, surface, measured.coupling.exponent).costs.get(0.0, UNKNOWN)
+    judged = None if seen.second is None else seen.second.regrets.get(name)
+    found = judged if judged and judged.costs else measure_transfer(seen.landscape(name))
+    return found.costs.get(0.0, UNKNOWN)
 
 
 def especially(claim: str, seen: Evidence, *, fixed: str, schedules: Sequence[str]) -> Verdict:

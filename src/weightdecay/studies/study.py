@@ -237,7 +237,7 @@ def _judged(seen: Evidence, name: str) -> str:
     if seen.second is None or not seen.second.runs.get(name):
         return ""
     told = f": {measured(fmean(seen.second.errors(name)), seen.metric)}"
-    kept = seen.second.regrets[name].get(0)
+    kept = seen.second.regrets[name].costs.get(0)
     return told if kept is None else f"{told}; λ kept: {points(kept.value, seen.metric, digits=2)}"
 
 

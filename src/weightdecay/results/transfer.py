@@ -1,0 +1,282 @@
+"""Transfer regret: what it costs to tune the decay at one learning rate and use it at another.
+
+The decay is carried by a rule, λ ∝ α^(−s):
+
+    s = −1   keep λ/α, as `torch.optim.AdamW` does    s = 1   keep λ·α
+    s = 0    leave λ alone                            s = 2   keep λ·α²
+
+The cost is the test error with the carried decay minus that with the best decay of the learning
+rate it is carried to. Best decays are those of `choosing`. With a second stage, fresh seeds train
+the carried decays. In a finished sweep, each seed judges the decays that the other seeds choose,
+by its test errors at the measured decays, with parabolas between them.
+"""
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from weightdecay.results.arrays import Arrays, grid
+from weightdecay.results.choosing import PAIRS, Choice, choose
+from weightdecay.results.estimate import Array, Estimate, summed, within
+from weightdecay.results.interpolation import between
+from weightdecay.results.judging import MARGIN, mean_of
+from weightdecay.results.landscape import Landscape
+from weightdecay.results.noise import Flags, mean
+
+#: The rules to choose from, each given by its s.
+RULES = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
+#: The fewest seeds that give a cost an interval: two to choose, and one to judge.
+FEWEST = 3
+_OFF = 0.5  # a learning rate stands for another that is at most so many doublings away
+_ROUNDED = 0.01  # in doublings: best decays have three digits
+# Of rules that cost the same, the simplest is recommended: leave λ, or else keep λ/α as torch does.
+_SIMPLEST = (0.0, -1.0)
+
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class TransferRegret:
+    """What it costs to carry a decay to another learning rate, by each rule.
+
+    `costs` are means over `pairs`, which have the same for each pair of learning rates: where the
+    decay is tuned, and where it is used. Without an interval, they are estimates from fewer than
+    three seeds. `tied` are the rules whose difference from the least cost is within its interval;
+    none if there are no intervals. Rules in `beyond` lead out of the measured decays: they cost at
+    least what the last decay there costs. Costs that differ by less than `margin` count as equal,
+    where one of tied rules is recommended. `seeds` is the number of seeds that judged, and `fresh`
+    says that they are of a second stage. If there are no costs, `why` says what is missing.
+    """
+
+    costs: Mapping[float, Estimate] = field(default_factory=dict)
+    pairs: Mapping[Pair, Mapping[float, Estimate]] = field(default_factory=dict)
+    tied: tuple[float, ...] = ()
+    beyond: tuple[float, ...] = ()
+    margin: float = 0.0
+    seeds: int = 0
+    fresh: bool = False
+    why: str = ""
+
+    @property
+    def least(self) -> float | None:
+        """Return the rule that costs least, of those that stay among the measured decays."""
+        inside = [rule for rule in self.costs if rule not in self.beyond]
+        return min(inside, key=lambda rule: self.costs[rule].value, default=None)
+
+    @property
+    def rule(self) -> float | None:
+        """Return the rule to use; None if there are no intervals.
+
+        It is the simplest of those that are tied and, by their values, within the margin.
+        """
+        least = self.least
+        if not self.tied or least is None:
+            return None
+        most = self.costs[least].value + self.margin
+        inside = [one for one in self.tied if one not in self.beyond]
+        simplest = (one for one in _SIMPLEST if one in inside and self.costs[one].value <= most)
+        return next(simplest, least)
+
+
+def of_fresh_seeds(costs: Mapping[Pair, Mapping[float, Array]], *, error: float) -> TransferRegret:
+    """Summarize what each rule cost each fresh seed, for each pair of learning rates.
+
+    Pairs are averaged within a seed. Intervals are Student's over seeds, of costs and of their
+    differences. `error` is that of the best setting.
+    """
+    rules = [rule for rule in RULES if costs and all(rule in own for own in costs.values())]
+    if not rules:
+        return TransferRegret(why="No carried decays were trained yet.", fresh=True)
+    means = {rule: np.mean([own[rule] for own in costs.values()], axis=0) for rule in rules}
+    least = min(rules, key=lambda rule: float(means[rule].mean()))
+    return TransferRegret(
+        costs={rule: mean_of(values) for rule, values in means.items()},
+        pairs={pair: {rule: mean_of(own[rule]) for rule in rules} for pair, own in costs.items()},
+        tied=tuple(
+            rule for rule in rules if rule == least or mean_of(means[rule] - means[least]).low <= 0
+        ),
+        margin=_margin(error),
+        seeds=len(means[least]),
+        fresh=True,
+    )
+
+
+def measure_transfer(landscape: Landscape) -> TransferRegret:
+    """Measure the regret in a finished sweep, by leaving one seed out.
+
+    With fewer than three seeds, there are no intervals. With one, it both chooses and judges.
+    """
+    if landscape.scattered:
+        return TransferRegret(why="Scattered settings have no learning rate with several decays.")
+    ended = {cell.lr for cell in landscape.cells.values() if cell.decay > 0 and not cell.diverged}
+    if not ended:
+        return TransferRegret(why="Every setting with a decay above 0 has a run that diverged.")
+    choice = choose(landscape)
+    pairs = list(_pairs(choice, ended))
+    if not pairs:
+        return TransferRegret(
+            why="No two learning rates near the best that are a factor of 4 apart have their best "
+            "decays inside the grid."
+        )
+    measured = _measured(landscape)
+    known = np.isfinite(measured.tested)
+    everyone: Flags = np.logical_or.reduce(known, axis=2)
+    errors = mean(measured.tested)
+    weights = _fold(measured, choice, pairs, errors, everyone).weights
+    pairs = [pair for at, pair in enumerate(pairs) if np.isfinite(weights[:, at]).all()]
+    if not pairs:
+        return TransferRegret(
+            why="The decays that were trained are more than a factor of 4 apart, too far to say "
+            "what lies between them."
+        )
+    folds = []
+    for k, seed in enumerate(measured.seeds):
+        others = _without(landscape, seed)
+        if others is not None:
+            fold = _fold(measured, choose(others), pairs, measured.tested[:, :, k], everyone)
+            folds += [fold] if np.isfinite(fold.weights).all() else []
+    if len(folds) < 2:
+        folds = [_fold(measured, choice, pairs, errors, everyone)]
+    return replace(_summary(measured, folds, pairs), margin=_margin(choice.error))
+
+
+def _margin(error: float) -> float:
+    return max(0.0, (MARGIN - 1) * error)
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """Errors that judge, and the weight of each in a cost: rules × pairs × rates × decays.
+
+    A weight is NaN if what it needs was not measured. `beyond` says which rules lead beyond the
+    measured decays.
+    """
+
+    errors: Array
+    weights: Array
+    beyond: Flags
+
+    def cost(self, weights: Array) -> float:
+        """Return a weighted sum of the errors."""
+        used = weights != 0
+        return float((weights[used] * self.errors[used]).sum())
+
+
+def _fold(
+    grid: Arrays, choice: Choice, pairs: Sequence[Pair], errors: Array, everyone: Flags
+) -> _Fold:
+    """Carry the chosen decays to learning rates where some cells have an error.
+
+    `everyone` are the cells that some seed has trained. A decay beyond the last cell counts as that
+    one; if a seed lacks the last cell, as the one before it.
+    """
+    weights = np.zeros((len(RULES), len(pairs), *errors.shape))
+    beyond = np.zeros(len(RULES), dtype=np.bool_)
+    for at, (tuned, used) in enumerate(pairs):
+        rate = int(np.flatnonzero(grid.lrs == used)[0])
+        known = np.isfinite(errors[rate])
+        if not {tuned, used} <= choice.columns.keys() or not known.any():
+            weights[:, at] = math.nan
+            continue
+        logs, column = (np.log2(grid.decays[cells]) for cells in (known, everyone[rate]))
+        low = logs[0] if logs[0] <= column[:2][-1] else -math.inf
+        high = logs[-1] if logs[-1] >= column[-2:][0] else math.inf
+        own, other = (math.log2(choice.columns[lr].decay) for lr in (used, tuned))
+        best = between(logs, min(max(own, low), high))
+        for row, rule in enumerate(RULES):
+            place = other - rule * math.log2(used / tuned)
+            beyond[row] |= not low - _ROUNDED <= place <= high + _ROUNDED
+            carried = between(logs, min(max(place, low), high))
+            weights[row, at, rate, known] = carried - best
+    return _Fold(errors, weights, beyond)
+
+
+def _summary(grid: Arrays, folds: Sequence[_Fold], pairs: Sequence[Pair]) -> TransferRegret:
+    weights = np.stack([fold.weights for fold in folds])
+    beyond = np.logical_or.reduce([fold.beyond for fold in folds])
+    means = weights.mean(2)
+    found = TransferRegret(
+        costs={rule: _estimate(grid, folds, means[:, at]) for at, rule in enumerate(RULES)},
+        pairs={
+            pair: {rule: _estimate(grid, folds, weights[:, at, k]) for at, rule in enumerate(RULES)}
+            for k, pair in enumerate(pairs)
+        },
+        beyond=tuple(rule for rule, out in zip(RULES, beyond, strict=True) if out),
+        seeds=len(folds),
+    )
+    if len(folds) < FEWEST or found.least is None:
+        return found
+    least = RULES.index(found.least)
+    # Both rules carry the same decays, so other choices would move both costs.
+    tied = [
+        rule
+        for at, rule in enumerate(RULES)
+        if at == least
+        or _estimate(grid, folds, means[:, at] - means[:, least], choices=False).low <= 0
+    ]
+    return replace(found, tied=tuple(tied))
+
+
+def _estimate(
+    grid: Arrays, folds: Sequence[_Fold], weights: Array, *, choices: bool = True
+) -> Estimate:
+    """Return the mean cost over folds; its interval is of the noise, and of other `choices`.
+
+    The noise is that of the errors that judge, pooled over cells. How much other seeds would have
+    chosen otherwise is the jackknife over folds, with the mean errors of all seeds.
+    """
+    count = len(folds)
+    value = math.fsum(map(_Fold.cost, folds, weights)) / count
+    if count < FEWEST:
+        return Estimate(value, math.nan, math.nan)
+    parts = [grid.spread((weights**2).sum(0) / count**2)]
+    if choices:
+        average = replace(folds[0], errors=mean(grid.tested))
+        each = np.array([average.cost(own) for own in weights])
+        parts.append((float(each.var()) * (count - 1), count - 1.0))
+    return within(value, *summed(*parts))
+
+
+def _pairs(choice: Choice, ended: Collection[float]) -> Iterator[Pair]:
+    """Yield where a decay is tuned and used, if both learning rates have a best decay inside.
+
+    They must be among those of which some setting `ended` without diverging.
+    """
+    for factors in PAIRS:
+        found = []
+        for factor in factors:
+            off = {lr: abs(math.log2(lr / (choice.lr * factor))) for lr in choice.columns}
+            lr = min(off, key=off.__getitem__)
+            if off[lr] <= _OFF and choice.columns[lr].inside and lr in ended:
+                found.append(lr)
+        if len(found) == len(factors):
+            yield found[0], found[1]
+
+
+def _measured(landscape: Landscape) -> Arrays:
+    """Return the landscape as arrays, in which a run that diverged has the worst test error."""
+    found = grid(landscape, zero=False)
+    ended = found.tested[~found.diverged & np.isfinite(found.tested)]
+    return replace(found, tested=np.where(found.diverged, ended.max(), found.tested))
+
+
+def _without(landscape: Landscape, seed: int) -> Landscape | None:
+    """Return the runs of all seeds but one; None if they cannot choose."""
+    cells = {}
+    for place, cell in landscape.cells.items():
+        kept = [at for at, one in enumerate(cell.seeds) if one != seed]
+        if kept:
+            cells[place] = replace(
+                cell,
+                seeds=tuple(cell.seeds[at] for at in kept),
+                chosen=tuple(cell.chosen[at] for at in kept),
+                tested=tuple(cell.tested[at] for at in kept),
+                diverged=tuple(one for one in cell.diverged if one != seed),
+                losses=(),
+                packs=(),
+            )
+    found = replace(landscape, cells=cells)
+    ended = any(cell.decay > 0 and len(cell.diverged) < len(cell.seeds) for cell in cells.values())
+    return found if ended and not found.scattered else None

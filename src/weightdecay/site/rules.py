@@ -1,0 +1,180 @@
+"""Rules for the two knobs in words: what each costs, and what to do with λ when α changes."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from weightdecay.number_format import interval, measured, number
+from weightdecay.results import Estimate, Exponent, Knobs, Landscape, Recommendation, TransferRegret
+from weightdecay.results.transfer import RULES
+
+#: What each rule λ ∝ α^(−s) keeps.
+KEPT = {-1.0: "λ/α", -0.5: "λ/√α", 0.0: "λ", 0.5: "λ·√α", 1.0: "λ·α", 2.0: "λ·α²"}
+assert tuple(KEPT) == RULES
+# What a rule does if α is multiplied by 4.
+_DONE = {
+    -1.0: "multiply λ by 4 too, which keeps λ/α",
+    -0.5: "multiply λ by 2, which keeps λ/√α",
+    0.0: "leave λ as it is",
+    0.5: "divide λ by 2, which keeps λ·√α",
+    1.0: "divide λ by 4, which keeps λ·α",
+    2.0: "divide λ by 16, which keeps λ·α²",
+}
+# The common rules: the text says if they are excluded, and what they cost.
+_USUAL = (-1.0, 0.0, 1.0)
+_TORCH = {
+    -1.0: "That leaves torch's weight_decay, λ/α, as it is.",
+    0.0: "That divides torch's weight_decay, λ/α, by 4.",
+}
+_UNCERTAIN = "as fewer than three seeds trained all of these settings"
+
+
+def costs(found: TransferRegret, metric: str | None) -> str:
+    """Return what each rule costs, with its interval, and who judged that."""
+    if not found.costs:
+        return f"unknown: {found.why.rstrip('.')}"
+    (first, one), *rest = ((KEPT[rule], cost(found, rule, metric)) for rule in found.costs)
+    unit = "points" if metric is None else f"of {metric}"
+    others = "".join(f", {kept} {other}" for kept, other in rest)
+    return f"keeping {first} costs {one} {unit}{others}; {judges(found)}"
+
+
+def cost(found: TransferRegret, rule: float, metric: str | None) -> str:
+    """Return what a rule costs, without a unit; of one that leads out of the grid, at least."""
+    said = amount(found.costs[rule], metric)
+    return f"≥ {said}" if rule in found.beyond else said
+
+
+def amount(one: Estimate, metric: str | None) -> str:
+    """Return a cost with its interval, in points or in the unit of a task's own metric."""
+    value, low, high = (_amount(end, metric) for end in (one.value, one.low, one.high))
+    return value if math.isnan(one.low) else f"{value} [{low}, {high}]"
+
+
+def best(found: TransferRegret, metric: str | None) -> str:
+    """Return the rule to use and what it costs, in a few words."""
+    rule = found.least if found.rule is None else found.rule
+    if rule is None:
+        return "unknown"
+    unit = " points" * (metric is None)
+    tied = [KEPT[one] for one in found.tied if one not in (rule, *found.beyond)]
+    also = f"; tied with {_and(tied)}" if tied else "" if found.tied else ", an estimate"
+    return f"keep {KEPT[rule]}: {cost(found, rule, metric)}{unit}{also}"
+
+
+def judges(found: TransferRegret) -> str:
+    """Return who judged the costs."""
+    if found.fresh:
+        return f"judged by {found.seeds} fresh seeds"
+    if found.tied:
+        return "each seed judged what the others chose"
+    return f"estimates without an interval, {_UNCERTAIN}"
+
+
+def source(found: TransferRegret) -> str:
+    """Return where the costs come from, in a few words for a table."""
+    if found.fresh:
+        return f"{found.seeds} fresh seeds"
+    return "seeds left out" if found.tied else "an estimate"
+
+
+def _amount(value: float, metric: str | None) -> str:
+    """Return a difference of errors in points, or of a task's own metric as it is."""
+    return number(100 * value, digits=1) if metric is None else measured(value, metric)
+
+
+def sentence(advice: Recommendation) -> str:
+    """Return what to do with the decay when the learning rate changes."""
+    knobs, scape = advice.knobs, advice.landscape
+    if knobs.rule is None:
+        return " ".join(_undecided(knobs))
+    said = [f"If you multiply α by 4, {_DONE[knobs.rule]}."]
+    if scape.way != "l2" and knobs.rule in _TORCH:
+        said.append(_TORCH[knobs.rule])
+    judged = _by_regret if knobs.by_regret else _by_exponent
+    return " ".join([*said, *judged(knobs, knobs.rule, scape)])
+
+
+def _by_regret(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
+    found = knobs.regret
+    others = [f"keeping {KEPT[one]}" for one in found.tied if one not in (rule, *found.beyond)]
+    if others:
+        yield f"These runs cannot tell its cost from that of {_and(others)}."
+    unseen = [f"keeping {KEPT[one]}" for one in found.tied if one in found.beyond]
+    if unseen:
+        yield f"What {_and(unseen)} costs is unknown, as it leads out of the grid."
+    if found.costs[rule].low > 0:
+        yield f"It still cost {_words(found, rule, scape)}, and no other rule measurably less."
+    yield from _told(
+        found, [one for one in _USUAL if one not in found.tied], scape, "In these runs"
+    )
+    if knobs.contradicted:
+        yield (
+            f"The exponent says otherwise, {interval(knobs.exponent, reason=False)}, but this rule "
+            "cost less."
+        )
+
+
+def _by_exponent(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
+    found = knobs.regret
+    if not knobs.possible:
+        yield _nearest(knobs.exponent)
+    excluded = [f"keeping {KEPT[one]}" for one in _USUAL if one in knobs.excluded and one != rule]
+    if excluded:
+        yield f"The interval of s excludes {_and(excluded)}."
+    usual = [one for one in _USUAL if one != rule]
+    if found.tied:
+        yield "No seed has judged this rule."
+        yield from _told(found, usual, scape, "In these runs")
+        return
+    yield from _told(found, usual, scape, "By an estimate without an interval")
+    if found.least not in (None, rule):
+        yield f"By that estimate, keeping {KEPT[found.least or 0.0]} costs least."
+
+
+def _told(
+    found: TransferRegret, rules: Sequence[float], scape: Landscape, where: str
+) -> Iterable[str]:
+    told = [
+        f"keeping {KEPT[one]} {'' if at else 'would have cost '}{_words(found, one, scape)}"
+        for at, one in enumerate(rules)
+        if one in found.costs
+    ]
+    if told:
+        yield f"{where}, {_and(told)}."
+
+
+def _words(found: TransferRegret, rule: float, scape: Landscape) -> str:
+    """Return what a rule costs in words, without its interval."""
+    least = "at least " * (rule in found.beyond)
+    unit = " points" * (scape.metric is None)
+    return f"{least}{_amount(found.costs[rule].value, scape.metric)}{unit}"
+
+
+def _nearest(found: Exponent) -> str:
+    """Return what the interval says if it contains none of the rules."""
+    verb = "multiply" if found.high < 0 else "divide"
+    low, high = sorted((4.0 ** abs(found.low), 4.0 ** abs(found.high)))
+    factors = f"{number(low, digits=1)} to {number(high, digits=1)}"
+    return f"This is only the nearest simple rule; the interval says to {verb} λ by {factors}."
+
+
+def _undecided(knobs: Knobs) -> Iterable[str]:
+    if knobs.exponent.value is None:
+        why = knobs.exponent.why.strip() or "There is no fit."
+        yield f"These runs do not decide what to do with λ when α changes. {why}"
+    else:
+        possible = [f"keeping {KEPT[one]}" for one in knobs.possible]
+        if len(possible) > 1:
+            yield f"These runs do not decide between {_and(possible)}."
+        else:  # there is only a bound on s
+            left = f"{possible[0]}, or beyond it" if possible else "none of the simple rules"
+            yield f"These runs only bound s, which leaves {left}."
+        excluded = [f"keeping {KEPT[one]}" for one in _USUAL if one in knobs.excluded]
+        if excluded:
+            yield f"They exclude {_and(excluded)}."
+    if knobs.regret.least is not None:
+        yield f"By an estimate without an interval, keeping {KEPT[knobs.regret.least]} costs least."
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,191 @@
+"""How often transfer regret finds the true rule, on landscapes of which the truth is known.
+
+`python -m tests.regrets` prints a table of it; with `--page docs/landscape.md` it writes the table
+of that page.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from tests.landscapes import CLIFF, NOISY, Scenario, Truth, exact, inserted, landscape_of, reseen
+from weightdecay import files
+from weightdecay.results import Landscape, TransferRegret, measure_transfer
+from weightdecay.results.choosing import choose
+from weightdecay.results.transfer import RULES, Pair
+from weightdecay.table import table
+
+
+@dataclass(frozen=True)
+class Found:
+    """Shares of simulated sweeps, of those that measured a regret; costs are in points.
+
+    The true rule is the one that truly costs least. `tied` counts sweeps in which it is among the
+    tied rules, `alone` those with one rule left, and `right` those that recommend it. `extra` is
+    what following the recommendation truly costs, on average, above the true rule. `covered` and
+    `others` say how often the interval of the true rule's cost, and of the other rules' costs,
+    contains the true cost.
+    """
+
+    simulations: int
+    values: int
+    tied: float
+    alone: float
+    right: float
+    extra: float
+    covered: float
+    others: float
+
+
+@cache
+def _grid(truth: Truth) -> Landscape:
+    return landscape_of(truth, exact(truth.errors(), 1))
+
+
+def true_costs(truth: Truth, pairs: Sequence[Pair]) -> dict[float, float]:
+    """Return each rule's cost without noise, for decays that are chosen without noise.
+
+    What diverges has the worst error of the grid.
+    """
+    grid = _grid(replace(truth, s=0.0, centre=(0.0, 0.0)))
+    columns = choose(reseen(grid, exact(truth.errors(), 1), truth.diverged())).columns
+    worst = truth.errors()[~truth.diverged()].max()
+
+    def cost(tuned: float, used: float, s: float) -> float:
+        decay = columns[tuned].decay * (used / tuned) ** -s
+        carried = worst if truth.diverges_at(used, decay) else truth.at(used, decay)
+        return float(carried - truth.at(used, columns[used].decay))
+
+    return {s: float(np.mean([cost(*pair, s) for pair in pairs])) for s in RULES}
+
+
+def simulated(
+    scenario: Scenario, *, simulations: int, holes: float = 0.0, first: int = 0
+) -> list[tuple[Truth, TransferRegret]]:
+    """Simulate sweeps, the optimum within half a step of where the truth has it.
+
+    Each setting is missing with the probability `holes`.
+    """
+    random = np.random.default_rng(first)
+    kept = landscape_of(scenario.truth, exact(scenario.truth.errors(), scenario.seeds))
+    found = []
+    for _ in range(simulations):
+        centre = random.uniform(-0.5, 0.5, 2) + scenario.truth.centre
+        moved = replace(scenario.truth, centre=(float(centre[0]), float(centre[1])))
+        landscape = reseen(kept, *scenario.splits(moved, random))
+        found.append((moved, measure_transfer(_thinned(landscape, holes, random))))
+    return found
+
+
+def _thinned(landscape: Landscape, holes: float, random: np.random.Generator) -> Landscape:
+    kept = {place: cell for place, cell in landscape.cells.items() if random.random() >= holes}
+    return replace(landscape, cells=kept)
+
+
+def counted(seen: Sequence[tuple[Truth, TransferRegret]]) -> Found:
+    """Count how often regrets are right."""
+    known = [(truth, found) for truth, found in seen if found.rule is not None]
+    counts: list[list[float]] = [[] for _ in range(6)]
+    tied, alone, right, extra, covered, others = counts
+    for truth, found in known:
+        costs = true_costs(truth, list(found.pairs))
+        best = min(costs, key=costs.__getitem__)
+        rule = found.rule
+        assert rule is not None
+        tied.append(best in found.tied)
+        alone.append(len(found.tied) == 1)
+        right.append(rule == best)
+        extra.append(100 * (costs[rule] - costs[best]))
+        for s, cost in found.costs.items():
+            if s not in found.beyond:
+                (covered if s == best else others).append(cost.low <= costs[s] <= cost.high)
+    shares = (float(np.mean(share)) for share in counts)
+    return Found(len(seen), len(known), *shares)
+
+
+def _both(name: str, truth: Truth, **how: float) -> list[Scenario]:
+    noise = {"examples": 10_000, **how}
+    return [
+        Scenario(
+            name,
+            truth,
+            seeds,
+            noise.get("tilt", 0.0),
+            noise.get("spread", 0.003),
+            int(noise["examples"]),
+        )
+        for seeds in (3, 5)
+    ]
+
+
+_LONG = replace(CLIFF, decays=15)
+#: The rows of the table.
+SCENARIOS = (
+    *_both("symmetric, s = 0.5", replace(CLIFF, cliff=1.0, curvature=0.0075)),
+    *_both("cliff, s = −1", replace(_LONG, s=-1.0)),
+    *_both("cliff, s = 0", replace(CLIFF, s=0.0)),
+    *_both("cliff, s = 0.25", replace(CLIFF, s=0.25)),
+    *_both("cliff, s = 0.5", CLIFF),
+    *_both("cliff, s = 1", replace(CLIFF, s=1.0)),
+    *_both("cliff, s = 2", replace(_LONG, s=2.0)),
+    *_both("steep cliff, s = 0.5", replace(CLIFF, curvature=0.003, cliff=50.0)),
+    *_both("drift +0.7, s = 0.5", replace(CLIFF, drift=0.7)),
+    *_both("diverged corner, s = 0.5", replace(CLIFF, diverges=1.7)),
+    *_both("tilting seeds, s = 0.5", CLIFF, tilt=0.3),
+    *_both("noisy, 7×7, s = 0", Truth(s=0.0, cliff=5.0), **NOISY),
+    *_both("noisy, 7×7, s = 0.5", Truth(cliff=5.0), **NOISY),
+    *_both("noisy, 7×7, factor 4, s = 0.5", Truth(factor=4.0, cliff=5.0), **NOISY),
+    *_both("a tenth of the settings missing, s = 0.5", CLIFF),
+)
+HOLES = {"a tenth of the settings missing, s = 0.5": 0.1}
+TITLES = (
+    *("landscape", "seeds", "measured", "true rule tied", "one rule left", "right rule"),
+    *("extra cost", "covered", "of other rules"),
+)
+BEGIN = "<!-- regrets: `python -m tests.regrets --page docs/landscape.md` writes what follows -->"
+END = "<!-- /regrets -->"
+
+
+def told(scenario: Scenario, seen: Found) -> tuple[str, ...]:
+    """Return a row of the table."""
+    return (
+        scenario.name,
+        str(scenario.seeds),
+        f"{seen.values}/{seen.simulations}",
+        *(f"{share:.1%}" for share in (seen.tied, seen.alone, seen.right)),
+        f"{seen.extra:.2f}",
+        *(f"{share:.1%}" for share in (seen.covered, seen.others)),
+    )
+
+
+def row(scenario: Scenario, simulations: int) -> tuple[str, ...]:
+    """Simulate a row of the table."""
+    holes = HOLES.get(scenario.name, 0.0)
+    return told(scenario, counted(simulated(scenario, simulations=simulations, holes=holes)))
+
+
+def main() -> None:
+    """Print the table, or write it into a page."""
+    parser = argparse.ArgumentParser(description="How often transfer regret is right.")
+    parser.add_argument("--page", type=Path, help="write the table here, between its marks")
+    parser.add_argument("--simulations", type=int, default=200)
+    options = parser.parse_args()
+    rows: list[tuple[str, ...]] = [TITLES]
+    for scenario in SCENARIOS:
+        rows.append(row(scenario, options.simulations))
+        sys.stderr.write(f"{'  '.join(rows[-1])}\n")
+    if options.page is None:
+        sys.stdout.write(table(rows) + "\n")
+        return
+    text = inserted(options.page.read_text("utf-8"), rows, marks=(BEGIN, END))
+    with files.written(options.page) as file:
+        file.write(text.encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,405 @@
+"""Transfer regret says what carrying a decay costs, which rule to use, and how sure that is."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.landscapes import (
+    QUADRATIC,
+    Truth,
+    exact,
+    landscape_of,
+    measured,
+    noisy,
+    reseen,
+)
+from tests.regrets import (
+    BEGIN,
+    END,
+    SCENARIOS,
+    TITLES,
+    counted,
+    simulated,
+    true_costs,
+)
+from tests.scattered import search
+from tests.test_results_coverage import share
+from weightdecay.results import (
+    Estimate,
+    Exponent,
+    Knobs,
+    Landscape,
+    TransferRegret,
+    landscapes,
+    measure_transfer,
+    recommend,
+)
+from weightdecay.results.exponent import unknown
+from weightdecay.results.interpolation import between
+from weightdecay.results.transfer import RULES, of_fresh_seeds
+from weightdecay.site import rules
+from weightdecay.sweeps import Store
+
+pytestmark = pytest.mark.cpu("numbers of finished runs do not depend on the device")
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "landscape.md"
+COMMITTED = ROOT / "results" / "cifar10-small"
+BEST = 2.0**-7
+PAIRS = [(BEST / 2, 2 * BEST), (2 * BEST, BEST / 2), (BEST, 4 * BEST), (BEST, BEST / 4)]
+WIDE = Truth(decays=15, cliff=5.0)
+
+
+@pytest.mark.parametrize("s", [-1.0, -0.5, 0.0, 0.5, 1.0])
+def test_the_true_rule_costs_nothing_and_others_what_they_truly_cost(s: float) -> None:
+    truth = replace(WIDE, s=s)
+    found = measure_transfer(landscape_of(truth, exact(truth.errors())))
+    expected = true_costs(truth, PAIRS)
+    assert list(found.pairs) == PAIRS
+    assert found.costs[s].value == pytest.approx(0, abs=0.001)
+    for rule, cost in found.costs.items():
+        if rule not in found.beyond:
+            assert cost.value == pytest.approx(expected[rule], abs=0.003), rule
+    assert (found.rule, found.tied, found.seeds) == (s, (s,), 3)
+
+
+def test_pairs_count_alike() -> None:
+    found = measure_transfer(noisy(Truth(s=0.0), 3, np.random.default_rng(0)))
+    for rule, cost in found.costs.items():
+        own = [costs[rule].value for costs in found.pairs.values()]
+        assert cost.value == pytest.approx(np.mean(own))
+
+
+def test_a_learning_rate_whose_best_decay_is_at_an_edge_is_left_out() -> None:
+    """With s = 1, four times the best rate needs a decay two steps lower: the lowest there is."""
+    truth = Truth(s=1.0, decays=7, centre=(0.0, -1.0))
+    found = measure_transfer(landscape_of(truth, exact(truth.errors())))
+    assert list(found.pairs) == [*PAIRS[:2], PAIRS[3]]
+
+
+def test_a_learning_rate_at_which_every_setting_diverged_is_left_out() -> None:
+    landscape = _separate()
+    cells = {
+        (lr, decay): replace(cell, diverged=cell.seeds[:1]) if lr == 4 * BEST else cell
+        for (lr, decay), cell in landscape.cells.items()
+    }
+    found = measure_transfer(replace(landscape, cells=cells))
+    assert list(found.pairs) == [*PAIRS[:2], PAIRS[3]]
+    assert found.tied
+
+
+def test_a_best_decay_at_the_end_of_a_column_is_not_lost_by_its_rounding() -> None:
+    """Without one of the seeds, another decay may be the best: here the highest, 0.0078125."""
+    truth = Truth(s=0.0, decays=7, centre=(0.0, 0.0))
+    chosen, tested = exact(truth.errors())
+    chosen = chosen.copy()
+    chosen[truth.lrs == 4 * BEST, -1, :2] = 0.01
+    chosen[truth.lrs == 4 * BEST, -1, 2] = 0.99
+    found = measure_transfer(landscape_of(truth, (chosen, tested)))
+    assert (4 * BEST in {used for _, used in found.pairs}, found.seeds) == (True, 3)
+
+
+def test_rates_that_are_no_exact_multiples_stand_for_those_nearby() -> None:
+    """As in 0.001, 0.003, 0.01: a factor of 3.2 is used as such."""
+    truth = Truth(s=1.0, factor=10**0.5, decay_factor=2.0, decays=15)
+    found = measure_transfer(landscape_of(truth, exact(truth.errors())))
+    factors = [round(used / tuned, 1) for tuned, used in found.pairs]
+    assert factors == [3.2, 0.3]
+    assert found.rule == 1.0
+
+
+def test_a_rule_that_leads_out_of_the_grid_costs_at_least_the_last_decay_and_is_not_used() -> None:
+    truth = Truth(s=0.0, decays=5)
+    found = measure_transfer(landscape_of(truth, exact(truth.errors())))
+    assert 2.0 in found.beyond
+    assert 0.0 not in found.beyond
+    assert 0 < found.costs[2.0].value < true_costs(truth, list(found.pairs))[2.0]
+    assert rules.cost(found, 2.0, None).startswith("≥ ")
+    # Even if it seems to cost least.
+    free = replace(found, costs={**found.costs, 2.0: Estimate(-1, -1, -1)}, tied=(0.0, 2.0))
+    assert free.least == 0.0
+    assert free.rule == 0.0
+
+
+@pytest.mark.parametrize(("seeds", "certain"), [(1, False), (2, False), (3, True), (5, True)])
+def test_an_interval_needs_two_seeds_to_choose_and_one_to_judge(seeds: int, certain: bool) -> None:
+    found = measure_transfer(noisy(Truth(s=0.0), seeds, np.random.default_rng(0)))
+    assert set(found.costs) == set(RULES)
+    assert all(math.isfinite(cost.low) == certain for cost in found.costs.values())
+    assert bool(found.tied) == certain
+    assert (found.rule is not None) == certain
+    assert ("estimates without an interval" in rules.costs(found, None)) != certain
+
+
+def test_a_seed_that_did_not_train_the_settings_does_not_judge() -> None:
+    """As when more seeds were trained near the best alone: no interval from two cells."""
+    landscape = noisy(Truth(s=0.0), 3, np.random.default_rng(0))
+    cells = {
+        place: cell
+        if place[0] == BEST
+        else replace(cell, seeds=(0,), chosen=cell.chosen[:1], tested=cell.tested[:1], losses=())
+        for place, cell in landscape.cells.items()
+    }
+    found = measure_transfer(replace(landscape, cells=cells))
+    assert found.costs
+    assert found.tied == ()
+
+
+@pytest.mark.slow
+def test_seeds_that_choose_do_not_judge() -> None:
+    """In a flat landscape every rule is free; judged by the seeds that chose, none would be."""
+    flat = replace(Truth(s=0.0, curvature=0.0, level=0.0), rates=5)
+    random = np.random.default_rng(0)
+    kept = landscape_of(flat, exact(flat.errors()))
+    costs = []
+    for _ in range(150):
+        errors, _ = measured(flat.errors(), 3, random, spread=0.02)
+        found = measure_transfer(reseen(kept, (errors, errors)))
+        if found.tied:
+            costs.append(np.mean([cost.value for cost in found.costs.values()]))
+    assert len(costs) > 20
+    assert abs(np.mean(costs)) < 3 * np.std(costs) / math.sqrt(len(costs))
+
+
+def test_a_diverged_run_counts_as_the_worst() -> None:
+    """What it came to before it diverged says nothing."""
+    truth = Truth(s=0.0, diverges=1.5)
+
+    def cost(ended: float) -> float:
+        landscape = landscape_of(truth, exact(truth.errors()))
+        lost = reseen(landscape, exact(np.where(truth.diverged(), ended, truth.errors())))
+        cells = {
+            (lr, decay): replace(lost.cells[lr, decay], diverged=(0, 1, 2))
+            if truth.diverges_at(lr, decay)
+            else lost.cells[lr, decay]
+            for lr, decay in lost.cells
+        }
+        return measure_transfer(replace(lost, cells=cells)).costs[-1.0].value
+
+    assert cost(0.01) == pytest.approx(cost(0.99))
+    assert cost(0.01) > 0.01
+
+
+@pytest.mark.parametrize(
+    ("landscape", "why"),
+    [
+        (search(Truth(), np.random.default_rng(0), noise=0.01, count=40), "Scattered settings"),
+        (landscape_of(one := Truth(rates=2), exact(one.errors())), "No two learning rates near"),
+        (
+            landscape_of(far := Truth(s=0.0, decay_factor=16.0, decays=5), exact(far.errors())),
+            "more than a factor of 4 apart",
+        ),
+    ],
+)
+def test_what_is_missing_for_a_regret_is_said(landscape: Landscape, why: str) -> None:
+    found = measure_transfer(landscape)
+    assert (found.costs, found.rule) == ({}, None)
+    assert why in found.why
+    assert rules.costs(found, None).startswith("unknown: ")
+    assert rules.best(found, None) == "unknown"
+
+
+def test_a_parabola_is_interpolated_exactly_and_nothing_is_extrapolated() -> None:
+    places = np.array([0.0, 0.5, 1.5, 2.0, 4.0])
+
+    def square(x: Any) -> Any:
+        return 3 * (np.asarray(x) - 1.3) ** 2 + 0.4
+
+    for place in (0.0, 0.2, 0.5, 1.0, 1.7, 2.0, 3.5, 4.0):
+        assert between(places, place) @ square(places) == pytest.approx(square(place))
+    for outside in (-0.1, 4.1):
+        assert np.isnan(between(places, outside)).all()
+    assert np.isnan(between(np.array([0.0, 2.5]), 1.0)).all()
+    assert between(np.array([0.0, 2.0]), 0.5) == pytest.approx([0.75, 0.25])
+
+
+def fresh(*, noise: float = 0.0005, **costs: float) -> TransferRegret:
+    """Return the regret of a second stage with such mean costs, by s as in m1, 0 or p1."""
+    draw = np.random.default_rng(0)
+    own = {
+        float(name.replace("m", "-").lstrip("p").replace("_", ".")): costs[name] for name in costs
+    }
+    return of_fresh_seeds(
+        {pair: {s: mean + draw.normal(0, noise, 8) for s, mean in own.items()} for pair in PAIRS},
+        error=0.1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("costs", "tied", "rule"),
+    [
+        ({"m1": 0.05, "p0": 0.0, "p1": 0.05}, (0.0,), 0.0),
+        ({"m1": 0.0, "p0": 0.05, "p1": 0.05}, (-1.0,), -1.0),
+        ({"m1": 0.05, "p0": 0.05, "p1": 0.0}, (1.0,), 1.0),
+        # Leaving λ alone is the simplest of what costs the same, and then keeping λ/α.
+        ({"m1": 0.0, "p0": 0.0, "p1": 0.05}, (-1.0, 0.0), 0.0),
+        ({"m1": 0.0, "p0": 0.05, "p1": 0.0}, (-1.0, 1.0), -1.0),
+        ({"m1": 0.05, "p0": 0.05, "p0_5": 0.0, "p1": 0.0}, (0.5, 1.0), None),
+    ],
+)
+def test_of_rules_that_cost_the_same_the_simplest_is_recommended(
+    costs: dict[str, float], tied: tuple[float, ...], rule: float | None
+) -> None:
+    found = fresh(**costs)
+    assert found.tied == tied
+    assert found.rule == (found.least if rule is None else rule)
+    assert (found.fresh, found.seeds) == (True, 8)
+
+
+def test_rules_are_compared_within_a_seed() -> None:
+    """What a seed does to both rules drops out of their difference."""
+    shared = np.random.default_rng(0).normal(0, 0.05, 8)
+    found = of_fresh_seeds(
+        {PAIRS[0]: {0.0: shared, 1.0: shared + 0.01 + 0.1 * shared**2}}, error=0.1
+    )
+    assert found.costs[1.0].low < found.costs[0.0].high
+    assert found.tied == (0.0,)
+
+
+def test_a_simpler_rule_that_noise_alone_keeps_is_named_and_not_recommended() -> None:
+    """Leaving λ cost five points more on average, and its seeds scatter far more than that."""
+    wild = 0.05 + np.array([-0.2, 0.2, -0.1, 0.1, 0.15, -0.15, 0.05, -0.05])
+    found = of_fresh_seeds({PAIRS[0]: {0.0: wild, 1.0: np.linspace(-0.001, 0.001, 8)}}, error=0.1)
+    assert found.tied == (0.0, 1.0)
+    assert found.rule == 1.0
+    near = of_fresh_seeds(
+        {PAIRS[0]: {0.0: wild - 0.048, 1.0: np.linspace(-0.001, 0.001, 8)}}, error=0.1
+    )
+    assert near.rule == 0.0
+
+
+SURE = Exponent(0.0, -0.1, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("regret", "exponent", "words"),
+    [
+        (fresh(m1=0.02, p0=0.0, p1=0.05), SURE, "by 4, leave λ as it is. That divides torch's"),
+        (fresh(m1=0.0, p0=0.04, p1=0.05), SURE, "multiply λ by 4 too, which keeps λ/α. That leav"),
+        (
+            fresh(m1=0.02, p0=0.0, p1=0.05),
+            SURE,
+            "In these runs, keeping λ/α would have cost 2.0 points and keeping λ·α 5.0 points.",
+        ),
+        (
+            fresh(m1=0.02, p0=0.0, p0_5=0.0),
+            SURE,
+            "These runs cannot tell its cost from that of keeping λ·√α.",
+        ),
+        (fresh(m1=0.05, p0=0.05, p1=0.01), SURE, "It still cost 1.0 points, and no other rule"),
+        (
+            fresh(m1=0.05, p0=0.05, p1=0.0),
+            SURE,
+            "The exponent says otherwise, s = 0.00 [−0.10, 0.10], but this rule cost less.",
+        ),
+        # If the second stage did not train what the exponent points to, and no rule is free.
+        (
+            fresh(m1=0.05, p0=0.04, p1=0.01),
+            Exponent(2.0, 1.8, 2.2),
+            "and keeping λ·α. No seed has judged this rule. In these runs, keeping λ/α would",
+        ),
+    ],
+)
+def test_the_sentence_comes_from_the_regret(
+    regret: TransferRegret, exponent: Exponent, words: str
+) -> None:
+    found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
+    told = rules.sentence(replace(found, knobs=Knobs(exponent, fitted=False, regret=regret)))
+    assert words in told
+
+
+@pytest.mark.parametrize(
+    ("exponent", "contradicted"),
+    [
+        (SURE, False),
+        (Exponent(0.15, 0.1, 0.2), False),  # the nearest rule is the one that costs least
+        (Exponent(0.5, 0.4, 0.6), True),
+        (Exponent(0.7, 0.7, math.inf, "at least"), True),
+        (unknown("The ridge has a knee.", withheld=True), False),
+    ],
+)
+def test_s_and_regret_disagree_if_no_rule_that_costs_least_is_one_that_s_leaves(
+    exponent: Exponent, contradicted: bool
+) -> None:
+    knobs = Knobs(exponent, fitted=False, regret=measure_transfer(_separate()))
+    assert knobs.rule == 0.0
+    assert knobs.contradicted == contradicted
+    found = recommend(_separate())
+    said = "The exponent says otherwise" in rules.sentence(replace(found, knobs=knobs))
+    assert said == contradicted
+
+
+def _separate() -> Landscape:
+    truth = replace(WIDE, s=0.0)
+    return landscape_of(truth, exact(truth.errors()))
+
+
+def test_with_few_seeds_the_exponent_decides_and_an_estimate_that_differs_is_named() -> None:
+    found = recommend(noisy(Truth(s=0.0), 1, np.random.default_rng(0)))
+    other = replace(
+        found.knobs.regret,
+        costs={0.0: Estimate(0.02, math.nan, math.nan), 1.0: Estimate(0.01, math.nan, math.nan)},
+    )
+    told = rules.sentence(replace(found, knobs=replace(found.knobs, regret=other)))
+    assert told.startswith("If you multiply α by 4, leave λ as it is.")
+    assert told.endswith("By that estimate, keeping λ·α costs least.")
+
+
+def test_where_several_rules_cost_the_same_more_seeds_are_asked_for() -> None:
+    random = np.random.default_rng(3)
+    found = recommend(noisy(Truth(s=0.25, cliff=5.0), 3, random, spread=0.02))
+    assert len(found.knobs.tied) > 1
+    assert found.knobs.rule is not None
+    assert found.repeat is not None
+
+
+@pytest.mark.skipif(not COMMITTED.is_dir(), reason="a source distribution has no results")
+def test_on_cifar_10_a_sweep_estimates_what_fresh_seeds_have_found() -> None:
+    """The regrets of its judged.md, by eight seeds that trained the carried decays."""
+    said = (COMMITTED / "judged.md").read_text("utf-8").splitlines()
+    start = said.index("Regret in points of λ ∝ α^(−s):")
+    table = [line.strip("| ").split(" | ") for line in said[start + 4 : start + 8]]
+    fresh_costs = {
+        name: [float(cell.split(" ")[0].replace("−", "-")) for cell in cells]
+        for name, *cells in table
+    }
+    for landscape in landscapes(Store(COMMITTED / "store").runs()):
+        found = measure_transfer(landscape)
+        own = fresh_costs[landscape.config.algorithm]
+        for s, cost in zip((-1.0, -0.5, 0.0, 0.5, 1.0), own, strict=True):
+            if s not in found.beyond:
+                assert 100 * found.costs[s].value == pytest.approx(cost, rel=0.06, abs=0.45)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cliff, s = 0", "noisy, 7×7, s = 0.5"])
+def test_the_true_rule_is_among_the_tied_ones_and_the_page_says_how_often(name: str) -> None:
+    [scenario] = [one for one in SCENARIOS if (one.name, one.seeds) == (name, 3)]
+    seen = counted(simulated(scenario, simulations=60))
+    assert seen.tied >= 0.95
+    said = page_rows()[name, "3"]
+    for title, found in (("right rule", seen.right), ("one rule left", seen.alone)):
+        # Three standard deviations of 60 simulations.
+        assert share(said[title]) == pytest.approx(found, abs=0.2)
+    if name.startswith("cliff"):
+        assert seen.right >= 0.95
+        assert seen.covered >= 0.9
+
+
+def page_rows() -> dict[tuple[str, str], dict[str, str]]:
+    """Return the rows of the page's table, by landscape and seeds."""
+    _, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
+    lines = rest.partition(END)[0].strip().splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert tuple(cells[0]) == TITLES
+    return {(one[0], one[1]): dict(zip(TITLES, one, strict=True)) for one in cells[2:]}
+
+
+def test_the_page_has_every_landscape_and_in_each_the_true_rule_is_rarely_excluded() -> None:
+    rows = page_rows()
+    assert list(rows) == [(one.name, str(one.seeds)) for one in SCENARIOS]
+    for place, said in rows.items():
+        assert share(said["true rule tied"]) >= 0.95, place
