@@ -419,6 +419,31 @@ def test_what_reproduce_registered_is_refused_with_the_command_that_judges_it(
     assert "choose none: run `weightdecay reproduce`." in told
 
 
+def test_a_landscape_shows_what_fresh_seeds_have_judged_once_they_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = stored(runs_of(seeds=2), tmp_path / "sweep")
+
+    def advice() -> dict[str, Any]:
+        assert main(["landscape", str(folder), "--json"]) == 0
+        [one] = json.loads(capsys.readouterr().out)["landscapes"]
+        found: dict[str, Any] = one["recommendation"]
+        return found
+
+    assert advice()["costs_from"] == "estimate"
+    assert main(["register", str(folder), "--seeds", "2", "--carry", "4", "--quiet"]) == 0
+    capsys.readouterr()
+    assert advice()["costs_from"] == "estimate"
+    made = read(folder)
+    stored(fresh(made), folder / "judging")
+    found = advice()
+    assert found["costs_from"] == "fresh seeds"
+    assert set(found["costs"]) == {f"{s:g}" for s in SLOPES}
+    assert len(found["costs_by_pair"]) == 4
+    assert found["rule"] == 0
+    assert found["sentence"].startswith("If you multiply α by 4, leave λ as it is.")
+
+
 @pytest.mark.slow
 def test_the_committed_comparison_on_cifar10_comes_out_of_the_general_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -2,8 +2,8 @@
 
 import argparse
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,8 @@ from weightdecay.cli.printing import echo
 
 if TYPE_CHECKING:
     from weightdecay.cli.sources import Source
-    from weightdecay.results import Doubts, Landscape, Recommendation
+    from weightdecay.records import RunConfig
+    from weightdecay.results import Doubts, Landscape, Recommendation, TransferRegret
 
 _DESCRIPTION = """\
 Recommend a learning rate and a weight decay from finished runs, and explain
@@ -138,7 +139,7 @@ def _landscape(options: argparse.Namespace) -> int:
             raise
         raise ValueError(said) from error
     doubtful = doubts(source.runs, source.repeats, of=options.of)
-    found = advised(scapes, doubtful)
+    found = advised(scapes, doubtful, _second_stage(options, source))
     if options.out is not None:
         from weightdecay.cli.landscape_files import write
 
@@ -154,8 +155,39 @@ def _landscape(options: argparse.Namespace) -> int:
     return 0 if source.complete else 1
 
 
-def advised(scapes: "Sequence[Landscape]", doubtful: "Doubts") -> list[Advised]:
-    """Recommend a setting for each landscape. Titles name what tells landscapes apart."""
+def _second_stage(
+    options: argparse.Namespace, source: "Source"
+) -> "Mapping[RunConfig, TransferRegret]":
+    """Return the regrets that fresh seeds have judged, by the landscapes' configurations.
+
+    They are those of `weightdecay judge`, if the sweep was registered and its second stage trained.
+    """
+    from weightdecay.cli import sources
+    from weightdecay.studies.registration_file import FILE, SECOND, read
+
+    folder, own = options.source, (options.of, options.choose_on) == ("error", "validation")
+    if not own or not (folder / FILE).is_file() or not (folder / SECOND / "log").is_dir():
+        return {}
+    from weightdecay.studies.registration import judge, named
+
+    scapes = named(source.runs)
+    seen = judge(read(folder), scapes, source.runs, sources.read(folder / SECOND).runs)
+    return {
+        scapes[name].config: found
+        for name, found in seen.regrets.items()
+        if name in scapes and found.costs
+    }
+
+
+def advised(
+    scapes: "Sequence[Landscape]",
+    doubtful: "Doubts",
+    judged: "Mapping[RunConfig, TransferRegret] | None" = None,
+) -> list[Advised]:
+    """Recommend a setting for each landscape. Titles name what tells landscapes apart.
+
+    `judged` are the regrets of a second stage, which replace those of the sweep.
+    """
     from weightdecay.results import recommend
     from weightdecay.site.advice import title
 
@@ -163,6 +195,9 @@ def advised(scapes: "Sequence[Landscape]", doubtful: "Doubts") -> list[Advised]:
     for scape in scapes:
         lost = all(cell.diverged or cell.decay == 0 for cell in scape.cells.values())
         advice = None if lost else recommend(scape)
+        fresh = (judged or {}).get(scape.config) if scape.run_config is not None else None
+        if advice is not None and fresh is not None:
+            advice = replace(advice, knobs=replace(advice.knobs, regret=fresh))
         found.append(Advised(title(scape, doubtful.varied), scape, advice))
     return sorted(found, key=lambda one: one.title)
 
