@@ -15,9 +15,12 @@ from tests.landscapes import ended
 from weightdecay.number_format import number
 from weightdecay.records import Run, RunConfig
 from weightdecay.records.tables import export
+from weightdecay.results import Estimate, TransferRegret
+from weightdecay.results.transfer import RULES
 from weightdecay.studies import STUDIES, docs_writer, scale
 from weightdecay.studies.findings import Findings, command, draw, find, tell
-from weightdecay.studies.formats import BRIEF, COLUMNS, because, rule, table_of
+from weightdecay.studies.formats import BRIEF, COLUMNS, because, carrying_table, rule, table_of
+from weightdecay.studies.landscape_numbers import numbers_of
 from weightdecay.studies.scales import values
 from weightdecay.studies.supplement import standard_epochs
 from weightdecay.studies.verdict_json import as_json
@@ -181,6 +184,25 @@ def test_what_a_landscape_comes_to_stays_numbers_until_it_is_written(figure_2: l
         line[:2] for line in table_of(found.numbers)
     ]
     assert table_of([]) == []
+
+
+def test_transfer_regret_stands_beside_s_and_a_second_stages_replaces_the_sweeps(
+    figure_2: list[Run],
+) -> None:
+    found, seen = find(STUDIES["figure-2"], AT, figure_2)
+    for columns in (COLUMNS, BRIEF):
+        assert [*columns][1:3] == [
+            "s, the coupling exponent",
+            "rule with the least transfer regret",
+        ]
+    head, *rows = carrying_table(found.numbers)
+    assert head == ["landscape", *(f"s = {s:g}".replace("-", "−") for s in RULES), "judged by"]
+    assert [row[0] for row in rows] == [one.label for one in found.numbers]
+    pairs = sum(len(one.transfer.pairs) for one in found.numbers)
+    assert len(carrying_table(found.numbers, pairs=True)) == 1 + len(rows) + pairs
+    fresh = TransferRegret({0.0: Estimate(0.01, 0.0, 0.02)}, tied=(0.0,), seeds=8, fresh=True)
+    [judged] = carrying_table([numbers_of(seen.panels["adamw"], task=AT.task, fresh=fresh)])[1:]
+    assert judged[1:] == ["1.0 [0.0, 2.0]", "8 fresh seeds"]
 
 
 @pytest.mark.parametrize("name", sorted(STUDIES.keys() - {"supplement-1"}))
