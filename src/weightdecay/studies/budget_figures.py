@@ -136,7 +136,7 @@ def _normalization_claims(at: Scale) -> list[Claim]:
         Claim("Longer budgets want a smaller λ", _power("epochs", rows, 0, math.inf)),
         Claim("The best λ_norm is alike over budgets", _power("epochs", rows, *_ROOT)),
         Claim("The best λ_norm is alike over data sets, and for SGDW and AdamW", elsewhere),
-        Claim("Over epochs, keeping λ is much worse than keeping λ_norm", _worse("epochs", rows)),
+        Claim("Over epochs, keeping λ is much worse than keeping λ_norm", _worse("epochs", own)),
     ]
 
 
