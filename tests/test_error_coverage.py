@@ -75,10 +75,10 @@ def test_the_errors_of_fresh_seeds_on_cifar_10_lie_in_the_intervals_that_the_gri
     """Seeds that chose nothing trained 50 settings near the best, most of them off the grid."""
     pytest.importorskip("pyarrow")
     grids = {
-        scape.config.algorithm: scape for scape in landscapes(Store(COMMITTED / "store").runs())
+        scape.config.algorithm: scape for scape in landscapes(Store(COMMITTED / "figure-2").runs())
     }
     covered = []
-    for judged in landscapes(COMMITTED / "second-stage.parquet"):
+    for judged in landscapes(COMMITTED / "figure-2-judging.parquet"):
         grid = grids[judged.config.algorithm]
         places = np.log2([place for place in grid.cells if place[1] > 0])
         for cell in judged.cells.values():

@@ -18,7 +18,7 @@ from weightdecay.results import judged, landscapes
 from weightdecay.results.choosing import SLOPES, choose, chosen_otherwise
 from weightdecay.results.judging import error_of
 from weightdecay.studies.registration import Judged, Registration, judge, named, register
-from weightdecay.studies.registration_file import read, write
+from weightdecay.studies.registration_file import FILE, read, write
 from weightdecay.sweeps import Store
 from weightdecay.sweeps.grids import read_study
 
@@ -436,8 +436,10 @@ def test_a_landscape_shows_what_fresh_seeds_have_judged_once_they_have(
     assert advice()["costs_from"] == "estimate"
     made = read(folder)
     stored(fresh(made), folder / "judging")
+    text = (folder / FILE).read_text("utf-8")
+    (folder / FILE).write_text(text.replace('name = "AdamW"', 'name = "mine"'), "utf-8")
     found = advice()
-    assert found["costs_from"] == "fresh seeds"
+    assert found["costs_from"] == "fresh seeds", "also under another name"
     assert set(found["costs"]) == {f"{s:g}" for s in SLOPES}
     assert len(found["costs_by_pair"]) == 4
     assert found["rule"] == 0

@@ -34,7 +34,6 @@ from weightdecay.results import (
     Knobs,
     Landscape,
     TransferRegret,
-    landscapes,
     measure_transfer,
     recommend,
 )
@@ -42,6 +41,8 @@ from weightdecay.results.exponent import unknown
 from weightdecay.results.interpolation import between
 from weightdecay.results.transfer import RULES, of_fresh_seeds
 from weightdecay.site import rules
+from weightdecay.studies.registration import judge, registered
+from weightdecay.studies.registration_file import read
 from weightdecay.sweeps import Store
 
 pytestmark = pytest.mark.cpu("numbers of finished runs do not depend on the device")
@@ -358,20 +359,18 @@ def test_where_several_rules_cost_the_same_more_seeds_are_asked_for() -> None:
 
 @pytest.mark.skipif(not COMMITTED.is_dir(), reason="a source distribution has no results")
 def test_on_cifar_10_a_sweep_estimates_what_fresh_seeds_have_found() -> None:
-    """The regrets of its judged.md, by eight seeds that trained the carried decays."""
-    said = (COMMITTED / "judged.md").read_text("utf-8").splitlines()
-    start = said.index("Regret in points of λ ∝ α^(−s):")
-    table = [line.strip("| ").split(" | ") for line in said[start + 4 : start + 8]]
-    fresh_costs = {
-        name: [float(cell.split(" ")[0].replace("−", "-")) for cell in cells]
-        for name, *cells in table
-    }
-    for landscape in landscapes(Store(COMMITTED / "store").runs()):
+    """Eight seeds trained the carried decays."""
+    registration = read(COMMITTED / "figure-2")
+    first, second = (Store(COMMITTED / one).runs() for one in ("figure-2", "figure-2/judging"))
+    scapes = registered(registration, first)
+    regrets = judge(registration, scapes, first, second).regrets
+    assert len(scapes) == 4
+    for name, landscape in scapes.items():
         found = measure_transfer(landscape)
-        own = fresh_costs[landscape.config.algorithm]
-        for s, cost in zip((-1.0, -0.5, 0.0, 0.5, 1.0), own, strict=True):
+        assert len(regrets[name].costs) == 5
+        for s, cost in regrets[name].costs.items():
             if s not in found.beyond:
-                assert 100 * found.costs[s].value == pytest.approx(cost, rel=0.06, abs=0.45)
+                assert found.costs[s].value == pytest.approx(cost.value, rel=0.06, abs=0.0045)
 
 
 @pytest.mark.slow

@@ -168,10 +168,11 @@ def _second_stage(
     folder, own = options.source, (options.of, options.choose_on) == ("error", "validation")
     if not own or not (folder / FILE).is_file() or not (folder / SECOND / "log").is_dir():
         return {}
-    from weightdecay.studies.registration import judge, named
+    from weightdecay.studies.registration import judge, registered
 
-    scapes = named(source.runs)
-    seen = judge(read(folder), scapes, source.runs, sources.read(folder / SECOND).runs)
+    registration = read(folder)
+    scapes = registered(registration, source.runs)
+    seen = judge(registration, scapes, source.runs, sources.read(folder / SECOND).runs)
     return {
         scapes[name].config: found
         for name, found in seen.regrets.items()

@@ -177,7 +177,7 @@ def _settings(found: "Registration", otherwise: dict[str, float | None]) -> Iter
 def _judge(options: argparse.Namespace) -> int:
     from weightdecay.cli import sources
     from weightdecay.cli.register_json import of_judged
-    from weightdecay.studies.registration import judge, named
+    from weightdecay.studies.registration import judge, registered
     from weightdecay.studies.registration_file import SECOND, read
 
     _check_folder(options.folder)
@@ -190,7 +190,7 @@ def _judge(options: argparse.Namespace) -> int:
             f"sweep {options.folder / 'judge.toml'} --out {second}`."
         )
     first = sources.read(options.folder).runs
-    seen = judge(found, named(first), first, sources.read(second).runs)
+    seen = judge(found, registered(found, first), first, sources.read(second).runs)
     if options.json:
         print_json(of_judged(found, seen))
     else:
@@ -236,7 +236,7 @@ def _show(found: "Registration", seen: "Judged") -> None:
             said = verdict(found, (one, other), judgement)
             compared.append((f"{one} − {other}", *numbers, said))
         print_table(compared)
-    regrets = {name: own.costs for name, own in seen.regrets.items()}
+    regrets = {name: own.costs for name, own in seen.regrets.items() if own.costs}
     slopes = list(dict.fromkeys(s for own in regrets.values() for s in own))
     if slopes:
         cost = metric or "Points of error"

@@ -165,6 +165,26 @@ def named(runs: Sequence[Run]) -> dict[str, Landscape]:
     return dict(zip(names, scapes, strict=True))
 
 
+def registered(registration: Registration, runs: Sequence[Run]) -> dict[str, Landscape]:
+    """Return the landscapes of runs by the names that they are registered under, if they are."""
+    found: dict[str, Landscape] = {}
+    for name, scape in named(runs).items():
+        names = (
+            method.name
+            for method in registration.methods.values()
+            if method.name not in found and _apart(method.config) == _apart(scape.config)
+        )
+        found[next(names, name)] = scape
+    return found
+
+
+def _apart(config: RunConfig) -> dict[str, Any]:
+    """Return what the runs of one landscape have in common; judges also keep what they missed."""
+    own = ("lr", "seed", "keep_missed", *DECAYS)
+    same = {name: value for name, value in config.as_dict().items() if name not in own}
+    return {**same, "way": way_of(config)}
+
+
 def _method(name: str, landscape: Landscape, *, carries: bool) -> Method:
     choice = choose(landscape)
     setting: dict[str, Any] = {"lr": choice.lr, landscape.way: choice.decay, "seed": 0}
