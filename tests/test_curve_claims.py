@@ -218,6 +218,16 @@ def test_a_gap_in_a_third_is_not_made_up_for_by_another() -> None:
     assert judged("Curves of Adam and AdamW", "figure-3", curves).outcome == NOT_HELD
 
 
+def test_curves_are_those_of_fresh_seeds_where_there_are_some() -> None:
+    train = trained_as("figure-4", {}, noise=0.0)
+    first, both = (seen_in("figure-4", train, stages=stages) for stages in (1, 2))
+    assert both.registration is not None
+    for name in first.panels:
+        assert [*both.fresh(name)] == [*both.registration.judges]
+        assert first.fresh(name) == first[name].fresh
+        assert len(first.fresh(name)) == 3
+
+
 def test_curves_without_a_point_in_the_first_half_say_nothing() -> None:
     train = trained_as("figure-3", {}, noise=0.0)
 
