@@ -15,16 +15,18 @@ from tests.landscapes import ended
 from weightdecay.number_format import number
 from weightdecay.records import Run, RunConfig
 from weightdecay.records.tables import export
-from weightdecay.results import Estimate, TransferRegret
+from weightdecay.results import Estimate, Exponent, TransferRegret
 from weightdecay.results.transfer import RULES
 from weightdecay.studies import STUDIES, docs_writer, scale
+from weightdecay.studies.committed import found_in
 from weightdecay.studies.findings import Findings, command, draw, find, tell
-from weightdecay.studies.formats import BRIEF, COLUMNS, because, carrying_table, rule, table_of
+from weightdecay.studies.formats import because, rule
 from weightdecay.studies.landscape_numbers import numbers_of
 from weightdecay.studies.scales import values
 from weightdecay.studies.supplement import standard_epochs
+from weightdecay.studies.tables import BRIEF, COLUMNS, carrying_table, table_of
 from weightdecay.studies.verdict_json import as_json
-from weightdecay.studies.verdicts import BETWEEN, MARGIN
+from weightdecay.studies.verdicts import BETWEEN, MARGIN, Missing, Quantity
 
 for package in ("matplotlib", "pyarrow"):
     pytest.importorskip(package)
@@ -63,7 +65,7 @@ def test_runs_of_a_task_whose_data_have_changed_are_left_out(
     table = tmp_path / AT.folder / "records.parquet"
 
     def judged() -> set[str]:
-        return {found.study.name for found, _ in docs_writer.found_in(tmp_path) if found.runs}
+        return {found.study.name for found, _ in found_in(tmp_path) if found.runs}
 
     export(figure_2, table)
     assert "figure-2" in judged()
@@ -287,7 +289,7 @@ def test_at_a_glance_each_claim_stands_once_with_its_outcome_on_each_task(
 ) -> None:
     first, *others = sections(docs_writer.chapters(curves, "")).items()
     assert first[0] == "At a glance"
-    assert len(others) == len(curves)
+    assert len(others) == 1 + len(curves)
     rows = [line[2:-2].split(" | ") for line in first[1].splitlines() if line.startswith("| ")]
     head, _, *cells = rows
     assert head == ["figure", "claim", "mnist1d", "text"]
@@ -296,7 +298,9 @@ def test_at_a_glance_each_claim_stands_once_with_its_outcome_on_each_task(
         pair = [called(curves, name, task) for task in ("mnist1d", "text")]
         for one, other in zip(*(found.verdicts for found in pair), strict=True):
             told = [
-                f"[{verdict.outcome}](#{name}-{task})"
+                "–"
+                if isinstance(verdict.reason, Missing)
+                else f"[{verdict.outcome}](#{name}-{task})"
                 for verdict, task in ((one, "mnist1d"), (other, "text"))
             ]
             wanted.append([name.replace("f", "F").replace("-", " "), one.claim, *told])
@@ -325,7 +329,8 @@ def test_a_claim_whose_words_differ_by_task_has_those_of_each() -> None:
 def test_a_claim_that_one_scale_alone_judges_is_a_dash_at_the_others() -> None:
     study, scales = STUDIES["conjecture"], (AT, scale("mnist1d", "medium"))
     ones = [find(study, at, [run_of(study.cells(at)[0])])[0] for at in scales]
-    rows = docs_writer.at_a_glance(ones).splitlines()
+    judged = [replace(one, reason=Quantity("s", Exponent(0, -9, 9))) for one in ones[1].verdicts]
+    rows = docs_writer.at_a_glance([ones[0], replace(ones[1], verdicts=tuple(judged))]).splitlines()
     [row] = [row for row in rows if "RMSProp" in row]
     assert row.endswith(" | – | [not decided](#conjecture-mnist1d-medium) |")
 
@@ -416,10 +421,10 @@ def test_a_study_that_lacks_a_run_is_left_out(figure_2: list[Run], tmp_path: Pat
     place = tmp_path / AT.folder
     place.mkdir()
     export(figure_2, place / "records.parquet")
-    names = [found.study.name for found, _ in docs_writer.found_in(tmp_path)]
+    names = [found.study.name for found, _ in found_in(tmp_path)]
     assert names == ["figure-2", "supplement-1"]
     export(figure_2[:-1], place / "records.parquet")
-    assert [found.study.name for found, _ in docs_writer.found_in(tmp_path)] == ["supplement-1"]
+    assert [found.study.name for found, _ in found_in(tmp_path)] == ["supplement-1"]
     with pytest.raises(ValueError, match="must have all runs of figure-2 on mnist1d-small"):
         docs_writer.texts(tmp_path, README.read_text("utf-8"))
 

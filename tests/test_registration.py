@@ -17,8 +17,9 @@ from weightdecay.records import Run, RunConfig, packed
 from weightdecay.results import judged, landscapes
 from weightdecay.results.choosing import SLOPES, choose, chosen_otherwise
 from weightdecay.results.judging import error_of
-from weightdecay.studies.registration import Judged, Registration, judge, named, register
+from weightdecay.studies.registration import Registration, named, register
 from weightdecay.studies.registration_file import FILE, read, write
+from weightdecay.studies.second_stage import Judged, judge
 from weightdecay.sweeps import Store
 from weightdecay.sweeps.grids import read_study
 

@@ -16,7 +16,8 @@ from weightdecay.results.separability import interaction_share, regret, sensitiv
 from weightdecay.site import doubts as said
 from weightdecay.studies import STUDIES, scale
 from weightdecay.studies.findings import find
-from weightdecay.studies.formats import COLUMNS, because, rule, table_of
+from weightdecay.studies.formats import because, rule
+from weightdecay.studies.tables import COLUMNS, table_of
 from weightdecay.studies.verdicts import MARGIN, margin_of
 from weightdecay.table import table
 

@@ -41,8 +41,9 @@ from weightdecay.results.exponent import unknown
 from weightdecay.results.interpolation import between
 from weightdecay.results.transfer import RULES, of_fresh_seeds
 from weightdecay.site import rules
-from weightdecay.studies.registration import judge, registered
+from weightdecay.studies.registration import registered
 from weightdecay.studies.registration_file import read
+from weightdecay.studies.second_stage import judge
 from weightdecay.sweeps import Store
 
 pytestmark = pytest.mark.cpu("numbers of finished runs do not depend on the device")

@@ -168,7 +168,8 @@ def _second_stage(
     folder, own = options.source, (options.of, options.choose_on) == ("error", "validation")
     if not own or not (folder / FILE).is_file() or not (folder / SECOND / "log").is_dir():
         return {}
-    from weightdecay.studies.registration import judge, registered
+    from weightdecay.studies.registration import registered
+    from weightdecay.studies.second_stage import judge
 
     registration = read(folder)
     scapes = registered(registration, source.runs)

@@ -13,7 +13,8 @@ from weightdecay.cli.printing import echo, print_table
 
 if TYPE_CHECKING:
     from weightdecay.results import Estimate, Judgement
-    from weightdecay.studies.registration import Judged, Registration
+    from weightdecay.studies.registration import Registration
+    from weightdecay.studies.second_stage import Judged
 
 _REGISTER = """\
 Choose a setting for each landscape of a finished sweep, and write down how
@@ -177,8 +178,9 @@ def _settings(found: "Registration", otherwise: dict[str, float | None]) -> Iter
 def _judge(options: argparse.Namespace) -> int:
     from weightdecay.cli import sources
     from weightdecay.cli.register_json import of_judged
-    from weightdecay.studies.registration import judge, registered
+    from weightdecay.studies.registration import registered
     from weightdecay.studies.registration_file import SECOND, read
+    from weightdecay.studies.second_stage import judge
 
     _check_folder(options.folder)
     _check_own(options.folder)
@@ -218,7 +220,7 @@ def _check_own(folder: Path) -> None:
 def _show(found: "Registration", seen: "Judged") -> None:
     from weightdecay.labels import SYMBOLS
     from weightdecay.number_format import measured
-    from weightdecay.studies.registration import UNCHANGED
+    from weightdecay.studies.second_stage import UNCHANGED
 
     metric = next((runs[0].last.metric for runs in seen.runs.values() if runs), None)
     rows = [("method", "α", "decay", f"test {metric or 'error'}", "seeds")]

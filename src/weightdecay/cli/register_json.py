@@ -5,7 +5,8 @@ from typing import Any
 
 from weightdecay.cli.landscape_json import estimate, regret
 from weightdecay.cli.register import verdict
-from weightdecay.studies.registration import Judged, Registration
+from weightdecay.studies.registration import Registration
+from weightdecay.studies.second_stage import Judged
 
 
 def of_registration(found: Registration, otherwise: Mapping[str, float | None]) -> dict[str, Any]:

@@ -188,7 +188,8 @@ def _judge(
 def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
     from weightdecay.site import doubts
     from weightdecay.studies.findings import of_second_stage, second_stage, undrawn
-    from weightdecay.studies.formats import BRIEF, because, table_of
+    from weightdecay.studies.formats import because
+    from weightdecay.studies.tables import BRIEF, table_of
 
     echo(f"\n{found.study.title}: {found.scale.task}, {found.scale.name}\n")
     if found.numbers:

@@ -46,8 +46,11 @@ def within(value: float, variance: float, freedom: float) -> Estimate:
 
 
 def minus(one: Estimate, other: Estimate) -> Estimate:
-    """Return the difference of two independent estimates."""
-    return within(one.value - other.value, *summed(_variance(one), _variance(other)))
+    """Return the difference of two independent estimates; without an interval if one has none."""
+    value = one.value - other.value
+    if math.isnan(one.low) or math.isnan(other.low):
+        return Estimate(value, math.nan, math.nan)
+    return within(value, *summed(_variance(one), _variance(other)))
 
 
 def detectable(found: Estimate) -> float:

@@ -12,20 +12,14 @@ from weightdecay.results import Doubts, doubts
 from weightdecay.results.choosing import chosen_otherwise
 from weightdecay.site import PageTable, PageVerdict, Picture, report
 from weightdecay.site import doubts as said
-from weightdecay.studies.formats import (
-    CARRYING,
-    JUDGED,
-    because,
-    carrying_table,
-    judged_table,
-    rule,
-    table_of,
-)
+from weightdecay.studies.formats import because, rule
 from weightdecay.studies.landscape_numbers import Numbers, is_grid, numbers_of
 from weightdecay.studies.own_scale import OWN, options_of
-from weightdecay.studies.registration import UNCHANGED, Judged, Registration
+from weightdecay.studies.registration import Registration
 from weightdecay.studies.scales import Scale, scale, values
+from weightdecay.studies.second_stage import UNCHANGED, Judged
 from weightdecay.studies.study import Evidence, Study
+from weightdecay.studies.tables import CARRYING, JUDGED, carrying_table, judged_table, table_of
 from weightdecay.studies.verdict_json import as_json
 from weightdecay.studies.verdicts import Verdict
 

@@ -4,16 +4,11 @@ The terminal, the report page, verdicts.json and the docs all use it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import fmean, stdev
+from collections.abc import Callable, Sequence
 
-from weightdecay.labels import AXES, NAMES
-from weightdecay.number_format import interval, measured, metric_words, number, power
+from weightdecay.number_format import interval, number
 from weightdecay.results import Estimate, Exponent
 from weightdecay.results.estimate import detectable
-from weightdecay.site import rules
-from weightdecay.studies.landscape_numbers import Numbers
-from weightdecay.studies.registration import Judged, Registration
 from weightdecay.studies.verdicts import (
     AS_GOOD,
     NOT_DECIDED,
@@ -243,110 +238,3 @@ def _bounds(what: str, one: Difference | Quantity, written: Callable[[float], st
     else:
         inside, outside = f"between {written(above)} and {written(below)}", "outside"
     return f"Held if the interval of {what} lies {inside}, not held if it lies {outside}."
-
-
-def in_torch(numbers: Numbers) -> str:
-    """Return the exponent in torch's convention; a dash where there is none."""
-    return "–" if numbers.in_torch is None else interval(numbers.in_torch, reason=False)
-
-
-def _brief(found: Exponent) -> str:
-    """Return an exponent with its interval; a dash where it is unknown."""
-    return "–" if found.value is None else interval(found, reason=False)
-
-
-def _error(numbers: Numbers) -> str:
-    best = numbers.best
-    mean, off = (
-        measured(value, numbers.metric, digits=1) for value in (best.mean, best.standard_error)
-    )
-    return f"{mean} ± {off}"
-
-
-#: The title of the table of judged settings.
-JUDGED = "The chosen settings, and the errors of the seeds that judge them"
-
-
-def judged_table(registration: Registration | None, second: Judged | None) -> list[list[str]]:
-    """Return each method's setting and its fresh seeds' errors, as rows of text under a header."""
-    if registration is None or second is None:
-        return []
-    metric = _metric_of(second)
-    rows = []
-    for name, runs in second.runs.items():
-        method, errors = registration.methods[name], second.errors(name)
-        if len(errors) > 1:
-            mean, spread = (measured(value, metric) for value in (fmean(errors), stdev(errors)))
-            setting = f"{method.choice.lr:g}", f"{AXES[method.way][1]} {method.choice.decay:g}"
-            rows.append([_title(name), *setting, f"{mean} ± {spread}", str(len(runs))])
-    return [["method", "α", "decay", f"test {metric or 'error'}", "seeds"], *rows] if rows else []
-
-
-def _title(name: str) -> str:
-    """Return a panel's name, or that of a part of it, with its method as the paper spells it."""
-    method, comma, rest = name.partition(",")
-    return f"{NAMES.get(method, method)}{comma}{rest}"
-
-
-def _metric_of(second: Judged) -> str | None:
-    return next((runs[0].last.metric for runs in second.runs.values() if runs), None)
-
-
-#: The title of the table of carried decays.
-CARRYING = (
-    "Transfer regret, in points or in the task's metric: what it costs to tune λ at one learning "
-    "rate and carry it to another by λ ∝ α^(−s)"
-)
-
-
-def carrying_table(rows: Iterable[Numbers], *, pairs: bool = False) -> list[list[str]]:
-    """Return what each rule costs, and with `pairs` between each two learning rates, as text.
-
-    An empty list if nothing was measured.
-    """
-    known = [row for row in rows if row.transfer.costs]
-    slopes = sorted({s for row in known for s in row.transfer.costs})
-    head = ["landscape", *(f"s = {s:g}".replace("-", "−") for s in slopes), "judged by"]
-    table = [head]
-    for row in known:
-        found = row.transfer
-        own = [rules.cost(found, s, row.metric) if s in found.costs else "–" for s in slopes]
-        table.append([row.label, *own, rules.source(found)])
-        for (tuned, used), costs in found.pairs.items() if pairs else ():
-            own = [rules.amount(costs[s], row.metric) if s in costs else "–" for s in slopes]
-            table.append([f"α = {power(tuned)} to {power(used)}", *own, "–"])
-    return table if known else []
-
-
-#: The columns of a table of landscapes: the name of each, and how its cells are written.
-COLUMNS: Mapping[str, Callable[[Numbers], str]] = {
-    "landscape": lambda row: row.label,
-    "s, the coupling exponent": lambda row: interval(row.exponent),
-    "rule with the least transfer regret": lambda row: rules.best(row.transfer, row.metric),
-    "s in torch's convention": in_torch,
-    "s below the best α": lambda row: _brief(row.below),
-    "s above it": lambda row: _brief(row.above),
-    "s, second estimator": lambda row: _brief(row.check),
-    "best α": lambda row: power(row.best.lr),
-    "best λ": lambda row: power(row.best.decay),
-    "test error there": _error,
-    "regret, one knob at a time": lambda row: points_of(row.regret.mean, row.metric),
-    "at worst": lambda row: points_of(row.regret.worst, row.metric),
-    "sensitivity to α": lambda row: points_of(row.sensitivity, row.metric),
-    "interaction": lambda row: shares_of(row.interaction),
-    "tied": lambda row: f"{row.tied} of {row.settings}",
-}
-#: The columns that fit into a terminal.
-BRIEF = (
-    *("landscape", "s, the coupling exponent", "rule with the least transfer regret"),
-    *("best α", "best λ", "test error there"),
-)
-
-
-def table_of(rows: Iterable[Numbers], columns: Sequence[str] = tuple(COLUMNS)) -> list[list[str]]:
-    """Return landscapes as rows of text under a header; an empty list if there are none."""
-    rows = list(rows)
-    error = metric_words(rows)
-    head = [name.replace("error", error) for name in columns]
-    cells = [[COLUMNS[name](row) for name in columns] for row in rows]
-    return [head, *cells] if cells else []

@@ -6,33 +6,23 @@ trains these seeds alone; they choose nothing.
 """
 
 import hashlib
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 from weightdecay import checks
-from weightdecay.labels import SYMBOLS
 from weightdecay.records import DECAYS, Run, RunConfig
 from weightdecay.results import (
-    Judgement,
     Landscape,
-    TransferRegret,
     doubts,
-    judged,
     landscapes,
-    transfer_regret,
 )
 from weightdecay.results.choosing import Choice, choose
-from weightdecay.results.estimate import Array
 from weightdecay.results.grouping import way_of
-from weightdecay.results.judging import Carried, error_of
-from weightdecay.results.transfer import of_fresh_seeds
+from weightdecay.results.judging import Carried
 from weightdecay.site.advice import title
 
-#: Said if nothing differs. A task's own code is known by its name alone.
-UNCHANGED = "What judged is what was registered (code of your own is not compared)."
 _APART = 1000  # the seeds that judge, and those that carry, begin at multiples of this
 
 
@@ -142,7 +132,7 @@ def register(
         commit=environment.commit(),
         source=environment.source(),
         runs=len(runs),
-        digest=_digest(runs),
+        digest=digest(runs),
         judges=tuple(range(first, first + seeds)),
         carriers=tuple(range(first + _APART, first + _APART + carry)),
         compared=pairs,
@@ -205,118 +195,7 @@ def _shared(config: RunConfig) -> dict[str, Any]:
     return {name: value for name, value in config.as_dict().items() if name not in own}
 
 
-def _digest(runs: Iterable[Run]) -> str:
+def digest(runs: Iterable[Run]) -> str:
     """Return a hash of runs and of the errors that they chose by."""
     lines = sorted(f"{run.config.identity} {run.last.validation_error!r}\n" for run in runs)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The second stage: runs at the chosen settings, comparisons, and the regret of each rule.
-
-    `changed` lists what differs from the registration. What has no runs yet is missing. `worst` is
-    the error that a diverged run counts with: the highest of any run of either stage.
-    """
-
-    runs: Mapping[str, Sequence[Run]]
-    compared: Mapping[tuple[str, str], Judgement]
-    regrets: Mapping[str, TransferRegret]
-    changed: Sequence[str]
-    worst: float
-
-    def errors(self, name: str) -> list[float]:
-        """Return the test errors of a method's judges."""
-        return [error_of(run, self.worst) for run in self.runs[name]]
-
-
-def judge(
-    registration: Registration,
-    scapes: Mapping[str, Landscape],
-    first: Sequence[Run],
-    second: Sequence[Run],
-) -> Judged:
-    """Judge the registered comparisons by the runs of the second stage."""
-    there = {run.config: run for run in second}
-    runs = {
-        name: [
-            there[cell]
-            for seed in registration.judges
-            if (cell := method.at(method.choice.lr, method.choice.decay, seed)) in there
-        ]
-        for name, method in registration.methods.items()
-    }
-    finished = [
-        run.last.test_error
-        for run in (*first, *second)
-        if not run.last.diverged and run.last.test_error is not None
-    ]
-    worst = max(finished, default=math.nan)
-    said = _changed(registration, scapes, first, second)
-    compared = {}
-    for one, other in registration.compared:
-        seeds = ({run.config.seed for run in runs[name]} for name in (one, other))
-        if len(set.intersection(*seeds)) > 1:
-            try:
-                compared[one, other] = judged(runs[one], runs[other], chance=worst)
-            except ValueError as error:
-                said.append(f"{one} and {other} cannot be compared. {error}")
-    regrets = {
-        name: _regrets(method, registration.carriers, there, worst)
-        for name, method in registration.methods.items()
-    }
-    return Judged(runs, compared, regrets, said, worst)
-
-
-def _regrets(
-    method: Method, carriers: Sequence[int], there: Mapping[RunConfig, Run], worst: float
-) -> TransferRegret:
-    """Return the regret of each rule whose runs are all there."""
-    best = {lr: column.decay for lr, column in method.choice.columns.items()}
-    costs: dict[tuple[float, float], dict[float, Array]] = {}
-    for one in method.carried() if len(carriers) > 1 else ():
-        errors = {
-            (one.used_at, decay): {
-                seed: error_of(there[cell], worst)
-                for seed in carriers
-                if (cell := method.at(one.used_at, decay, seed)) in there
-            }
-            for decay in (one.decay, best[one.used_at])
-        }
-        own = costs.setdefault((one.tuned_at, one.used_at), {})
-        if all(len(of_seed) == len(carriers) for of_seed in errors.values()):
-            own[one.s] = transfer_regret(errors, best, [one])
-    return of_fresh_seeds(costs, error=method.choice.error)
-
-
-def _changed(
-    registration: Registration,
-    scapes: Mapping[str, Landscape],
-    first: Sequence[Run],
-    second: Sequence[Run],
-) -> list[str]:
-    """Return what differs from the registration, in words."""
-    said = []
-    if _digest(first) != registration.digest:
-        said.append(
-            f"The first stage has changed: it had {registration.runs} runs, and has {len(first)}."
-        )
-    for name, scape in scapes.items():
-        method = registration.methods.get(name)
-        if method is None:
-            said.append(f"{name} was not registered.")
-        elif ((now := choose(scape)).lr, now.decay) != (method.choice.lr, method.choice.decay):
-            said.append(
-                f"The first stage would now choose α = {now.lr:g}, {SYMBOLS[scape.way]} = "
-                f"{now.decay:g} for {name}."
-            )
-    cells = registration.cells()
-    missing = len({*cells} - {run.config for run in second})
-    if missing:
-        said.append(f"{missing} of {len(cells)} registered runs are not trained yet.")
-    sources = {run.environment.source for run in second if run.environment} - {registration.source}
-    if sources:
-        said.append("The second stage was trained by another version of weightdecay.")
-    if more := len({run.config for run in second} - {*cells}):
-        said.append(f"{more} runs were not registered, and are left out.")
-    return said

@@ -11,8 +11,9 @@ from weightdecay.results import Exponent, Landscape, with_and_without
 from weightdecay.studies import verdicts
 from weightdecay.studies.formats import points
 from weightdecay.studies.panel import Measurement, Panel
-from weightdecay.studies.registration import Judged, Registration, judge
+from weightdecay.studies.registration import Registration
 from weightdecay.studies.scales import Scale, scale
+from weightdecay.studies.second_stage import Judged, judge
 from weightdecay.studies.verdicts import Verdict
 
 if TYPE_CHECKING:

@@ -1,0 +1,88 @@
+"""Judges the studies whose runs are committed.
+
+results/<task>-<scale>/records.parquet       all runs; of landscapes the last epoch
+results/<task>-<scale>/judging.parquet       those of the second stage, if there is one, and
+results/<task>-<scale>/<study>/registered.toml    what was registered before it
+results/<task>-<scale>/<study>/figure.png    and verdicts.json, made from them
+
+Instead of tables, a study's folder may be that of a sweep, with the second stage in `judging`. Such
+a sweep may have other settings and seeds than the scale.
+"""
+
+from pathlib import Path
+
+from weightdecay.records import Run
+from weightdecay.records.tables import imported
+from weightdecay.studies import studies_at
+from weightdecay.studies.findings import Findings, find
+from weightdecay.studies.registration import Registration
+from weightdecay.studies.registration_file import FILE, SECOND, read
+from weightdecay.studies.scales import Scale, scale
+from weightdecay.studies.study import Evidence
+from weightdecay.sweeps import Store
+
+
+def found_in(results: Path) -> list[tuple[Findings, Evidence]]:
+    """Judge every study whose runs are all there, at every task and scale in a folder."""
+    runs, second = (_imported(results, f"*/{name}.parquet") for name in ("records", "judging"))
+    there = {run.config.identity for run in runs}
+    scales = _scales(results, "*/records.parquet")
+    planned = [
+        find(
+            study,
+            at,
+            runs,
+            registration=_registered(results / at.folder / study.name),
+            second=second,
+        )
+        for at in scales
+        for study in studies_at(at)
+        # What trains nothing is the same at every scale: once is enough.
+        if (cells := study.cells(at)) or at is scales[0]
+        if all(cell.identity in there for cell in cells)
+    ]
+    return [
+        *(one for at in _scales(results, "*/*/plan.jsonl") for one in _swept(results, at)),
+        *planned,
+    ]
+
+
+def _imported(results: Path, pattern: str) -> list[Run]:
+    """Return the runs of tables; one of a task whose data changed has another name now."""
+    runs = [run for path in sorted(results.glob(pattern)) for run in imported(path)]
+    return [run for run in runs if run.last.run == run.config.identity]
+
+
+def _swept(results: Path, at: Scale) -> list[tuple[Findings, Evidence]]:
+    """Judge the studies of a scale whose folders are sweeps; they may use each other's runs."""
+    swept = [
+        (study, folder)
+        for study in studies_at(at)
+        if (folder := results / at.folder / study.name).joinpath("plan.jsonl").exists()
+    ]
+    stages = [(Store(folder), Store(folder / SECOND)) for _, folder in swept]
+    first = [run for store, _ in stages for run in store.runs()]
+    repeats = [run for store, _ in stages for run in store.repeats()]
+    second = [run for _, store in stages for run in store.runs()]
+    return [
+        find(
+            study,
+            at,
+            first,
+            repeats,
+            registration=_registered(folder),
+            second=second,
+            planned=False,
+        )
+        for study, folder in swept
+    ]
+
+
+def _registered(folder: Path) -> Registration | None:
+    return read(folder) if (folder / FILE).exists() else None
+
+
+def _scales(results: Path, pattern: str) -> list[Scale]:
+    """Return the scales of the folders in which a file of this pattern lies."""
+    found = {path.relative_to(results).parts[0] for path in results.glob(pattern)}
+    return [scale(task, name) for task, _, name in sorted(one.rpartition("-") for one in found)]

@@ -1,0 +1,128 @@
+"""Judges registered comparisons by the runs of the second stage, and says what has changed."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from weightdecay.labels import SYMBOLS
+from weightdecay.records import Run, RunConfig
+from weightdecay.results import Judgement, Landscape, TransferRegret, judged, transfer_regret
+from weightdecay.results.choosing import choose
+from weightdecay.results.estimate import Array
+from weightdecay.results.judging import error_of
+from weightdecay.results.transfer import of_fresh_seeds
+from weightdecay.studies.registration import Method, Registration, digest
+
+#: Said if nothing differs. A task's own code is known by its name alone.
+UNCHANGED = "What judged is what was registered (code of your own is not compared)."
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The second stage: runs at the chosen settings, comparisons, and the regret of each rule.
+
+    `changed` lists what differs from the registration. What has no runs yet is missing. `worst` is
+    the error that a diverged run counts with: the highest of any run of either stage.
+    """
+
+    runs: Mapping[str, Sequence[Run]]
+    compared: Mapping[tuple[str, str], Judgement]
+    regrets: Mapping[str, TransferRegret]
+    changed: Sequence[str]
+    worst: float
+
+    def errors(self, name: str) -> list[float]:
+        """Return the test errors of a method's judges."""
+        return [error_of(run, self.worst) for run in self.runs[name]]
+
+
+def judge(
+    registration: Registration,
+    scapes: Mapping[str, Landscape],
+    first: Sequence[Run],
+    second: Sequence[Run],
+) -> Judged:
+    """Judge the registered comparisons by the runs of the second stage."""
+    there = {run.config: run for run in second}
+    runs = {
+        name: [
+            there[cell]
+            for seed in registration.judges
+            if (cell := method.at(method.choice.lr, method.choice.decay, seed)) in there
+        ]
+        for name, method in registration.methods.items()
+    }
+    finished = [
+        run.last.test_error
+        for run in (*first, *second)
+        if not run.last.diverged and run.last.test_error is not None
+    ]
+    worst = max(finished, default=math.nan)
+    said = _changed(registration, scapes, first, second)
+    compared = {}
+    for one, other in registration.compared:
+        seeds = ({run.config.seed for run in runs[name]} for name in (one, other))
+        if len(set.intersection(*seeds)) > 1:
+            try:
+                compared[one, other] = judged(runs[one], runs[other], chance=worst)
+            except ValueError as error:
+                said.append(f"{one} and {other} cannot be compared. {error}")
+    regrets = {
+        name: _regrets(method, registration.carriers, there, worst)
+        for name, method in registration.methods.items()
+    }
+    return Judged(runs, compared, regrets, said, worst)
+
+
+def _regrets(
+    method: Method, carriers: Sequence[int], there: Mapping[RunConfig, Run], worst: float
+) -> TransferRegret:
+    """Return the regret of each rule whose runs are all there."""
+    best = {lr: column.decay for lr, column in method.choice.columns.items()}
+    costs: dict[tuple[float, float], dict[float, Array]] = {}
+    for one in method.carried() if len(carriers) > 1 else ():
+        errors = {
+            (one.used_at, decay): {
+                seed: error_of(there[cell], worst)
+                for seed in carriers
+                if (cell := method.at(one.used_at, decay, seed)) in there
+            }
+            for decay in (one.decay, best[one.used_at])
+        }
+        own = costs.setdefault((one.tuned_at, one.used_at), {})
+        if all(len(of_seed) == len(carriers) for of_seed in errors.values()):
+            own[one.s] = transfer_regret(errors, best, [one])
+    return of_fresh_seeds(costs, error=method.choice.error)
+
+
+def _changed(
+    registration: Registration,
+    scapes: Mapping[str, Landscape],
+    first: Sequence[Run],
+    second: Sequence[Run],
+) -> list[str]:
+    """Return what differs from the registration, in words."""
+    said = []
+    if digest(first) != registration.digest:
+        said.append(
+            f"The first stage has changed: it had {registration.runs} runs, and has {len(first)}."
+        )
+    for name, scape in scapes.items():
+        method = registration.methods.get(name)
+        if method is None:
+            said.append(f"{name} was not registered.")
+        elif ((now := choose(scape)).lr, now.decay) != (method.choice.lr, method.choice.decay):
+            said.append(
+                f"The first stage would now choose α = {now.lr:g}, {SYMBOLS[scape.way]} = "
+                f"{now.decay:g} for {name}."
+            )
+    cells = registration.cells()
+    missing = len({*cells} - {run.config for run in second})
+    if missing:
+        said.append(f"{missing} of {len(cells)} registered runs are not trained yet.")
+    sources = {run.environment.source for run in second if run.environment} - {registration.source}
+    if sources:
+        said.append("The second stage was trained by another version of weightdecay.")
+    if more := len({run.config for run in second} - {*cells}):
+        said.append(f"{more} runs were not registered, and are left out.")
+    return said
