@@ -74,6 +74,21 @@ def test_numbers_about_cifar10_are_those_that_were_judged(page: str) -> None:
         assert float(number) in {round(value, digits) for value in judged}, number
 
 
+def test_what_rules_cost_is_what_the_generated_pages_say() -> None:
+    """Every number with a decimal point is in them, to as many digits as are shown."""
+    generated = ("docs/reproduction.md", "results/cifar10-small/budgets.md")
+    known = {
+        float(number.replace("−", "-"))
+        for page in generated
+        for number in re.findall(r"−?\d+\.\d+", (ROOT / page).read_text("utf-8"))
+    }
+    shown = re.findall(r"−?\d+\.\d+", (ROOT / "docs" / "carrying.md").read_text("utf-8"))
+    assert len(shown) > 100
+    for number in shown:
+        value, digits = float(number.replace("−", "-")), len(number.partition(".")[2])
+        assert value in {round(one, digits) for one in known}, number
+
+
 def test_a_csv_of_two_hundred_runs_is_advised_upon_as_the_readme_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -369,7 +369,22 @@ def test_cifar_10s_four_methods_are_told_what_fresh_seeds_have_found() -> None:
     assert "By an estimate without an interval, keeping λ/α would have cost 3.3 points" in sentence(
         found["adamw"]
     )
-    assert found["adamw"].knobs.excluded == (-1.0, -0.5, 0.5, 1.0, 2.0)
+    assert {-1.0, -0.5, 0.5, 1.0, 2.0} <= {*found["adamw"].knobs.excluded}
+
+
+@pytest.mark.parametrize(("s", "factor"), [(-0.5, 2), (0.0, 4), (0.5, 8), (1.0, 16)])
+def test_each_rule_says_what_becomes_of_torchs_number(s: float, factor: int) -> None:
+    """torch's weight_decay is λ/α: if α is multiplied by 4, so many times less is as before."""
+    found = recommend(noisy(Truth(s=s, decays=13), 3, np.random.default_rng(0), spread=0.001))
+    assert found.knobs.rule == s
+    assert f"That divides torch's weight_decay, λ/α, by {factor}." in sentence(found)
+
+
+def test_pure_noise_has_no_rule() -> None:
+    flat = Truth(curvature=0.0, level=0.0, lowest=0.3)
+    found = recommend(noisy(flat, 3, np.random.default_rng(1)))
+    assert found.differ is False
+    assert sentence(found).endswith("so no rule for λ is better.")
 
 
 @pytest.mark.parametrize("count", [20, 30, 60])

@@ -35,7 +35,7 @@ from weightdecay.results.budget import best_decays, varied_alone
 from weightdecay.results.budget_transfer import POWERS
 from weightdecay.results.choosing import choose
 from weightdecay.results.coupling import RidgePoint, point_of
-from weightdecay.sweeps import Store
+from weightdecay.sweeps import Store, read_study
 
 HERE = Path(__file__).parent
 METHODS = ("adamw", "sgdw")
@@ -50,9 +50,12 @@ A small conv net. Epochs (2, 8, 32), examples (11,250, 22,500, 45,000) and batch
 three learning rates. Around the best decay at each there are half steps with three seeds, and
 beyond these whole steps with one. λ is the fraction of a weight that one update removes at the full
 learning rate, and N the number of updates. `budgets.py` writes this page.
-
-![The best decay over epochs, examples and batch size](budgets.png)
 """
+PARTLY = """\
+**This is not complete yet**: {done} of the {planned} half steps are trained. Where a budget has
+fewer than three seeds, they both choose and judge, and there is no interval.
+"""
+PICTURE = "![The best decay over epochs, examples and batch size](budgets.png)\n"
 EXPONENTS = """
 ## Exponents
 
@@ -69,9 +72,11 @@ TRANSFER = """
 ## Transfer
 
 Points of test error that it costs to tune λ on one budget and to carry it to another with more
-updates, over that budget's own best λ. Each seed judges what the others chose, and errors are read
-off the line between measured decays. If a carried λ is outside of these, its distance in doublings
-is shown instead.
+updates, over that budget's own best λ. Where there are three seeds, each judges what the others
+chose. Errors are interpolated between measured decays. If a carried λ is outside of these, its
+distance in doublings is shown instead. The last column compares two rules on the runs that have
+both, so it need not be the difference of their columns. A negative cost means that the carried λ
+happened to be better than the one that was chosen.
 
 - **λ kept** keeps the timescale 1/λ in updates. Over epochs, that keeps it in epochs too (Wang and
   Aitchison), and so does torch's `weight_decay` at the same learning rate.
@@ -135,13 +140,22 @@ class Decays(Chart):
 def main() -> None:
     """Write the page and its picture."""
     scapes = measured([*Store(HERE / "budgets").runs(), *Store(HERE / "figure-2").runs()])
-    text = "\n".join(page(scapes))
+    text = "\n".join([TITLE, *partly(), PICTURE, *page(scapes)])
     (HERE / "budgets.md").write_text(text + "\n", encoding="utf-8")
     sys.stdout.write(text + "\n")
     panels = [*charts(scapes)]
     if panels:
         drawn = curves(panels, columns=3, small_print=SMALL_PRINT)
         save(drawn, HERE / "budgets", formats=("png",))
+
+
+def partly() -> Iterator[str]:
+    """Yield how many of the planned half steps are trained, if not all of them are."""
+    planned = read_study(HERE / "budgets-basin.toml")
+    there = {run.config for store in ("budgets", "figure-2") for run in Store(HERE / store).runs()}
+    done = sum(cell in there for cell in planned)
+    if done < len(planned):
+        yield PARTLY.format(done=done, planned=len(planned))
 
 
 def measured(runs: Sequence[Run]) -> dict[str, list[Landscape]]:
@@ -155,8 +169,7 @@ def measured(runs: Sequence[Run]) -> dict[str, list[Landscape]]:
 
 
 def page(scapes: dict[str, list[Landscape]]) -> Iterator[str]:
-    """Yield the page."""
-    yield TITLE
+    """Yield what was measured."""
     yield from conclusions(scapes)
     yield EXPONENTS
     yield from exponents(scapes)

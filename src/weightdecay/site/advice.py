@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from weightdecay.labels import AXES, NAMES, SCHEDULES, method_of, name, titled
 from weightdecay.number_format import in_units, interval, measured, number, typed
-from weightdecay.records import Spec
+from weightdecay.records import RunConfig, Spec
 from weightdecay.results import (
     Coupling,
     Extension,
@@ -53,8 +53,14 @@ def title(landscape: Landscape, varied: Sequence[str] = ()) -> str:
         parts.insert(1, "normalized decay")
     told = {"algorithm", "schedule"}
     return ", ".join(
-        [*parts, *(f"{one} {getattr(config, one)}" for one in varied if one not in told)]
+        [*parts, *(f"{one} {_value(config, one)}" for one in varied if one not in told)]
     )
+
+
+def _value(config: RunConfig, name: str) -> object:
+    """Return a setting for a title; without a number of examples, it is all of them."""
+    value = getattr(config, name)
+    return "all" if name == "data" and value is None else value
 
 
 def block(advice: Recommendation) -> list[tuple[str, str]]:

@@ -21,10 +21,8 @@ _DONE = {
 }
 # The common rules: the text says if they are excluded, and what they cost.
 _USUAL = (-1.0, 0.0, 1.0)
-_TORCH = {
-    -1.0: "That leaves torch's weight_decay, λ/α, as it is.",
-    0.0: "That divides torch's weight_decay, λ/α, by 4.",
-}
+# What it does to torch's weight_decay, λ/α.
+_TORCH = {-1.0: "leaves", -0.5: "by 2", 0.0: "by 4", 0.5: "by 8", 1.0: "by 16", 2.0: "by 64"}
 _UNCERTAIN = "as fewer than three seeds trained all of these settings"
 
 
@@ -85,11 +83,18 @@ def _amount(value: float, metric: str | None) -> str:
 def sentence(advice: Recommendation) -> str:
     """Return what to do with the decay when the learning rate changes."""
     knobs, scape = advice.knobs, advice.landscape
+    if advice.differ is False:
+        return "The settings do not differ by more than noise, so no rule for λ is better."
     if knobs.rule is None:
         return " ".join(_undecided(knobs))
     said = [f"If you multiply α by 4, {_DONE[knobs.rule]}."]
-    if scape.way != "l2" and knobs.rule in _TORCH:
-        said.append(_TORCH[knobs.rule])
+    if scape.way != "l2":
+        done = _TORCH[knobs.rule]
+        said.append(
+            "That leaves torch's weight_decay, λ/α, as it is."
+            if done == "leaves"
+            else f"That divides torch's weight_decay, λ/α, {done}."
+        )
     judged = _by_regret if knobs.by_regret else _by_exponent
     return " ".join([*said, *judged(knobs, knobs.rule, scape)])
 

@@ -55,10 +55,10 @@ def chapters(found: Sequence[Findings], results: str) -> str:
 
 
 _PROVISIONAL = """\
-> **These results are provisional** and will be replaced. They come from three environments: two
-> cores with torch 2.13, 16 cores with torch 2.11, and an H200. The runs do not record which of them
-> a GPU trained. Repeated on two cores alone, all 95 runs of Figure 3 on mnist1d come out slightly
-> different, and the difference there is −3.2 points instead of −3.7.
+> **Not complete yet.** Of CIFAR-10, Figure 3's fresh seeds, comparisons with λ = 0 and decays
+> carried under other schedules are registered and not trained. What there is of text is
+> **provisional**: it comes from earlier runs, which do not record where they were trained, and will
+> be trained anew, in two stages. mnist1d was trained on two cores with torch 2.13.
 """
 _POINTS = f"{100 * MARGIN:g} percentage point{'s' * (MARGIN != 0.01)}"
 _PREFACE = """# The paper's claims, and what was measured
