@@ -375,7 +375,8 @@ def test_cifar_10s_four_methods_are_told_what_fresh_seeds_have_found() -> None:
 @pytest.mark.parametrize(("s", "factor"), [(-0.5, 2), (0.0, 4), (0.5, 8), (1.0, 16)])
 def test_each_rule_says_what_becomes_of_torchs_number(s: float, factor: int) -> None:
     """torch's weight_decay is λ/α: if α is multiplied by 4, so many times less is as before."""
-    found = recommend(noisy(Truth(s=s, decays=13), 3, np.random.default_rng(0), spread=0.001))
+    steep = Truth(s=s, decays=15, curvature=0.05, plateau=0.5)
+    found = recommend(noisy(steep, 3, np.random.default_rng(0), spread=0.001))
     assert found.knobs.rule == s
     assert f"That divides torch's weight_decay, λ/α, by {factor}." in sentence(found)
 
