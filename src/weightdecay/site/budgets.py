@@ -45,7 +45,16 @@ def _rules(pairs: Sequence[Pair], metric: str | None) -> Iterator[str]:
     against = [f"{_points(costs[power], metric)} for {_KEPT[power]}" for power in others]
     said = f", against {' and '.join(against)}" if against else ""
     far = [f" Keeping {_KEPT[power]} led out of the grid." for power in found if power not in costs]
-    yield f"To carry λ to more updates N, keep {_KEPT[best]}: {cost}{said}.{''.join(far)}"
+    kept = f"To carry λ to more updates N, keep {_KEPT[best]}: {cost}{said}."
+    if math.isnan(costs[best].low):
+        kept += " This is an estimate without an interval, from fewer than three seeds."
+    elif rivals := [
+        f"keeping {_KEPT[power]}"
+        for power in others
+        if not budget_regret(pairs, power, instead=best).cost.low > 0
+    ]:
+        kept += f" These runs cannot tell its cost from that of {' and '.join(rivals)}."
+    yield f"{kept}{''.join(far)}"
 
 
 def _points(cost: Estimate, metric: str | None) -> str:
