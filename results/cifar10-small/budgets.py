@@ -139,8 +139,9 @@ class Decays(Chart):
 
 def main() -> None:
     """Write the page and its picture."""
-    scapes = measured([*Store(HERE / "budgets").runs(), *Store(HERE / "figure-2").runs()])
-    text = "\n".join([TITLE, *partly(), PICTURE, *page(scapes)])
+    runs = [*Store(HERE / "budgets").runs(), *Store(HERE / "figure-2").runs()]
+    scapes = measured(runs)
+    text = "\n".join([*head(runs), *page(scapes)])
     (HERE / "budgets.md").write_text(text + "\n", encoding="utf-8")
     sys.stdout.write(text + "\n")
     panels = [*charts(scapes)]
@@ -149,13 +150,14 @@ def main() -> None:
         save(drawn, HERE / "budgets", formats=("png",))
 
 
-def partly() -> Iterator[str]:
-    """Yield how many of the planned half steps are trained, if not all of them are."""
-    planned = read_study(HERE / "budgets-basin.toml")
-    there = {run.config for store in ("budgets", "figure-2") for run in Store(HERE / store).runs()}
-    done = sum(cell in there for cell in planned)
-    if done < len(planned):
-        yield PARTLY.format(done=done, planned=len(planned))
+def head(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield the beginning of the page; it says if not all of the planned half steps are trained."""
+    yield TITLE
+    planned = {*read_study(HERE / "budgets-basin.toml")}
+    done = planned.intersection(run.config for run in runs)
+    if done < planned:
+        yield PARTLY.format(done=len(done), planned=len(planned))
+    yield PICTURE
 
 
 def measured(runs: Sequence[Run]) -> dict[str, list[Landscape]]:
