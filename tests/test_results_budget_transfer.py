@@ -10,6 +10,7 @@ import pytest
 from tests.landscapes import QUADRATIC, Truth, exact, landscape_of, measured, reseen
 from weightdecay.results import Cell, Landscape, budget_regret, pairs_over
 from weightdecay.results.budget_transfer import POWERS, _judged
+from weightdecay.site.budgets import lines
 
 #: A fine grid, so that the line between two decays is the truth itself.
 FINE = replace(QUADRATIC, s=0.0, rates=5, decays=49, decay_factor=2**0.25, level=0.01)
@@ -52,6 +53,17 @@ def test_all_pairs_of_a_factor_have_fewer_updates_first_and_equal_weights() -> N
     alone = [budget_regret([pair], 0.0).cost.value for pair in pairs]
     assert budget_regret(pairs, 0.0).cost.value == pytest.approx(sum(alone) / 3)
     assert pairs_over(sets, "batch") == []
+
+
+def test_budgets_without_a_decay_above_0_have_no_decay_to_carry() -> None:
+    first, middle, last = (
+        replace(one, decays=(0.0,), cells={(lr, 0.0): Cell(lr, 0.0, (0,), (0.3,), (0.3,))})
+        for one in over(0.5)
+        for lr in one.lrs[:1]
+    )
+    assert pairs_over([first, middle, last], "epochs") == []
+    assert len(lines([first, middle, last])) == 1
+    assert len(pairs_over([first, *over(0.5)[1:]], "epochs")) == 1
 
 
 def test_a_decay_that_leads_out_of_the_grid_is_reported_and_not_clipped() -> None:

@@ -55,12 +55,12 @@ class BudgetRegret:
 def pairs_over(landscapes: Sequence[Landscape], factor: str) -> list[Pair]:
     """Return pairs of landscapes that differ in a factor alone, the one with fewer updates first.
 
-    Landscapes of which no run has finished are left out.
+    Landscapes of which no run has finished, or none with a decay above 0, are left out.
     """
-    finished = [one for one in landscapes if one.updates is not None]
+    usable = [one for one in landscapes if one.updates is not None and max(one.decays) > 0]
     return [
         pair
-        for group in varied_alone(finished, factor)
+        for group in varied_alone(usable, factor)
         for pair in combinations(sorted((one for _, one in group), key=_updates), 2)
     ]
 
