@@ -477,6 +477,18 @@ def test_of_pure_noise_it_is_said_that_settings_do_not_differ(seeds: int) -> Non
     assert alike >= 8
 
 
+@pytest.mark.parametrize("error", [0.0, 0.3, 0.9, 1.0])
+def test_runs_that_all_ended_with_the_same_error_have_advice_without_s(error: float) -> None:
+    truth = replace(QUADRATIC, rates=5, decays=5)
+    found = recommend(landscape_of(truth, exact(np.full((5, 5), error))))
+    assert found.error.value == pytest.approx(error)
+    assert found.differ is False
+    assert found.knobs.exponent.value is None
+    assert found.knobs.exponent.why == (
+        "The basin is too flat for its noise to locate its lowest point."
+    )
+
+
 def test_settings_of_a_basin_are_said_to_differ() -> None:
     for seeds in (1, 3):
         found = recommend(noisy(Truth(s=0.5), seeds, np.random.default_rng(0)))

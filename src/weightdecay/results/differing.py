@@ -16,6 +16,7 @@ from weightdecay.results.polynomial import determined, terms_of
 _LEVEL = 0.05
 _FEWEST = 12  # with fewer settings, a surface explains too much by chance
 _SPARE = 4
+_ROUNDING = 1e-24  # what settings that are alike vary by, as a share of their squared level
 
 
 def differ(landscape: Landscape) -> bool | None:
@@ -29,10 +30,11 @@ def differ(landscape: Landscape) -> bool | None:
     everywhere = np.ones(len(errors), dtype=np.bool_)
     levels, seeds = mean(heights - effects(heights)[1]), np.isfinite(errors).sum(1)
     variance, freedom = noise(heights, everywhere)
+    least = _ROUNDING * max(1.0, float((levels**2).max()))
     chances = []
     if freedom >= 1 and len(levels) > 1:
         spread = _squares(levels - np.average(levels, weights=seeds), seeds) / (len(levels) - 1)
-        chances.append(_chance(len(levels) - 1, freedom, spread, variance))
+        chances.append(_chance(len(levels) - 1, freedom, spread, variance, least=least))
     if len(levels) >= _FEWEST:
         away = places - places.mean(0)
         terms = terms_of(determined(away, spare=_SPARE), away[:, 0], away[:, 1])
@@ -42,7 +44,7 @@ def differ(landscape: Landscape) -> bool | None:
         more, free = terms.shape[1] - 1, len(levels) - terms.shape[1]
         explained = _squares(levels - np.average(levels, weights=seeds), seeds) - left
         if more:
-            chances.append(_chance(more, free, explained / more, left / free))
+            chances.append(_chance(more, free, explained / more, left / free, least=least))
     return min(chances) < _LEVEL / len(chances) if chances else None
 
 
@@ -50,8 +52,11 @@ def _squares(off: Array, seeds: Array) -> float:
     return float((seeds * off**2).sum())
 
 
-def _chance(above: float, below: float, spread: float, noise: float) -> float:
-    """Return the chance of such a ratio of variances, or a larger one, if they are equal."""
-    if not spread > 0:
+def _chance(above: float, below: float, spread: float, noise: float, *, least: float) -> float:
+    """Return the chance of such a ratio of variances, or a larger one, if they are equal.
+
+    A spread up to the `least` is rounding.
+    """
+    if not spread > least:
         return 1.0
     return float(fdtrc(above, below, spread / noise)) if noise > 0 else 0.0

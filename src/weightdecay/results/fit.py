@@ -95,7 +95,7 @@ class Surface:
             return unknown("Too few cells near the best for a surface through them.")
         curve = float(self.coefficients[5])
         certainty = curve / math.sqrt(self.variance * self.inverse[5, 5]) if self.variance else 9.0
-        if not certainty >= CERTAIN:
+        if not curve > 0 or not certainty >= CERTAIN:
             return unknown("The basin is too flat for its noise to locate its lowest point.")
         value = float(exponent_of(self.coefficients))
         gradient = np.array([0, 0, 0, 0, 1 / (2 * curve), -value / curve])
