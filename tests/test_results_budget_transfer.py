@@ -113,6 +113,29 @@ def test_a_budget_in_which_every_run_of_the_others_diverged_carries_nothing() ->
     assert budget_regret([(replace(first, cells=lost), last)], 0.0).why
 
 
+@pytest.mark.parametrize("error", [0.9, math.nan])
+def test_a_carried_decay_with_which_runs_diverge_costs_the_worst_error(error: float) -> None:
+    """Runs that diverged have no error if the task has a metric of its own."""
+    first, _, last = over(1.0)
+    lost = {
+        place: replace(cell, diverged=cell.seeds, tested=(error,) * 3, chosen=(error,) * 3)
+        if cell.decay > 8 * last.best.decay
+        else cell
+        for place, cell in last.cells.items()
+    }
+    found = budget_regret([(first, replace(last, cells=lost))], 0.0)
+    worst = max(max(cell.tested) for cell in lost.values() if not cell.diverged)
+    assert found.beyond == 0
+    assert found.cost.value >= worst - max(cell.tested[0] for cell in _best_cells(last)) - 1e-6
+
+
+def _best_cells(landscape: Landscape) -> list[Cell]:
+    """Return the lowest cell of each learning rate."""
+    cells = landscape.cells.values()
+    rows = [[cell for cell in cells if cell.lr == lr] for lr in landscape.lrs]
+    return [min(row, key=lambda cell: cell.tested[0]) for row in rows]
+
+
 def test_a_seed_judges_what_the_others_chose() -> None:
     """Its own validation errors move what the others judge, and never what it judges."""
     first, _, last = over(0.5)

@@ -89,7 +89,7 @@ def budget_regret(
     judged = [(used, found) for used, found in judged if found]
     if not judged:
         return BudgetRegret(UNKNOWN, why=_NOWHERE)
-    grids = {id(used): grid(used, zero=False) for used, _ in judged}
+    grids = {id(used): _measured(used) for used, _ in judged}
     weights = {used: np.zeros(measured.tested.shape) for used, measured in grids.items()}
     beyond, count = 0.0, 0
     for used, found in judged:
@@ -215,11 +215,16 @@ def _outside(logs: Array, place: float) -> float:
     return min(place - float(logs[0]) + 1e-9, 0.0) or max(place - float(logs[-1]) - 1e-9, 0.0)
 
 
+def _measured(landscape: Landscape) -> Arrays:
+    """Return the landscape as arrays, in which a run that diverged has the worst test error."""
+    found = grid(landscape, zero=False)
+    return replace(found, tested=np.where(found.diverged, np.nanmax(found.tested), found.tested))
+
+
 def _estimated(measured: Arrays, weights: Array) -> tuple[float, float, float]:
     """Return a weighted sum of test errors, its variance and freedom.
 
-    A run that diverged counts as the worst. What a seed does to both sides cancels.
+    What a seed does to both sides cancels.
     """
-    worst = np.nanmax(measured.tested)
-    errors = np.where(measured.diverged, worst, np.nan_to_num(measured.tested))
-    return float((weights * errors).sum()), *measured.spread((weights**2).sum(2))
+    value = float((weights * np.nan_to_num(measured.tested)).sum())
+    return value, *measured.spread((weights**2).sum(2))
