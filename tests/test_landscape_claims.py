@@ -8,9 +8,16 @@ import pytest
 from tests.worlds import AT, Basin, noisy, seen_in, verdict_on
 from weightdecay.records import Run, RunConfig, Spec
 from weightdecay.results import Estimate, TransferRegret
-from weightdecay.studies import Evidence
+from weightdecay.studies import STUDIES, Evidence
 from weightdecay.studies.formats import because, rule
-from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD, Measures, Verdict
+from weightdecay.studies.verdicts import (
+    HELD,
+    NOT_DECIDED,
+    NOT_HELD,
+    Comparison,
+    Measures,
+    Verdict,
+)
 
 METHODS = ("sgd", "sgdw", "adam", "adamw")
 SCHEDULES = ("constant", "drops", "cosine")
@@ -185,3 +192,27 @@ def test_separability_is_judged_under_each_schedule_and_then_between_them(stages
     noise = under_schedules({}, noise=NOISY, stages=stages)
     for words in (every, more):
         assert verdict_on(words, "figure-1", noise).outcome == NOT_DECIDED
+
+
+@pytest.mark.parametrize("trained", [0, 2, 5])
+def test_a_second_stage_decides_nothing_before_all_of_its_seeds_are_trained(trained: int) -> None:
+    """Who looks after every seed finds what chance shows by then."""
+
+    def train(cell: RunConfig) -> Run:
+        better = Basin(low=0.15) if cell.algorithm == "adamw" else ROUND
+        return noisy(cell, better.error(cell), 0.001)
+
+    whole = seen_in("figure-2", train, stages=2)
+    made = whole.registration
+    assert made is not None
+    there = made.judges[:trained]
+    judges = [train(cell) for cell in made.cells() if cell.seed in there]
+    some = STUDIES["figure-2"].judged(whole, made, judges)
+    for words, seen, outcome in (
+        ("AdamW's best is better than Adam's", whole, HELD),
+        ("AdamW's best is better than Adam's", some, NOT_DECIDED),
+        ("AdamW's best rivals SGD's", some, NOT_DECIDED),
+    ):
+        assert verdict_on(words, "figure-2", seen).outcome == outcome
+    gains = verdict_on("Decay gains as much in AdamW", "figure-2", some)
+    assert not isinstance(gains.reason, Comparison)

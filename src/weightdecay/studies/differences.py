@@ -123,11 +123,10 @@ def _contrast_of_seconds(
     seen: Evidence, first: tuple[str, str], second: tuple[str, str]
 ) -> Judgement | None:
     """Compare two comparisons by fresh seeds; None if they have not all been trained."""
-    if seen.second is None:
+    if seen.second is None or seen.registration is None:
         return None
     runs = [seen.second.runs.get(name, ()) for name in (*first, *second)]
-    seeds = ({run.config.seed for run in own} for own in runs)
-    if len(set.intersection(*seeds)) < 2:
+    if min(map(len, runs)) < len(seen.registration.judges):
         return None
     return contrasted((runs[0], runs[1]), (runs[2], runs[3]), chance=seen.second.worst)
 
@@ -138,10 +137,14 @@ def _is_registered(seen: Evidence, *pair: str) -> bool:
 
 
 def _second_of(seen: Evidence, pair: tuple[str, str]) -> Judgement:
+    """Return what fresh seeds found; nothing is judged before all of them are trained."""
     assert seen.second is not None
-    found = seen.second.compared.get(pair)
+    assert seen.registration is not None
+    found, count = seen.second.compared.get(pair), len(seen.registration.judges)
     if found is None:
         raise NotMeasuredError("The seeds that judge are missing.")
+    if found.seeds < count:
+        raise NotMeasuredError(f"{found.seeds} of the {count} seeds that judge are trained.")
     return found
 
 
