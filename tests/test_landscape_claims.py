@@ -16,6 +16,7 @@ from weightdecay.studies.verdicts import (
     NOT_HELD,
     Comparison,
     Measures,
+    Missing,
     Verdict,
 )
 
@@ -216,3 +217,17 @@ def test_a_second_stage_decides_nothing_before_all_of_its_seeds_are_trained(trai
         assert verdict_on(words, "figure-2", seen).outcome == outcome
     gains = verdict_on("Decay gains as much in AdamW", "figure-2", some)
     assert not isinstance(gains.reason, Comparison)
+
+
+def test_an_error_of_0_leaves_the_claims_that_need_ratios_open() -> None:
+    def train(cell: RunConfig) -> Run:
+        run = noisy(cell, ROUND.error(cell), 0.001)
+        fresh = cell.seed >= 1000
+        return Run(cell, (replace(run.last, test_error=0.0),)) if fresh else run
+
+    seen = seen_in("figure-2", train, stages=2)
+    for words in ("AdamW's best is better than Adam's", "L2 gains less in Adam than in SGD"):
+        verdict = verdict_on(words, "figure-2", seen)
+        assert verdict.outcome == NOT_DECIDED
+        assert isinstance(verdict.reason, Missing)
+    assert "Errors to compare must be above 0" in because(verdict)

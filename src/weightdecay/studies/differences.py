@@ -128,7 +128,10 @@ def _contrast_of_seconds(
     runs = [seen.second.runs.get(name, ()) for name in (*first, *second)]
     if min(map(len, runs)) < len(seen.registration.judges):
         return None
-    return contrasted((runs[0], runs[1]), (runs[2], runs[3]), chance=seen.second.worst)
+    try:
+        return contrasted((runs[0], runs[1]), (runs[2], runs[3]), chance=seen.second.worst)
+    except ValueError as error:  # an error of 0 has no ratio to another
+        raise NotMeasuredError(str(error)) from error
 
 
 def _is_registered(seen: Evidence, *pair: str) -> bool:
