@@ -9,6 +9,7 @@ from tests.worlds import AT, Basin, noisy, seen_in, verdict_on
 from weightdecay.records import Run, RunConfig, Spec
 from weightdecay.results import Estimate, TransferRegret
 from weightdecay.studies import STUDIES, Evidence
+from weightdecay.studies.findings import find
 from weightdecay.studies.formats import because, rule
 from weightdecay.studies.verdicts import (
     HELD,
@@ -231,3 +232,22 @@ def test_an_error_of_0_leaves_the_claims_that_need_ratios_open() -> None:
         assert verdict.outcome == NOT_DECIDED
         assert isinstance(verdict.reason, Missing)
     assert "Errors to compare must be above 0" in because(verdict)
+
+
+@pytest.mark.parametrize("error", [0.9, None])
+def test_a_method_that_always_diverges_leaves_the_figure_and_enters_no_second_stage(
+    error: float | None,
+) -> None:
+    def train(cell: RunConfig) -> Run:
+        run = noisy(cell, ROUND.error(cell), 0.001)
+        if cell.algorithm != "sgd" or cell.l2 == 0:
+            return run
+        lost = replace(run.last, diverged=True, test_error=error, validation_error=error)
+        return Run(cell, (lost,))
+
+    study = STUDIES["figure-2"]
+    found, seen = find(study, AT, [train(cell) for cell in study.cells(AT)])
+    assert study.entrants(seen) == {}
+    [verdict] = [one for one in found.verdicts if one.claim.startswith("SGD's basin")]
+    assert verdict.outcome == NOT_DECIDED
+    assert {row.panel for row in found.numbers} == {*METHODS}

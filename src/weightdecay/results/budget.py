@@ -104,6 +104,8 @@ def best_decays(landscape: Landscape) -> BestDecays | str:
     measured = grid(landscape, zero=False)
     if not len(measured.decays):
         return "Every decay in a grid is 0."
+    if not np.isfinite(measured.scores()).any():
+        return "No run of a landscape with a decay above 0 has an error."
     stated = 0.0
     if landscape.way == "normalized_decay":
         if landscape.updates is None:

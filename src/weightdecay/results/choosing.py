@@ -78,6 +78,11 @@ def choose(landscape: Landscape) -> Choice:
     return Choice(best.lr, best.decay, best.error, columns, edges)
 
 
+def can_choose(landscape: Landscape) -> bool:
+    """Whether a landscape has a run to choose: one that did not diverge, with a decay if any has."""
+    return bool(_errors(landscape))
+
+
 def best_columns(landscape: Landscape) -> dict[float, Column]:
     """Return the best decay of each learning rate at which not every run diverged."""
     return {lr: _smoothed(lr, settings) for lr, settings in _errors(landscape).items()}

@@ -89,6 +89,9 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
     if not len(measured.decays):
         none = unknown("Every decay in the grid is 0.")
         return Coupling(none, none, (), None, convention)
+    if not np.isfinite(measured.scores()).any():
+        none = unknown("No run with a decay above 0 has an error.")
+        return Coupling(none, none, (), None, convention)
     if len(measured.seeds) < 2:
         none = unknown("One seed shows no noise, so nothing has an interval: run at least two.")
         return Coupling(none, none, (), None, convention)

@@ -55,6 +55,8 @@ def regret(landscape: Landscape) -> Regret:
         means.append((seed, weights_of(scores, [end.place for end in ends], best)))
         worsts.append((seed, weights_of(scores, [_worst(scores, ends).place], best)))
     scores = lost_last(measured.scores(), measured.lost())
+    if not np.isfinite(scores).any():
+        return Regret(UNKNOWN, UNKNOWN, "lr", math.nan)
     worst = _worst(scores, _ends(measured, scores))
     return Regret(
         weighted_error(measured, means), weighted_error(measured, worsts), worst.first, worst.start

@@ -13,7 +13,7 @@ from operator import itemgetter
 from weightdecay.labels import AXES, NAMES, SCHEDULES, method_of
 from weightdecay.records import DECAYS, Run, RunConfig, Spec
 from weightdecay.results import Coupling, Landscape, chosen_by_others, coupling, landscapes
-from weightdecay.results.choosing import choose
+from weightdecay.results.choosing import can_choose, choose
 from weightdecay.sweeps import grid
 from weightdecay.sweeps.grids import Axis
 
@@ -62,6 +62,8 @@ class Panel:
         for _ in range(times):
             found = panel.measured(runs)
             if found is None or len(found.runs) < len(panel.cells):
+                break
+            if not can_choose(found.landscape):
                 break
             edges = choose(found.landscape).edges
             if not edges:

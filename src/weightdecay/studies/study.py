@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from weightdecay.number_format import measured
 from weightdecay.records import Run, RunConfig
 from weightdecay.results import Exponent, Landscape, with_and_without
+from weightdecay.results.choosing import can_choose
 from weightdecay.studies import verdicts
 from weightdecay.studies.formats import points
 from weightdecay.studies.panel import Measurement, Panel
@@ -160,14 +161,15 @@ class Study:
         return {panel.name for panel in self.panels(self.place(at))}
 
     def entrants(self, seen: Evidence) -> dict[str, Landscape]:
-        """Return the landscapes that enter the second stage, if all have been measured."""
+        """Return the landscapes that enter the second stage, if all have a setting to choose."""
         pairs, there = self.pairs(seen.scale), self._named(seen.scale)
         carried = [name for name in self.carried if name in there]
         names = dict.fromkeys([*(name for pair in pairs for name in pair), *carried])
         try:
-            return {name: seen.entrant(name) for name in names}
+            found = {name: seen.entrant(name) for name in names}
         except NotMeasuredError:
             return {}
+        return found if all(map(can_choose, found.values())) else {}
 
     def judged(self, seen: Evidence, registration: Registration, runs: Sequence[Run]) -> Evidence:
         """Return evidence with its second stage, judged by these runs."""
