@@ -79,7 +79,7 @@ def choose(landscape: Landscape) -> Choice:
 
 
 def can_choose(landscape: Landscape) -> bool:
-    """Whether a landscape has a run to choose: one that did not diverge, with a decay if any has."""
+    """Whether some run can be chosen: it did not diverge, and has a decay if any run has."""
     return bool(_errors(landscape))
 
 
