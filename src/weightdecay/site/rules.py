@@ -43,8 +43,12 @@ def cost(found: TransferRegret, rule: float, metric: str | None) -> str:
 
 
 def amount(one: Estimate, metric: str | None) -> str:
-    """Return a cost with its interval, in points or in the unit of a task's own metric."""
-    value, low, high = (_amount(end, metric) for end in (one.value, one.low, one.high))
+    """Return a cost with its interval, in points or in the unit of a task's own metric.
+
+    If the interval is narrow, both have more digits.
+    """
+    digits = 2 if one.high - one.low < 0.01 else 1
+    value, low, high = (_amount(end, metric, digits) for end in (one.value, one.low, one.high))
     return value if math.isnan(one.low) else f"{value} [{low}, {high}]"
 
 
@@ -75,9 +79,9 @@ def source(found: TransferRegret) -> str:
     return "seeds left out" if found.tied else "an estimate"
 
 
-def _amount(value: float, metric: str | None) -> str:
+def _amount(value: float, metric: str | None, digits: int = 1) -> str:
     """Return a difference of errors in points, or of a task's own metric as it is."""
-    return number(100 * value, digits=1) if metric is None else measured(value, metric)
+    return number(100 * value, digits=digits) if metric is None else measured(value, metric)
 
 
 def sentence(advice: Recommendation) -> str:
