@@ -155,3 +155,22 @@ def test_the_margin_of_a_tasks_own_metric_follows_its_unit() -> None:
     [fractions], [squares] = landscapes(runs()), landscapes(runs(SCALE, "squared error"))
     assert margin_of(fractions) == MARGIN
     assert margin_of(squares) == pytest.approx(0.01 * squares.best.mean)
+
+
+def test_losses_below_0_have_the_same_noise_and_ties() -> None:
+    truth = replace(TRUTH, rates=5, decays=5)
+    errors = measured(truth.errors(), 3, np.random.default_rng(0), spread=0.02)
+    [above] = landscapes(runs_of(truth, errors))
+    lowered = {
+        place: replace(
+            cell,
+            chosen=tuple(one - 5 for one in cell.chosen),
+            tested=tuple(one - 5 for one in cell.tested),
+        )
+        for place, cell in above.cells.items()
+    }
+    below = replace(above, cells=lowered, metric="loss")
+    assert grid(below).noise()[0] == pytest.approx(grid(above).noise()[0], rel=0.5)
+    assert not grid(below).wild.any()
+    assert len(below.tied) == pytest.approx(len(above.tied), abs=2)
+    assert len(above.tied) > 4

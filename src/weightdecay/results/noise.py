@@ -30,8 +30,13 @@ def basin(scores: Array) -> Flags:
     """Return which settings belong to the basin of the best one."""
     if not np.isfinite(scores).any():
         return np.zeros(scores.shape, dtype=np.bool_)
-    near: Flags = np.nan_to_num(scores, nan=np.inf) <= np.nanmin(scores) * (1 + DEPTH)
+    near: Flags = np.nan_to_num(scores, nan=np.inf) <= depth(float(np.nanmin(scores)))
     return near
+
+
+def depth(lowest: float) -> float:
+    """Return how high the basin of the lowest error reaches, which may be a loss below 0."""
+    return lowest + DEPTH * abs(lowest)
 
 
 def effects(errors: Array) -> tuple[Array, Array]:
@@ -57,7 +62,7 @@ def noise(errors: Array, where: Flags) -> tuple[float, float]:
     known = np.isfinite(kept)
     kept, known = kept[known.any(1)], known[known.any(1)]
     freedom = float(known.sum() - len(kept) - known.any(0).sum() + 1)
-    if not freedom >= 1:
+    if not freedom >= 1 or not len(kept):
         return np.nan, 0.0
     of_cell, of_seed = effects(kept)
     left = np.where(known, kept - of_cell[:, None] - of_seed, 0)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from weightdecay.results.arrays import Arrays
 from weightdecay.results.estimate import Array
-from weightdecay.results.noise import DEPTH, Flags, mean
+from weightdecay.results.noise import Flags, depth, mean
 
 #: How far from an optimum errors must have risen, in powers of two; one step at least.
 REACH = 2.0
@@ -40,7 +40,7 @@ def optima(scores: Array, diverged: Flags) -> Optima:
     smooth = _smooth(np.where(np.isfinite(packed) & ~lost, packed, np.nan))
     at, lowest = smooth.argmin(1), smooth.min(1)
     edge = np.where(at <= 0, -1, np.where(at >= measured.sum(1) - 1, 1, 0))
-    basin = np.isfinite(lowest) & (lowest <= lowest.min() * (1 + DEPTH))
+    basin = np.isfinite(lowest) & (lowest <= depth(float(lowest.min())))
     return Optima(basin, order[np.arange(len(scores)), at], edge)
 
 
