@@ -317,6 +317,16 @@ def test_without_costs_the_sentence_says_what_s_says(
     assert words in sentence(replace(found, knobs=told))
 
 
+def test_costs_with_intervals_are_not_called_estimates_where_s_is_only_bounded() -> None:
+    """The second stage does not train the rule that a bound on s leaves."""
+    costs = {s: Estimate(0.03 - 0.01 * s, 0.01, 0.05) for s in RULES if s < 2}
+    regret = TransferRegret(costs, tied=(1.0,), seeds=4, fresh=True)
+    knobs = Knobs(Exponent(1.5, 1.5, math.inf, "at least"), fitted=False, regret=regret)
+    truth = Truth(s=0.0)
+    found = replace(recommend(landscape_of(truth, exact(truth.errors()))), knobs=knobs)
+    assert sentence(found).endswith("Of the rules tried, keeping λ·α costs least.")
+
+
 def test_an_interval_of_an_error_has_no_end_below_0_or_above_1() -> None:
     """Two seeds that are far apart leave one degree of freedom for the noise that they share."""
 

@@ -182,7 +182,8 @@ def _undecided(knobs: Knobs) -> Iterable[str]:
         if excluded:
             yield f"They exclude {_and(excluded)}."
     if knobs.regret.least is not None:
-        yield f"By an estimate without an interval, keeping {KEPT[knobs.regret.least]} costs least."
+        where = "Of the rules tried" if knobs.regret.tied else "By an estimate without an interval"
+        yield f"{where}, keeping {KEPT[knobs.regret.least]} costs least."
 
 
 def _and(words: Sequence[str]) -> str:
