@@ -66,6 +66,14 @@ def test_budgets_without_a_decay_above_0_have_no_decay_to_carry() -> None:
     assert len(pairs_over([first, *over(0.5)[1:]], "epochs")) == 1
 
 
+def test_budgets_of_a_table_are_not_named_after_one_of_them() -> None:
+    named = [
+        replace(one, run_config=None, labels={"model": "vit", "epochs": epochs, "updates": 40})
+        for epochs, one in zip((10, 40, 160), over(0.5), strict=True)
+    ]
+    assert lines(named)[0].startswith("vit, over epochs: λ* ∝ epochs^−e at a fixed α, ")
+
+
 def test_a_decay_that_leads_out_of_the_grid_is_reported_and_not_clipped() -> None:
     narrow = replace(FINE, decays=29)
     first, _, last = over(1.0, truth=narrow)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from weightdecay.number_format import in_units, interval, number
 from weightdecay.results import Estimate, Landscape, budget_exponents, budget_regret, pairs_over
@@ -22,7 +23,8 @@ def lines(landscapes: Sequence[Landscape], varied: Sequence[str] = ()) -> list[s
     for factor, sign in FACTORS.items():
         for group in varied_alone(grids, factor):
             own = [one for _, one in group]
-            named = title(own[0], [name for name in varied if name != factor])
+            kept = {k: v for k, v in own[0].labels.items() if k not in (factor, "updates")}
+            named = title(replace(own[0], labels=kept), [name for name in varied if name != factor])
             found = budget_exponents(own)[factor].fixed
             law = f"λ* ∝ {factor}^{'−' if sign < 0 else ''}e"
             told.append(
