@@ -6,6 +6,7 @@ import math
 import re
 import shutil
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,11 @@ def test_a_landscape_without_a_decay_or_without_a_survivor_says_what_to_train(
 ) -> None:
     stored([run for run in some_runs() if run.config.weight_decay == 0])
     assert "No run had a decay above 0. Train some that have one." in told(capsys, "sweep")
+    if find_spec("matplotlib"):
+        told(capsys, "sweep", "--out", "written")
+        page = Path("written/report.html").read_text("utf-8")
+        assert "No run had a decay above 0." in page
+        assert "diverged" not in page
     shutil.rmtree("sweep")
     diverged = [
         Run(run.config, tuple(_diverged(record) for record in run.records)) for run in some_runs()

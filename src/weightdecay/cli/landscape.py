@@ -25,11 +25,18 @@ _WIDTH, _LABEL = 96, 7
 
 @dataclass(frozen=True)
 class Advised:
-    """A landscape, its title, and the recommendation; None if every run diverged."""
+    """A landscape, its title, and the recommendation; if it is None, `why` says what to train."""
 
     title: str
     landscape: "Landscape"
     advice: "Recommendation | None"
+
+    @property
+    def why(self) -> str:
+        """Return why nothing can be recommended."""
+        if any(cell.decay for cell in self.landscape.cells.values()):
+            return "All runs with a decay diverged. Try a smaller decay or learning rate."
+        return "No run had a decay above 0. Train some that have one."
 
 
 def add(commands: Commands) -> None:
@@ -63,7 +70,8 @@ def add(commands: Commands) -> None:
         "--out",
         type=Path,
         metavar="FOLDER",
-        help="also write figure.png, .svg and .pdf, report.html and cells.csv to this folder",
+        help="also write figure.png, .svg and .pdf, report.html, cells.csv and regret.csv to this "
+        "folder",
     )
     add_output_options(parser)
     _add_foreign(parser)
@@ -231,9 +239,7 @@ def _lines(one: Advised) -> list[str]:
     from weightdecay.site.advice import block
 
     if one.advice is None:
-        decayed = any(cell.decay for cell in one.landscape.cells.values())
-        cure = "All runs with a decay diverged. Try a smaller decay or learning rate."
-        return [f"  {cure if decayed else 'No run had a decay above 0. Train some that have one.'}"]
+        return [f"  {one.why}"]
     return [
         textwrap.fill(
             text,

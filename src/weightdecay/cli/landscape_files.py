@@ -109,7 +109,7 @@ def _head(tested: str) -> tuple[str, ...]:
 
 def _row(one: "Advised") -> tuple[str, ...]:
     if one.advice is None:
-        return (one.title, "every run diverged", *["–"] * 5)
+        return (one.title, one.why, *["–"] * 5)
     found = one.advice
     return (
         one.title,
