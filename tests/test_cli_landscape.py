@@ -16,9 +16,11 @@ import pytest
 from tests.landscapes import Truth, exact, measured, runs_of
 from tests.test_cli_encoding import PLAIN, said
 from weightdecay.cli import main
+from weightdecay.cli.landscape import advised
 from weightdecay.records import Run
 from weightdecay.records.codec import Cost
 from weightdecay.records.tables import export
+from weightdecay.results import Estimate, TransferRegret, doubts, landscapes
 from weightdecay.results.column_names import ROLES
 from weightdecay.sweeps import Store
 
@@ -193,6 +195,22 @@ def test_a_sweep_that_is_half_done_says_so_and_recommends_by_what_there_is(
     out = told(capsys, "sweep")
     assert "Done so far: 84 of 168 planned cells." in out
     assert "  use    α = " in out
+
+
+def test_no_seeds_are_asked_for_once_fresh_seeds_have_decided_on_a_rule() -> None:
+    truth = replace(TRUTH, rates=5)
+    splits = measured(truth.errors(), 2, np.random.default_rng(1), spread=0.02, examples=500)
+    [scape] = landscapes(runs_of(truth, splits))
+    costs = {s: Estimate(abs(s), abs(s), abs(s)) for s in (-1.0, 0.0, 1.0)}
+    fresh = TransferRegret(costs, tied=(0.0,), seeds=4, fresh=True)
+    [before], [after] = (
+        advised([scape], doubts([], []), judged) for judged in ({}, {scape.config: fresh})
+    )
+    assert before.advice is not None
+    assert before.advice.repeat is not None
+    assert after.advice is not None
+    assert after.advice.knobs.rule == 0
+    assert after.advice.repeat is None
 
 
 def test_what_was_left_out_is_said_and_makes_the_status_1(

@@ -207,7 +207,10 @@ def advised(
         advice = None if lost else recommend(scape)
         fresh = (judged or {}).get(scape.config) if scape.run_config is not None else None
         if advice is not None and fresh is not None:
-            advice = replace(advice, knobs=replace(advice.knobs, regret=fresh))
+            knobs = replace(advice.knobs, regret=fresh)
+            # Seeds that would decide on a rule are not needed once others have.
+            repeat = None if knobs.decided else advice.repeat
+            advice = replace(advice, knobs=knobs, repeat=repeat)
         found.append(Advised(title(scape, doubtful.varied), scape, advice))
     return sorted(found, key=lambda one: one.title)
 
