@@ -251,3 +251,18 @@ def test_a_method_that_always_diverges_leaves_the_figure_and_enters_no_second_st
     [verdict] = [one for one in found.verdicts if one.claim.startswith("SGD's basin")]
     assert verdict.outcome == NOT_DECIDED
     assert {row.panel for row in found.numbers} == {*METHODS}
+
+
+@pytest.mark.parametrize("figure", ["figure-2", "figure-3"])
+def test_titles_say_what_fresh_seeds_came_to_where_there_are_titles(figure: str) -> None:
+    """A figure of curves has none for each method, and its small print does not speak of them."""
+    study = STUDIES[figure]
+
+    def train(cell: RunConfig) -> Run:
+        return noisy(cell, Basin().error(cell), 0.002)
+
+    made = seen_in(figure, train, stages=2)
+    assert made.registration is not None
+    judges = [train(cell) for cell in made.registration.cells()]
+    found, _ = find(study, AT, made.runs, registration=made.registration, second=judges)
+    assert ("In titles: the test error of 6 other seeds" in found.small_print) is not study.curves

@@ -162,7 +162,7 @@ def _small_print(study: Study, at: Scale, runs: Sequence[Run], seen: Evidence) -
     return (
         f"{len(runs)} runs of {' and '.join(models)} on {' and '.join(tasks)}{data}; {epochs} "
         f"epochs{paired}; {sown}; settings {chosen}, {seen.tested} of the "
-        f"last epoch shown. {_in_titles(seen)}{command(study, at)}"
+        f"last epoch shown. {'' if study.curves else _in_titles(seen)}{command(study, at)}"
     )
 
 
