@@ -411,6 +411,7 @@ def test_the_small_print_says_how_much_there_was(figure_2: list[Run]) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_report_tells_all_that_was_found(figure_2: list[Run], tmp_path: Path) -> None:
     found, seen = find(STUDIES["figure-2"], AT, figure_2)
     draw(found, seen, tmp_path, formats=("svg",))

@@ -41,6 +41,7 @@ def share(percent: str) -> float:
     return float(percent.replace("−", "-").rstrip("% ")) / 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "runs"), REPEATED)
 def test_the_interval_of_the_error_covers_the_truth(name: str, runs: str) -> None:
     [kind] = [one for one in KINDS if (one.name, one.runs) == (name, runs)]

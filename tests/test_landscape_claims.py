@@ -25,7 +25,7 @@ METHODS = ("sgd", "sgdw", "adam", "adamw")
 SCHEDULES = ("constant", "drops", "cosine")
 ROUND = Basin()
 DIAGONAL = Basin(s=1.0)
-STAGES = pytest.mark.parametrize("stages", [1, 2])
+STAGES = pytest.mark.parametrize("stages", [pytest.param(1, marks=pytest.mark.slow), 2])
 
 
 def of_methods(basins: Mapping[str, Basin], *, noise: float = 0.001, stages: int = 1) -> Evidence:
@@ -144,6 +144,7 @@ BETTER = {(name, "cosine"): Basin(low=0.1) for name in ("adam", "adamw")} | {
 }
 
 
+@pytest.mark.slow
 @STAGES
 def test_cosine_must_be_the_best_schedule_for_both(stages: int) -> None:
     words = "Cosine annealing is the best schedule"
@@ -159,6 +160,7 @@ def adamw_at(fixed: float, drops: float, cosine: float) -> dict[tuple[str, str],
     return {("adamw", schedule): Basin(low=low) for schedule, low in lows}
 
 
+@pytest.mark.slow
 @STAGES
 def test_gains_must_grow_from_a_fixed_rate_to_drops_and_on_to_cosine(stages: int) -> None:
     def outcome(*lows: float) -> str:
@@ -179,6 +181,7 @@ def separable(fixed: float, scheduled: float, *, of: str = "adam") -> dict[tuple
     }
 
 
+@pytest.mark.slow
 @STAGES
 def test_separability_is_judged_under_each_schedule_and_then_between_them(stages: int) -> None:
     every, more = "AdamW is more separable than Adam under every", "AdamW gains more separability"
@@ -253,7 +256,7 @@ def test_a_method_that_always_diverges_leaves_the_figure_and_enters_no_second_st
     assert {row.panel for row in found.numbers} == {*METHODS}
 
 
-@pytest.mark.parametrize("figure", ["figure-2", "figure-3"])
+@pytest.mark.parametrize("figure", [pytest.param("figure-2", marks=pytest.mark.slow), "figure-3"])
 def test_titles_say_what_fresh_seeds_came_to_where_there_are_titles(figure: str) -> None:
     """A figure of curves has none for each method, and its small print does not speak of them."""
     study = STUDIES[figure]

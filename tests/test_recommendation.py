@@ -398,6 +398,7 @@ def test_pure_noise_has_no_rule() -> None:
     assert sentence(found).endswith("so no rule for λ is better.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [20, 30, 60])
 def test_of_a_random_search_the_surface_is_recommended_and_beats_the_best_run(count: int) -> None:
     random = np.random.default_rng(count)

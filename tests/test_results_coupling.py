@@ -218,6 +218,7 @@ def test_an_effect_of_the_seed_that_all_runs_share_changes_no_exponent() -> None
     assert ends(other.exponent) == pytest.approx(ends(one.exponent))
 
 
+@pytest.mark.slow
 def test_a_ridges_standard_errors_are_those_of_its_points() -> None:
     random = np.random.default_rng(0)
     truth = replace(SOME, decays=9, plateau=np.inf, chance=np.inf)

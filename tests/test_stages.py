@@ -97,6 +97,7 @@ def test_fresh_seeds_judge_claims_about_best_errors() -> None:
     assert words.endswith("8 seeds")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "certain"), [(0.0001, True), (0.1, False)])
 def test_how_often_other_seeds_would_choose_otherwise_is_told(noise: float, certain: bool) -> None:
     first = trained(FIGURE.cells(AT), noise)
@@ -371,6 +372,7 @@ class Remembered:
         return []
 
 
+@pytest.mark.slow
 def test_the_number_of_planned_runs_never_falls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
