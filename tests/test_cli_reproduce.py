@@ -76,6 +76,7 @@ def reproduce(*words: str) -> int:
     return main(["reproduce", *words, *HERE])
 
 
+@pytest.mark.slow
 def test_a_figure_is_trained_drawn_and_judged(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:

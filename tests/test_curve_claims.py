@@ -21,7 +21,7 @@ ENDS = (12, 36, 84, 180)
 #: Curves have a point every so many epochs; a doubling off the best setting costs so much error.
 STEP, STEEP = 12, 0.03
 NOISY = 0.15
-STAGES = pytest.mark.parametrize("stages", [1, 2])
+STAGES = pytest.mark.parametrize("stages", [pytest.param(1, marks=pytest.mark.slow), 2])
 Shape = Callable[[int], float]
 
 

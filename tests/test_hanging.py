@@ -502,9 +502,9 @@ def test_cells_that_another_sweep_has_are_waited_for_aloud_in_a_log_too(
     )
     monkeypatch.setattr(sweep_view, "engine_of", lambda options: Scripted())
     with Store(folder).claiming() as claims:
-        for one in read_study(study):
-            assert claims.take(one.identity)
-            threading.Timer(2.0, claims.free, [one.identity]).start()
+        cells = [one.identity for one in read_study(study)]
+        assert all(claims.take(cell) for cell in cells)
+        threading.Timer(2.0, lambda: [claims.free(cell) for cell in cells]).start()
         assert main(["sweep", str(study), "--out", str(folder)]) == 0
     said = capsys.readouterr().err.splitlines()
     assert said.count("Waiting for cells that another sweep of this folder is training.") == 1

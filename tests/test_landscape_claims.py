@@ -74,6 +74,7 @@ CASES: dict[str, tuple[dict[str, Basin], dict[str, Basin]]] = {
 }
 
 
+@pytest.mark.slow
 @STAGES
 @pytest.mark.parametrize("words", CASES)
 def test_a_claim_on_methods_is_held_where_it_is_so_and_not_where_it_is_not(
@@ -132,6 +133,7 @@ def test_a_gain_over_no_decay_is_compared_as_a_ratio_by_fresh_seeds() -> None:
     assert said.endswith("6 seeds")
 
 
+@pytest.mark.slow
 def test_gains_that_differ_by_less_than_three_percent_are_alike() -> None:
     words = "Decay gains as much in AdamW as in SGDW"
     for low, outcome in ((0.204, HELD), (0.212, NOT_HELD), (0.188, NOT_HELD)):

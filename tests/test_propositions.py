@@ -81,6 +81,7 @@ def _gap(decayed: Tensor, with_l2: Any) -> float:
     )
 
 
+@pytest.mark.slow
 def test_proposition_2_no_l2_coefficient_gives_adams_decay() -> None:
     """Over eight decades of λ′ none comes near; for plain SGD the same search finds it."""
     decayed = trajectory(lambda p: AdamW(p, ALPHA, weight_decay=LAMBDA))

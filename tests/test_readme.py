@@ -227,6 +227,7 @@ def executed(page: str) -> dict[str, Any]:
     return names
 
 
+@pytest.mark.slow
 def test_a_solution_is_used_as_the_docs_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
