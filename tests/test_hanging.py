@@ -504,7 +504,12 @@ def test_cells_that_another_sweep_has_are_waited_for_aloud_in_a_log_too(
     with Store(folder).claiming() as claims:
         cells = [one.identity for one in read_study(study)]
         assert all(claims.take(cell) for cell in cells)
-        threading.Timer(2.0, lambda: [claims.free(cell) for cell in cells]).start()
+
+        def free() -> None:
+            for cell in cells:
+                claims.free(cell)
+
+        threading.Timer(2.0, free).start()
         assert main(["sweep", str(study), "--out", str(folder)]) == 0
     said = capsys.readouterr().err.splitlines()
     assert said.count("Waiting for cells that another sweep of this folder is training.") == 1
