@@ -162,17 +162,16 @@ def registered(registration: Registration, runs: Sequence[Run]) -> dict[str, Lan
         names = (
             method.name
             for method in registration.methods.values()
-            if method.name not in found and _apart(method.config) == _apart(scape.config)
+            if method.name not in found and _is_of(method, scape)
         )
         found[next(names, name)] = scape
     return found
 
 
-def _apart(config: RunConfig) -> dict[str, Any]:
-    """Return what the runs of one landscape have in common; judges also keep what they missed."""
-    own = ("lr", "seed", "keep_missed", *DECAYS)
-    same = {name: value for name, value in config.as_dict().items() if name not in own}
-    return {**same, "way": way_of(config)}
+def _is_of(method: Method, landscape: Landscape) -> bool:
+    """Whether a method was registered from such a landscape; judges also keep what they missed."""
+    one, other = (_shared(each, "keep_missed") for each in (method.config, landscape.config))
+    return method.way == landscape.way and one == other
 
 
 def _method(name: str, landscape: Landscape, *, carries: bool) -> Method:
@@ -186,12 +185,13 @@ def _alike(methods: Sequence[Method]) -> Iterator[tuple[str, str]]:
     """Yield every two methods that differ in nothing but the algorithm, the lower error first."""
     ranked = sorted(methods, key=lambda one: one.choice.error)
     for one, other in combinations(ranked, 2):
-        if _shared(one.config) == _shared(other.config):
+        if _shared(one.config, "algorithm") == _shared(other.config, "algorithm"):
             yield one.name, other.name
 
 
-def _shared(config: RunConfig) -> dict[str, Any]:
-    own = ("algorithm", "lr", "seed", *DECAYS)
+def _shared(config: RunConfig, *apart: str) -> dict[str, Any]:
+    """Return a configuration without learning rate, decay and seed, and what else is `apart`."""
+    own = ("lr", "seed", *DECAYS, *apart)
     return {name: value for name, value in config.as_dict().items() if name not in own}
 
 
