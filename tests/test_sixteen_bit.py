@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weightdecay import SGDW, Adam, AdamW, Cosine, Normalized, decouple
+from weightdecay.hashing import WORD, scramble
 from weightdecay.optim.rounding import random_words, stochastic_round
 
 BUILDERS: dict[str, Callable[..., Any]] = {
@@ -118,6 +119,19 @@ def test_what_is_not_a_number_stays_so(dtype: torch.dtype) -> None:
     x = torch.tensor([torch.inf, -torch.inf, torch.nan, 0.0])
     rounded = stochastic_round(x, torch.full((4,), 2**32 - 1), dtype)
     torch.testing.assert_close(rounded.float(), x, equal_nan=True, rtol=0, atol=0)
+
+
+@given(element=st.integers(0, 2**40), update=st.integers(0, 2**24), stream=st.integers(0, 2**34))
+def test_a_random_word_is_the_hash_of_its_place(element: int, update: int, stream: int) -> None:
+    """In Python's whole numbers, which do not overflow; a small one as either kind of integer."""
+    seed = scramble(update * 0x9E3779B9 + stream & WORD)
+    expected = scramble(element + (element >> 32) * 0x9E3779B9 + seed & WORD)
+    dtypes = [torch.int64] if element >= 2**31 else [torch.int64, torch.int32]
+    for dtype in dtypes:
+        # As many as a processor takes at once, and some more.
+        elements = torch.full((37,), element, dtype=dtype)
+        words = random_words(elements, update=update, stream=stream)
+        assert {word & WORD for word in words.tolist()} == {expected}
 
 
 def test_the_random_words_are_uniform_and_uncorrelated() -> None:

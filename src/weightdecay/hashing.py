@@ -7,6 +7,10 @@ place is an int64 tensor or array, so is the word. This module does not need tor
 from typing import Any
 
 WORD = 0xFFFFFFFF
+#: The shifts and factors of `scramble`. The factors come from C. Wellons' search for the least
+#: biased ones; the last shift has none.
+ROUNDS = ((16, 0x21F0AAAD), (15, 0x735A2D97))
+LAST = 15
 
 
 def word(*place: Any) -> Any:
@@ -21,7 +25,6 @@ def word(*place: Any) -> Any:
 
 def scramble(word: Any) -> Any:
     """Return another word; each of its bits depends on about half of the bits of this one."""
-    # A bijection. The multipliers come from C. Wellons' search for the least biased ones.
-    for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
+    for shift, factor in ROUNDS:  # each is a bijection
         word = (word ^ (word >> shift)) * factor & WORD
-    return word ^ (word >> 15)
+    return word ^ (word >> LAST)

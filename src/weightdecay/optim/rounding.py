@@ -22,7 +22,7 @@ from zlib import crc32
 import torch
 from torch import Tensor
 
-from weightdecay.hashing import WORD, scramble, word
+from weightdecay.hashing import LAST, ROUNDS, WORD, scramble, word
 from weightdecay.optim.shards import Region
 
 SIXTEEN_BIT = (torch.bfloat16, torch.float16)
@@ -64,7 +64,9 @@ def round_into(
     these are; None if they are all.
     """
     if region is None:
-        elements = torch.arange(value.numel(), device=value.device).view(value.shape)
+        count, short = value.numel(), torch.iinfo(torch.int32)
+        dtype = torch.int32 if count <= short.max else torch.int64
+        elements = torch.arange(count, dtype=dtype, device=value.device).view(value.shape)
     else:
         elements = region.elements(value.device)
     noise = random_words(elements, update=update, stream=stream)
@@ -74,24 +76,34 @@ def round_into(
 def stochastic_round(value: Tensor, noise: Tensor, dtype: torch.dtype) -> Tensor:
     """Round float32 to a 16-bit dtype, up with a probability equal to the fraction cut off.
 
-    `noise` holds whole numbers from 0 to 2³² − 1. Infinities and NaN are kept.
+    `noise` holds 32 random bits each, as int32 or int64. Infinities and NaN are kept.
     """
     if dtype is torch.bfloat16:
         # bfloat16 is the upper half of a float32: add a random lower half, then cut it off.
-        bits = value.view(torch.int32) + (noise >> 16).to(torch.int32)
-        rounded = (bits & ~0xFFFF).view(torch.float32)
+        bits = (noise >> 16).bitwise_and_(0xFFFF).to(torch.int32)
+        rounded = bits.add_(value.view(torch.int32)).bitwise_and_(~0xFFFF).view(torch.float32)
     else:
         # float16 has 11 significant bits and no step below 2⁻²⁴. float32 has 13 more bits: with 13
         # random bits the sum is exact, and a value that float16 can represent stays the same.
         exponent = torch.frexp(value).exponent.clamp(min=-13)
         grid = torch.ldexp(torch.ones_like(value), exponent - 11)
-        rounded = torch.floor(value / grid + (noise >> 19).float() * 2.0**-13) * grid
+        rounded = torch.floor(value / grid + (noise >> 19 & 0x1FFF).float() * 2.0**-13) * grid
     return torch.where(value.isfinite(), rounded, value).to(dtype)
 
 
 def random_words(elements: Tensor, *, update: int, stream: int) -> Tensor:
-    """Return a 32-bit random word for each element, as int64: a hash of update and element."""
+    """Return a 32-bit random word for each element, as int32: a hash of update and element.
+
+    It is `hashing.scramble`, in arithmetic that overflows as 32-bit words do: with int64 it took
+    six times as long on a CPU.
+    """
     seed = scramble(update * 0x9E3779B9 + stream & WORD)
-    # 32-bit words would repeat after 2³² elements, so each block of 2³² has its own offset.
-    words: Tensor = scramble(elements + (elements >> 32) * 0x9E3779B9 + seed & WORD)
+    if elements.dtype is torch.int64:
+        # 32-bit words would repeat after 2³² elements, so each block of 2³² has its own offset.
+        elements = (elements + (elements >> 32) * 0x9E3779B9).to(torch.int32)
+    words: Tensor = elements + (seed - (seed >> 31 << 32))  # the seed as an int32
+    for shift, factor in ROUNDS:
+        words ^= (words >> shift).bitwise_and_(WORD >> shift)  # a shift that brings in zeros
+        words *= factor
+    words ^= (words >> LAST).bitwise_and_(WORD >> LAST)
     return words
