@@ -76,6 +76,14 @@ def test_runs_of_a_task_whose_data_have_changed_are_left_out(
     assert not judged()
 
 
+def test_a_sweep_that_belongs_to_no_study_is_left_out(tmp_path: Path) -> None:
+    """A search for one method's decay, for instance, in a folder that is named after no scale."""
+    plan = tmp_path / "cifar10-headline" / "search" / "plan.jsonl"
+    plan.parent.mkdir(parents=True)
+    plan.touch()
+    assert not found_in(tmp_path)
+
+
 @pytest.mark.slow
 def test_the_page_says_what_the_committed_results_come_to(committed: tuple[str, str]) -> None:
     assert PAGE.read_text("utf-8") == committed[0], "`make book` brings it up to date"

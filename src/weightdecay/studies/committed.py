@@ -13,7 +13,7 @@ from pathlib import Path
 
 from weightdecay.records import Run
 from weightdecay.records.tables import imported
-from weightdecay.studies import studies_at
+from weightdecay.studies import STUDIES, studies_at
 from weightdecay.studies.findings import Findings, find
 from weightdecay.studies.registration import Registration
 from weightdecay.studies.registration_file import FILE, SECOND, read
@@ -84,5 +84,7 @@ def _registered(folder: Path) -> Registration | None:
 
 def _scales(results: Path, pattern: str) -> list[Scale]:
     """Return the scales of the folders in which a file of this pattern lies."""
-    found = {path.relative_to(results).parts[0] for path in results.glob(pattern)}
+    paths = [path.relative_to(results) for path in results.glob(pattern)]
+    # A sweep whose folder is not named after a study belongs to none: a search, for instance.
+    found = {path.parts[0] for path in paths if len(path.parts) == 2 or path.parts[1] in STUDIES}
     return [scale(task, name) for task, _, name in sorted(one.rpartition("-") for one in found)]
