@@ -27,10 +27,11 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Judges the committed results again, and writes what README and docs/reproduction.md say of them.
+# Judges the committed results again, and writes what README and docs say of them.
 book: $(READY)
 	$(BIN)/weightdecay book results --page docs/reproduction.md --readme README.md
 	$(BIN)/python results/cifar10-small/budgets.py
+	$(BIN)/python -m tests.choosing --page docs/choosing.md
 
 format: $(READY)
 	$(BIN)/ruff format

@@ -18,6 +18,7 @@ from weightdecay.sweeps import read_study
 pytestmark = pytest.mark.cpu("a page is run as it stands, where no default device is set")
 ROOT = Path(__file__).parents[1]
 README, OPTIMIZERS = ROOT / "README.md", ROOT / "docs" / "optimizers.md"
+CHOOSING = ROOT / "docs" / "choosing.md"
 TEXT = README.read_text(encoding="utf-8")
 
 
@@ -127,7 +128,7 @@ def test_a_command_prints_what_stands_under_it(
     ("first", "block"),
     [
         (page[0], block)
-        for page in (blocks(README, "python"), blocks(OPTIMIZERS, "python"))
+        for page in (blocks(one, "python") for one in (README, OPTIMIZERS, CHOOSING))
         for block in page
     ],
 )

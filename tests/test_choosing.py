@@ -1,0 +1,165 @@
+"""The page on choosing says what the committed records and the package say."""
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests import choosing
+from weightdecay import SGD, AdamW
+from weightdecay.decay import convert
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "choosing.md"
+TEXT = PAGE.read_text("utf-8")
+#: λ, λ_norm and torch's weight_decay of the page's example.
+EXAMPLE = (0.0007, 0.0759, 0.35)
+FOLDER = ROOT / "results" / "cifar10-small"
+committed = pytest.mark.skipif(
+    not FOLDER.is_dir(), reason="a source distribution has no committed results"
+)
+
+
+@committed
+def test_the_tables_are_those_of_the_records_and_of_the_package() -> None:
+    """`make book` writes them again."""
+    pytest.importorskip("pyarrow")
+    assert choosing.written(TEXT) == TEXT
+
+
+@committed
+def test_a_start_value_has_a_cost_in_every_sweep_and_the_limit_is_needed() -> None:
+    pytest.importorskip("pyarrow")
+    sweeps = [
+        one
+        for one in choosing.committed()
+        if one.config.task != "text" and one.config.algorithm == "adamw"
+    ]
+    costs = [choosing.cost(one) for one in sweeps]
+    unlimited = [choosing.cost(one, largest=math.inf) for one in sweeps]
+    assert not any(math.isnan(cost) for cost in costs)
+    assert f"costs up to {max(unlimited):.0f} points on mnist1d" in TEXT
+    assert max(costs) < max(unlimited) / 3
+
+
+@committed
+def test_the_best_product_varies_less_than_the_best_normalized_decay() -> None:
+    pytest.importorskip("pyarrow")
+    long = [
+        one
+        for one in choosing.committed()
+        if choosing.updates(one) >= choosing.FEW
+        and one.config.algorithm != "adam"
+        and (one.config.task != "text" or one.config.algorithm == "adamw")
+    ]
+    products = [choosing.constant(one, one.best) for one in long]
+    normalized = [choosing.normalized(one, one.best) for one in long]
+    said = " ".join(TEXT.split())
+    assert (
+        f"From {choosing.FEW} updates on, the best λ·n·√T stays between {min(products):.1f} and "
+        f"{max(products):.1f}, while the best λ_norm goes from {min(normalized):.2g} to "
+        f"{max(normalized):.2g}." in said
+    )
+
+
+@committed
+def test_every_number_of_the_text_is_measured_or_a_start_value() -> None:
+    """Numbers with a decimal point, to as many digits as are shown."""
+    pages = ("docs/reproduction.md", "results/cifar10-small/budgets.md", "docs/landscape.md")
+    known = {
+        float(number)
+        for page in pages
+        for number in re.findall(r"\d+\.\d+", (ROOT / page).read_text("utf-8"))
+    }
+    known |= {choosing.START, choosing.MOMENTUM, 1 - choosing.MOMENTUM, choosing.ADAM_L2}
+    known |= {*choosing.RATES.values(), *EXAMPLE}
+    known |= {number for recipe in choosing.RECIPES for number in (recipe.decay, recipe.lr)}
+    tables = re.findall(r"<!-- (\w+): .*?<!-- /\1 -->", TEXT, re.DOTALL)
+    assert tables == ["start", "recipes"]
+    prose, made = TEXT, ""
+    for part in re.findall(r"<!-- \w+: .*?<!-- /\w+ -->", TEXT, re.DOTALL):
+        prose, made = prose.replace(part, ""), made + part
+    known |= {float(number) for number in re.findall(r"\d+\.\d+", made)}
+    shown = re.findall(r"\d+\.\d+", prose)
+    assert len(shown) > 30
+    for number in shown:
+        digits = len(number.partition(".")[2])
+        assert float(number) in {round(one, digits) for one in known}, number
+
+
+@committed
+def test_what_doing_nothing_cost_is_what_the_page_on_budgets_says() -> None:
+    page = (FOLDER / "budgets.md").read_text("utf-8")
+
+    def kept(method: str, over: str, pair: str) -> str:
+        row = rf"^\| {method} \| {over} \| {pair} \| \+([\d.]+)"
+        found = re.search(row, page, re.MULTILINE)  # the first table: at the same α
+        assert found is not None, row
+        return found[1]
+
+    assert f"| {kept('AdamW', 'epochs', '8 → 32')} points (AdamW, from 8 to 32 epochs) |" in TEXT
+    assert f"| {kept('AdamW', 'batch size', '512 → 128')} points (AdamW, from 512 to 128" in TEXT
+    examples = [kept(method, "examples", "11,250 → 45,000") for method in ("AdamW", "SGDW")]
+    assert f"| {examples[0]} points with AdamW, {examples[1]} with SGDW" in TEXT
+
+
+def chosen(method: str) -> list[tuple[float, float]]:
+    """Return α and λ of a method's settings that fresh seeds judged, on CIFAR-10 and mnist1d."""
+    page = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
+    found = re.findall(rf"^\| {method} \| ([\d.]+) \| λ ([\d.]+) \|", page, re.MULTILINE)
+    return [(float(lr), float(decay)) for lr, decay in found]
+
+
+def test_the_best_l2_factors_are_nearly_the_best_decays_in_the_terms_of_the_page() -> None:
+    with_l2, decoupled = chosen("SGD"), chosen("SGDW")
+    assert len(with_l2) == len(decoupled) == 2
+    for (lr, factor), (_, decay) in zip(with_l2, decoupled, strict=True):
+        assert f"{lr * factor / (1 - choosing.MOMENTUM) / decay:.1f} times SGDW's best λ" in TEXT
+
+
+def test_l2_in_sgd_decays_as_if_the_learning_rate_were_divided_by_one_minus_the_momentum() -> None:
+    param = torch.nn.Parameter(torch.ones(1, dtype=torch.float64))
+    opt = SGD([param], lr=0.05, momentum=choosing.MOMENTUM, l2=0.003)
+    logs = []
+    for _ in range(2000):
+        param.grad = torch.zeros_like(param)
+        opt.step()
+        logs.append(math.log(param.item()))
+    per_update = (logs[500] - logs[-1]) / (len(logs) - 501)
+    assert per_update == pytest.approx(0.05 * 0.003 / (1 - choosing.MOMENTUM), rel=0.02)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_adamw_holds_a_weight_below_the_learning_rate_over_the_decay(scale: float) -> None:
+    param = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
+    opt = AdamW([param], lr=0.002, weight_decay=choosing.LARGEST * 0.002)
+    for _ in range(2000):
+        param.grad = torch.full_like(param, -scale)
+        opt.step()
+    assert param.item() == pytest.approx(1 / choosing.LARGEST, rel=1e-3)
+
+
+def test_the_example_is_computed_as_the_table_says() -> None:
+    [block] = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    decay = convert(
+        weight_decay=names["decay"],
+        lr=names["alpha"],
+        batch=names["batch"],
+        data=names["examples"],
+        epochs=names["epochs"],
+    )
+    assert (decay.weight_decay, decay.normalized, decay.torch) == pytest.approx(EXAMPLE, rel=0.01)
+    assert decay.normalized == pytest.approx(choosing.START / names["n"] ** 0.5)
+    said = "λ is {}, λ_norm {} and torch's `weight_decay` {}".format(*EXAMPLE)
+    assert said in " ".join(TEXT.split())
+
+
+def test_the_defaults_of_torch_are_those_of_this_torch() -> None:
+    defaults = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))]).defaults
+    assert choosing.RECIPES[0].lr == defaults["lr"]
+    assert choosing.RECIPES[0].decay == defaults["weight_decay"]
