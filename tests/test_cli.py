@@ -56,7 +56,9 @@ def numbers(text: str) -> dict[str, list[str]]:
 def test_it_prints_a_decay_every_way(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", "--normalized", "0.05", "--lr", "0.001", *RUN]) == 0
     decay = 0.05 / math.sqrt(50_000 * 100 / 128)
-    assert numbers(capsys.readouterr().out) == {
+    *lines, pointer = capsys.readouterr().out.splitlines()
+    assert pointer == "docs/choosing.md says which decay to start with, and when to change it."
+    assert numbers("\n".join(lines)) == {
         "λ, weightdecay's weight_decay": [f"{decay:.6g}"],
         "λ_norm, the paper's normalized decay": ["0.05"],
         "torch.optim.AdamW's weight_decay": [f"{decay / 0.001:.6g}"],
@@ -69,7 +71,7 @@ def test_it_prints_a_decay_every_way(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_what_is_not_known_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", "--half-life", "1000"]) == 0
-    *lines, note = capsys.readouterr().out.splitlines()
+    *lines, note, _ = capsys.readouterr().out.splitlines()
     assert [line[-1] == "–" for line in lines] == [False, True, True, False, True, False, True]
     assert note == "– means unknown. More would be known with --lr, --batch, --data, --epochs."
 
@@ -98,7 +100,9 @@ def test_a_decay_as_json_has_null_for_what_is_not_known(
 
 def test_quiet_leaves_the_advice_out(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", "--half-life", "1000", "--quiet"]) == 0
-    assert "means unknown" not in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "means unknown" not in said
+    assert "docs/choosing.md" not in said
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_it_says_where_restarts_fall_and_whether_a_cycle_is_cut_short() -> None:
 
 def test_every_number_of_the_table() -> None:
     opt = AdamW([parameter()], 1e-3, weight_decay=Normalized(0.05), schedule=WarmRestarts(100))
-    header, first, second, ending = str(explain(opt, steps=300)).splitlines()
+    header, first, second, ending, pointer = str(explain(opt, steps=300)).splitlines()
     assert header.split() == [
         *("group", "parameters", "lr", "updates", "λ", "λ_norm"),
         *("torch's", "weight_decay", "half-life", "left"),
@@ -70,6 +70,7 @@ def test_every_number_of_the_table() -> None:
     assert first.split() == ["0", "7", "0.001", "0–99", "0.005", "0.05", "5", "138.3", "0.776"]
     assert second.split()[3:7] == ["100–299", "0.003536", "0.05", "3.536"]
     assert ending == "all groups: restarts at 100; no cycle is cut short"
+    assert pointer == "docs/choosing.md says which decay to start with, and when to change it"
 
 
 def test_a_group_without_decay_and_one_with_another_schedule() -> None:
@@ -113,7 +114,7 @@ def test_it_says_where_a_schedule_has_nothing_more_to_say() -> None:
 
 def test_it_knows_a_warm_up_that_is_longer_than_the_run() -> None:
     opt = AdamW([parameter()], weight_decay=0.1, schedule=Warmup(90, WarmRestarts(5)))
-    assert str(explain(opt, steps=50)).endswith("the run ends within the warm-up")
+    assert "all groups: the run ends within the warm-up\n" in str(explain(opt, steps=50))
 
 
 def test_normalized_decay_is_relative_to_the_steps_it_was_told() -> None:
@@ -165,7 +166,7 @@ def test_without_steps_it_is_the_first_cycle_or_one_update() -> None:
     assert explain(ours).steps == 25
     assert not explain(ours).open_ended
     told = explain(torch.optim.AdamW([parameter()], lr=0.1, weight_decay=1.0))
-    _, row, ending, note = str(told).splitlines()
+    _, row, ending, note, _ = str(told).splitlines()
     assert row.split() == ["0", "7", "0.1", "0", "0.1", "–", "1", "6.579", "0.9"]
     assert ending.startswith("all groups: no weightdecay schedule")
     assert note == "only the first update is shown; pass steps= to see a whole run"

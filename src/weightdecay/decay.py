@@ -19,6 +19,8 @@ from dataclasses import KW_ONLY, dataclass
 from weightdecay import checks
 from weightdecay.table import shown, table
 
+#: Where a person who reads about a decay finds out which one to use.
+CHOOSING = "docs/choosing.md says which decay to start with, and when to change it"
 NOT_TORCH = (
     "It is the fraction of a weight removed in one step: torch's weight_decay times lr, so "
     "torch's default of 0.01 is 0.01*lr here."
@@ -175,6 +177,7 @@ def convert(
     Pass one of `weight_decay`, `normalized`, `torch`, `half_life`, `half_life_epochs`, `timescale`
     and `timescale_epochs`. `lr` is the learning rate that torch's decay refers to. `batch`, `data`
     and `epochs`, or the number of updates as `steps`, describe the run that the others refer to.
+    docs/choosing.md says which decay to start with, and when to change it.
     """
     for name in stated:
         if name not in WAYS:

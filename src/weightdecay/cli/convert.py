@@ -6,7 +6,7 @@ from dataclasses import replace
 from weightdecay.cli.arguments import NUMBERS, Commands, number, option
 from weightdecay.cli.output import add_output_options, print_json
 from weightdecay.cli.printing import echo, print_table
-from weightdecay.decay import TIMESCALE, TITLES, Budget, Decay, convert, transfer
+from weightdecay.decay import CHOOSING, TIMESCALE, TITLES, Budget, Decay, convert, transfer
 from weightdecay.table import shown
 
 _MEANING = {
@@ -35,7 +35,7 @@ def add(commands: Commands) -> None:
         "convert",
         help="convert a weight decay between conventions",
         description="Convert a weight decay to every convention, and carry it over to another run.",
-        epilog=NUMBERS,
+        epilog=f"{NUMBERS} {CHOOSING}.",
     )
     stated = parser.add_argument_group("the decay, in one of these conventions")
     for name, title in TITLES.items():
@@ -76,9 +76,12 @@ def _convert(options: argparse.Namespace) -> int:
         print_table([("", *columns), *rows])
     else:
         echo(str(decay))
-    if any("–" in row for row in rows) and not options.quiet:
+    if options.quiet:
+        return 0
+    if any("–" in row for row in rows):
         missing = [option(name) for name in _CONTEXT if getattr(options, name) is None]
         echo(f"– means unknown. More would be known with {', '.join(missing)}.")
+    echo(f"{CHOOSING}.")
     return 0
 
 

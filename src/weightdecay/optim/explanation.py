@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from weightdecay import checks
-from weightdecay.decay import Decay, Reference, checked_weight_decay
+from weightdecay.decay import CHOOSING, Decay, Reference, checked_weight_decay
 from weightdecay.optim.groups import parameter_groups
 from weightdecay.optim.migrate import largest_lr
 from weightdecay.optim.rates import Group, normalized_of
@@ -86,6 +86,7 @@ class Explanation:
             )
         if self.unusual is not None:
             endings.append(_who(self.unusual))
+        endings.append(CHOOSING)
         return "\n".join([table([header, *rows]), *endings])
 
 
@@ -101,7 +102,8 @@ def explain(
     also lists the normalization layers and biases that decay.
 
     torch's own AdamW, Adam and SGD are explained in the same terms: λ = lr · weight_decay for
-    AdamW, L2 regularization for the others.
+    AdamW, L2 regularization for the others. docs/choosing.md says which decay to start with, and
+    when to change it.
     """
     if model is not None and not isinstance(model, nn.Module):
         raise TypeError(
