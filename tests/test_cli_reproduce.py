@@ -28,7 +28,7 @@ from weightdecay.studies import (
 from weightdecay.studies.budget_figures import GRIDS, Grids
 from weightdecay.studies.long_runs import LONG, Long
 from weightdecay.studies.scales import FAMILIES
-from weightdecay.sweeps import Store, estimate
+from weightdecay.sweeps import Status, Store, SweepEvent, Working, estimate
 
 TASK = "tests.toys:toy"
 TINY = Scale(
@@ -105,22 +105,32 @@ def test_a_figure_is_trained_drawn_and_judged(
     assert again.split("\n", 1)[1] == said.split(" 0 waiting\n", 1)[1]
 
 
-def test_the_estimate_comes_before_training(
+def test_the_time_is_estimated_by_the_sweep_itself(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    found: list[int] = []
+    def sweep_events(cells: Sequence[RunConfig], **_: object) -> Iterator[SweepEvent]:
+        nothing = Status(len(cells), 0, 0, 0, 0, workers=1, seconds_left=None)
+        yield nothing
+        yield Working(0, len(cells), None)
+        for seconds in (61.0 * len(cells), 60.0):
+            yield replace(nothing, running=len(cells), seconds_left=seconds)
 
-    def seconds(cells: Sequence[RunConfig], *, workers: int | None, device: str | None) -> float:
-        assert (workers, device) == (1, "cpu")  # --on here is one worker, on however many cores
-        found.append(len(Store(OUT).runs()))
-        return 61.0 * len(cells)
-
-    monkeypatch.setattr(estimate, "seconds", seconds)
+    monkeypatch.setattr(sweep_view, "sweep_events", sweep_events)
     assert reproduce("figure-4") == 0
-    said = capsys.readouterr()
-    assert said.err.startswith("12 of 12 runs to train.\nEstimated time: 12:12\n")
-    assert said.out.startswith("12 planned")
-    assert found == [0]
+    counted, unknown, told = capsys.readouterr().err.splitlines()
+    assert counted == "12 of 12 runs to train."
+    assert unknown.endswith("time left unknown")  # a trial would have come before this line
+    assert told == "Estimated time: 12:12"
+
+
+def test_missing_data_are_an_error_before_anything_is_planned(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setenv("WEIGHTDECAY_DATA", "nothing")
+    command = ["reproduce", "figure-2", "--task", "fashion-mnist", "--device", "cpu", "--quiet"]
+    assert main(command) == 2
+    assert "Run `weightdecay data fetch fashion-mnist`." in capsys.readouterr().err
+    assert not (Path("reproduction") / "fashion-mnist-small").exists()
 
 
 @pytest.mark.slow
@@ -207,10 +217,8 @@ def test_runs_that_fail_leave_verdicts_and_a_status_and_the_next_figure_is_drawn
 ) -> None:
     broken = replace(TINY, common={**TINY.common, "model": "nosuch"})
     monkeypatch.setitem(scales._SCALES, (TASK, "small"), broken)
-    monkeypatch.setattr(estimate, "seconds", lambda *_, **__: None)
     assert reproduce("figure-4", "supplement-1") == 1
     told = capsys.readouterr()
-    assert "Estimated time: unknown until the first cells are done" in told.err
     assert "There is nothing to draw: none of the 12 runs finished.\n" in told.out
     assert f"`weightdecay status {OUT} --failures` shows what failed." in told.out
     assert "NOT DECIDED  AdamWR is up to 10 times as fast as AdamW" in told.out

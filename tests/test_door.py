@@ -109,6 +109,8 @@ def run(code: str) -> str:
         "import weightdecay; weightdecay.results.landscapes, weightdecay.sweeps.Store",
         "import weightdecay; weightdecay.decay.convert, weightdecay.records.RunConfig",
         "from weightdecay.cli import main; main(['convert', '--torch', '0.1', '--lr', '1e-3'])",
+        # What `reproduce` does between its stages, while both cores wait.
+        "from tests.test_registration import registered, runs_of; registered(runs_of())",
     ],
 )
 def test_what_does_not_train_does_not_import_torch(code: str) -> None:

@@ -49,7 +49,7 @@ from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Messag
 from weightdecay.sweeps.inprocess import InProcess
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.merging import merge
-from weightdecay.sweeps.name_checks import ALGORITHM_OPTIONS, MODEL_OPTIONS, MODELS
+from weightdecay.sweeps.name_checks import ALGORITHM_OPTIONS, DOWNLOADED, MODEL_OPTIONS, MODELS
 from weightdecay.sweeps.packing import packs
 from weightdecay.sweeps.status import store_status
 from weightdecay.sweeps.store import Writer
@@ -885,8 +885,10 @@ def test_a_pack_that_waits_keeps_one_worker_busy(tmp_path: Path) -> None:
 
 
 def test_the_names_known_to_a_planner_are_those_of_the_catalogue() -> None:
-    assert {name: tuple(entry.models) for name, entry in catalogue._ENTRIES.items()} == MODELS
-    for entry in catalogue._ENTRIES.values():
+    entries = catalogue._ENTRIES
+    assert {name: tuple(entry.models) for name, entry in entries.items()} == MODELS
+    assert tuple(name for name, entry in entries.items() if entry.fetch) == DOWNLOADED
+    for entry in entries.values():
         for name, builder in entry.models.items():
             options = set(inspect.signature(builder).parameters) - {"generator"}
             assert options == set(MODEL_OPTIONS[name])

@@ -12,8 +12,7 @@ import torch
 from tests.toys import config, records_of, toy
 from weightdecay.optim.rates import Applied
 from weightdecay.optim.scheduled import ScheduledOptimizer
-from weightdecay.records import Event, Progress, Record, Started, unpacked
-from weightdecay.runs import environment as place
+from weightdecay.records import Event, Progress, Record, Started, package, unpacked
 from weightdecay.runs import pack, train_events
 from weightdecay.runs.build import schedule_of
 from weightdecay.runs.checkpoints import RunFiles
@@ -94,11 +93,11 @@ def test_a_run_taken_up_in_another_environment_has_both(
 
 
 def test_the_source_is_known_where_git_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    place.commit.cache_clear()
+    package.commit.cache_clear()
     monkeypatch.setenv("PATH", "")
     assert environment(CPU).commit == "unknown"
     assert re.fullmatch(r"[0-9a-f]{16}", environment(CPU).source)
-    place.commit.cache_clear()
+    package.commit.cache_clear()
 
 
 @pytest.mark.parametrize("model", ["mlp", "dropping"])

@@ -14,9 +14,6 @@ from weightdecay.sweeps.name_checks import check_names
 from weightdecay.sweeps.progress_lines import cells
 from weightdecay.sweeps.store import Store
 
-#: Printed instead of a time that cannot be estimated yet.
-UNKNOWN = "unknown until the first cells are done"
-
 
 def dry_run(
     configs: Sequence[RunConfig], options: argparse.Namespace, engine: Engine | None
@@ -53,7 +50,7 @@ def lines(plan: Forecast, seconds: float | None) -> list[str]:
     counts.append(f"{left} to train")
     if plan.partly_trained:
         counts[-1] += f" ({plan.partly_trained} partly trained, saved)"
-    time = UNKNOWN if seconds is None else duration(seconds)
+    time = "unknown until the first cells are done" if seconds is None else duration(seconds)
     work = [f"{_packs(plan)}, estimated time {time}"] if left else ["Nothing is left to train."]
     return [" · ".join(counts), *work]
 

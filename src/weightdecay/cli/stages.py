@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from weightdecay.cli.forecast import UNKNOWN
 from weightdecay.cli.printing import echo
 from weightdecay.cli.status import line
 from weightdecay.cli.sweep_view import sweep_all
-from weightdecay.progress import duration
 from weightdecay.records import Run, RunConfig
 from weightdecay.studies import Scale, Study
 from weightdecay.studies.registration import Registration, register
 from weightdecay.studies.registration_file import FILE, SECOND, read, write
-from weightdecay.sweeps import Store, estimate
+from weightdecay.sweeps import Store
+from weightdecay.sweeps.name_checks import DOWNLOADED
 
 
 @dataclass
@@ -85,8 +84,12 @@ def _grown(
 
 def _swept(cells: Sequence[RunConfig], options: argparse.Namespace, found: Trained) -> bool:
     """Sweep cells, and say how it went. Return whether it came to its end."""
-    if not options.quiet:
-        _estimate(cells, options)
+    done = Store(options.folder).refresh().finished
+    left = [config for config in cells if config.identity not in done]
+    if left and not options.quiet:
+        echo(f"{len(left)} of {len(cells)} runs to train.", file=sys.stderr, flush=True)
+    if options.on != "ray":
+        _check_data(left)
     now = sweep_all(cells, options)
     if now is None:
         return False
@@ -107,19 +110,12 @@ def _in_folder(options: argparse.Namespace, folder: Path) -> Iterator[None]:
         options.folder = before
 
 
-def _estimate(cells: Sequence[RunConfig], options: argparse.Namespace) -> None:
-    """Print how long the training will take, estimated by a short trial."""
-    done = Store(options.folder).refresh().finished
-    left = [config for config in cells if config.identity not in done]
-    if not left:
-        return
-    echo(f"{len(left)} of {len(cells)} runs to train.", file=sys.stderr, flush=True)
-    workers = 1 if options.on == "here" else options.workers
-    found = None  # a trial here says nothing about the machines of a Ray cluster
-    if options.on != "ray":
-        found = estimate.seconds(left, workers=workers, device=options.device)
-    time = UNKNOWN if found is None else duration(found)
-    echo(f"Estimated time: {time}", file=sys.stderr, flush=True)
+def _check_data(cells: Sequence[RunConfig]) -> None:
+    """Raise before anything is planned if a data set has not been downloaded to this machine."""
+    for name in {cell.task: None for cell in cells if cell.task in DOWNLOADED}:
+        from weightdecay.tasks import load  # imports torch
+
+        load(name)
 
 
 def _registered(

@@ -66,7 +66,8 @@ def sweep_all(
 ) -> Status | None:
     """Sweep and show the progress. Return the status at the end, or None if it was stopped.
 
-    With `estimated`, the time that a long sweep may take is printed first.
+    With `estimated`, the time that a long sweep may take is estimated by a trial, and printed
+    first. Otherwise it is printed as soon as the workers know how fast they are.
     """
     check_folder(options.folder)
     check_names(configs)
@@ -80,7 +81,7 @@ def sweep_all(
     events = sweep_events(
         configs, folder=options.folder, engine=engine, retry=retry, timeout=timeout
     )
-    screen = _Screen(options)
+    screen = _Screen(options, estimates=not estimated)
     if not _to_the_end(events, screen):
         echo("Stopped. Run the same command again to continue.", file=sys.stderr)
         return None
@@ -141,9 +142,11 @@ def engine_of(options: argparse.Namespace) -> Engine:
 class _Screen:
     """Shows the events of a sweep: lines for the sweep and its workers, notices and failures."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace, *, estimates: bool = False) -> None:
         self.lines = SweepLines()
         self._options = options
+        # Whether the estimated time is still to be printed.
+        self._estimates = estimates
         # Silent workers, and the seconds of silence after which each is reported next.
         self._silent: dict[int, float] = {}
         self._reasons: Counter[str] = Counter()
@@ -159,6 +162,10 @@ class _Screen:
             case _ if self._options.quiet:
                 return
             case Status():
+                seconds = event.seconds_left
+                if self._estimates and seconds is not None and seconds >= 1:
+                    self._estimates = False
+                    bars.echo(f"Estimated time: {duration(seconds)}")
                 busy = self.lines.workers or not event.left
                 self._idle_counts = 0 if busy else self._idle_counts + 1
                 if self._idle_counts == _IDLE_COUNTS:

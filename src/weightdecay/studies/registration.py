@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from weightdecay import checks
-from weightdecay.records import DECAYS, Run, RunConfig
+from weightdecay.records import DECAYS, Run, RunConfig, package
 from weightdecay.results import (
     Landscape,
     doubts,
@@ -104,8 +104,6 @@ def register(
     if there are none, every two landscapes are compared that differ in nothing but the algorithm. A
     choice at an edge of its grid is refused, unless `at_edge`.
     """
-    from weightdecay.runs import environment  # imports torch
-
     checks.whole("seeds", seeds, at_least=2)
     checks.whole("carry", carry, at_least=0)
     if max(seeds, carry) > _APART:
@@ -129,8 +127,8 @@ def register(
     first = _APART * (1 + max(run.config.seed for run in runs) // _APART)
     return Registration(
         date=date,
-        commit=environment.commit(),
-        source=environment.source(),
+        commit=package.commit(),
+        source=package.source(),
         runs=len(runs),
         digest=digest(runs),
         judges=tuple(range(first, first + seeds)),
