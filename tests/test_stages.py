@@ -287,12 +287,20 @@ def test_reproduce_trains_registers_judges_and_resumes_anywhere(
             raise KeyboardInterrupt
         return whole(*arguments, **options)
 
+    engines: list[Any] = []
+
+    def engine_of(options: Namespace) -> Any:
+        engines.append(sweep_view.engine_of(options))
+        return engines[-1]
+
     monkeypatch.setattr(sweep_view, "sweep_events", stopping)
+    monkeypatch.setattr(stages, "engine_of", engine_of)
     stop_at = 0
     assert main(command) == 0
     told = capsys.readouterr().out
-    stages = len(swept)
-    assert stages >= 2
+    sweeps = len(swept)
+    assert sweeps >= 2
+    assert len(engines) == 1  # the workers of the first stage train the second
     assert "What judged is what was registered" in told
     assert "Of resampled seeds, so many choose another learning rate, or a decay" in told
     assert "3 seeds" in told
@@ -301,7 +309,7 @@ def test_reproduce_trains_registers_judges_and_resumes_anywhere(
     assert {run.config.seed for run in Store(folder).runs()} == {0, 1}
     seeds = {run.config.seed for run in Store(folder / "judging").runs()}
     assert seeds <= {1000, 1001, 1002, 2000, 2001}
-    for at in range(1, stages + 1):
+    for at in range(1, sweeps + 1):
         out = ["--out", f"again-{at}"]
         swept.clear()
         stop_at = at

@@ -37,6 +37,7 @@ from weightdecay.sweeps import (
     Status,
     Store,
     SweepEvent,
+    Working,
     coordinator,
     local,
     pack_queue,
@@ -47,6 +48,7 @@ from weightdecay.sweeps import (
 from weightdecay.sweeps import engine as engines
 from weightdecay.sweeps.engine import Died, Ended, Failed, Finished, Job, Message
 from weightdecay.sweeps.inprocess import InProcess
+from weightdecay.sweeps.kept import Kept
 from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.merging import merge
 from weightdecay.sweeps.name_checks import ALGORITHM_OPTIONS, DOWNLOADED, MODEL_OPTIONS, MODELS
@@ -361,6 +363,38 @@ def test_a_worker_whose_gpu_is_lost_gets_no_more_jobs(monkeypatch: pytest.Monkey
     assert len(made) == 2
     engine.close()
     assert made == []
+
+
+def test_kept_workers_train_the_next_sweep_and_end_with_their_engine(tmp_path: Path) -> None:
+    inner = Local(workers=1, device="cpu")
+    with Kept(inner) as engine:
+        swept(CELLS[:1], tmp_path / "first", engine)
+        before = [process._process for process in inner._processes.values()]
+        swept(CELLS[:1], tmp_path / "second", engine)
+        assert [process._process for process in inner._processes.values()] == before
+        assert [process.poll() for process in before] == [None]
+    assert [process.poll() for process in before] == [-signal.SIGKILL]
+    assert list(Store(tmp_path / "first").results()) == list(Store(tmp_path / "second").results())
+
+
+def test_kept_workers_end_if_their_sweep_is_stopped(tmp_path: Path) -> None:
+    inner = Scripted(lambda job: [finished(job.cells[:1])], workers=1)
+    with Kept(inner) as engine:
+        events = sweep_events(CELLS, folder=tmp_path, engine=engine)
+        assert isinstance(next(events), Status)
+        assert isinstance(next(events), Working)
+        events.close()  # type: ignore[attr-defined]
+        assert inner.closed
+        inner.closed = False
+    assert inner.closed
+
+
+def test_no_two_jobs_of_an_engine_have_the_same_number(tmp_path: Path) -> None:
+    """A worker that dies between two sweeps would be taken for one of the second."""
+    engine = Scripted(lanes=2)
+    for folder in ("first", "second"):
+        swept(CELLS, tmp_path / folder, engine)
+    assert len({job.number for job in engine.jobs}) == len(engine.jobs) == 8
 
 
 @pytest.mark.parametrize("usable", [True, False])

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from weightdecay.cli.printing import echo
 from weightdecay.cli.status import line
-from weightdecay.cli.sweep_view import sweep_all
+from weightdecay.cli.sweep_view import engine_of, sweep_all
 from weightdecay.records import Run, RunConfig
 from weightdecay.studies import Scale, Study
 from weightdecay.studies.registration import Registration, register
 from weightdecay.studies.registration_file import FILE, SECOND, read, write
 from weightdecay.sweeps import Store
+from weightdecay.sweeps.engine import Engine
+from weightdecay.sweeps.kept import Kept
 from weightdecay.sweeps.name_checks import DOWNLOADED
 
 
@@ -37,14 +39,25 @@ class Trained:
 def train(studies: Sequence[Study], at: Scale, options: argparse.Namespace) -> Trained | None:
     """Train what is missing of the studies' stages, into `options.folder`; None if stopped."""
     cells = dict.fromkeys(cell for study in studies for cell in study.cells(at))
-    found = Trained()
     if not cells:
-        return found
+        return Trained()
+    with Kept(engine_of(options)) as engine:
+        return _trained(studies, at, cells, options, engine)
+
+
+def _trained(
+    studies: Sequence[Study],
+    at: Scale,
+    cells: dict[RunConfig, None],
+    options: argparse.Namespace,
+    engine: Engine,
+) -> Trained | None:
+    found = Trained()
     store, folder = Store(options.folder), options.folder
     more = _grown(studies, at, store.runs(), folder)  # by an earlier, interrupted command
     while True:
         cells |= more
-        if not _swept([*cells], options, found):
+        if not _swept([*cells], options, engine, found):
             return None
         more = _grown(studies, at, store.runs(), folder)
         if more.keys() <= cells.keys():
@@ -59,7 +72,7 @@ def train(studies: Sequence[Study], at: Scale, options: argparse.Namespace) -> T
         if not options.quiet:
             echo("Settings are chosen and registered. Other seeds judge them.", file=sys.stderr)
         with _in_folder(options, folder / SECOND):
-            if not _swept(list(dict.fromkeys(judges)), options, found):
+            if not _swept(list(dict.fromkeys(judges)), options, engine, found):
                 return None
             found.second = Store(options.folder).runs()
     return found
@@ -82,7 +95,9 @@ def _grown(
     }
 
 
-def _swept(cells: Sequence[RunConfig], options: argparse.Namespace, found: Trained) -> bool:
+def _swept(
+    cells: Sequence[RunConfig], options: argparse.Namespace, engine: Engine, found: Trained
+) -> bool:
     """Sweep cells, and say how it went. Return whether it came to its end."""
     done = Store(options.folder).refresh().finished
     left = [config for config in cells if config.identity not in done]
@@ -90,7 +105,7 @@ def _swept(cells: Sequence[RunConfig], options: argparse.Namespace, found: Train
         echo(f"{len(left)} of {len(cells)} runs to train.", file=sys.stderr, flush=True)
     if options.on != "ray":
         _check_data(left)
-    now = sweep_all(cells, options)
+    now = sweep_all(cells, options, engine=engine)
     if now is None:
         return False
     found.failed += now.failed

@@ -61,17 +61,19 @@ def sweep_all(
     configs: Sequence[RunConfig],
     options: argparse.Namespace,
     *,
+    engine: Engine | None = None,
     retry: bool = False,
     estimated: bool = False,
 ) -> Status | None:
     """Sweep and show the progress. Return the status at the end, or None if it was stopped.
 
+    The engine is the one that the options ask for, unless one is given.
     With `estimated`, the time that a long sweep may take is estimated by a trial, and printed
     first. Otherwise it is printed as soon as the workers know how fast they are.
     """
     check_folder(options.folder)
     check_names(configs)
-    engine, timeout = engine_of(options), options.timeout
+    engine, timeout = engine or engine_of(options), options.timeout
     if (
         estimated
         and not options.quiet

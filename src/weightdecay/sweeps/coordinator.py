@@ -37,6 +37,8 @@ from weightdecay.sweeps.task_transfer import TaskProvider
 # Seconds between status events, and how long a stop waits for a message from jobs that are not
 # saving.
 _COUNT_EVERY, _STOP_WITHIN = 0.2, 10.0
+# The numbers of jobs, never used twice: an engine may outlast a sweep, and get late messages.
+_NUMBERS = count(1)
 
 
 @dataclass
@@ -77,7 +79,6 @@ class Coordinator:
         self._store, self._writer, self._claims, self._engine = store, writer, claims, engine
         self._cells, self._tally = cells, Tally(cells)
         self._idle = list(range(engine.workers))  # a heap: the lowest number is used first
-        self._numbers = count(1)
         self._running: dict[int, _RunningJob] = {}
         self._inbox: deque[tuple[int, Message]] = deque()
         self._queue, self._retries = PackQueue(store, claims, engine), Retries()
@@ -139,7 +140,7 @@ class Coordinator:
 
     def _begin_jobs(self) -> Iterator[SweepEvent]:
         while self._idle and (pack := self._queue.pop()) is not None:
-            number, worker = next(self._numbers), heappop(self._idle)
+            number, worker = next(_NUMBERS), heappop(self._idle)
             self._running[number] = _RunningJob(worker, pack)
             self._engine.begin(Job(number, pack, self._folder().absolute(), self._task))
             yield Working(worker, len(pack), None)
