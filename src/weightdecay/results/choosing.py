@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from weightdecay.results.estimate import Array
 from weightdecay.results.judging import Carried
 from weightdecay.results.landscape import Cell, Landscape
 
@@ -101,7 +102,7 @@ def chosen_otherwise(landscape: Landscape, choice: Choice) -> float | None:
     other = 0
     for _ in range(_DRAWS):
         columns = [
-            _smoothed(lr, {decay: [*draw.choice(of, len(of))] for decay, of in settings.items()})
+            _smoothed(lr, {decay: _drawn_again(of, draw) for decay, of in settings.items()})
             for lr, settings in seen.items()
         ]
         best = min(columns, key=lambda column: column.error)
@@ -110,7 +111,11 @@ def chosen_otherwise(landscape: Landscape, choice: Choice) -> float | None:
     return other / _DRAWS
 
 
-def _errors(landscape: Landscape) -> dict[float, dict[float, list[float]]]:
+def _drawn_again(errors: Array, draw: np.random.Generator) -> Array:
+    return errors[draw.integers(0, len(errors), len(errors))]  # `draw.choice`, without its checks
+
+
+def _errors(landscape: Landscape) -> dict[float, dict[float, Array]]:
     """Return the errors to choose by, per learning rate and decay above 0, or of 0 alone.
 
     A run that diverged counts as the worst of the landscape. A learning rate at which every run
@@ -119,30 +124,31 @@ def _errors(landscape: Landscape) -> dict[float, dict[float, list[float]]]:
     some = any(cell.decay > 0 for cell in landscape.cells.values())
     cells = [cell for cell in landscape.cells.values() if cell.decay > 0 or not some]
     finite = [error for cell in cells for error in cell.chosen if math.isfinite(error)]
-    seen: dict[float, dict[float, list[float]]] = {}
+    seen: dict[float, dict[float, Array]] = {}
     for cell in cells:
         seen.setdefault(cell.lr, {})[cell.decay] = _of_cell(cell, max(finite, default=math.nan))
     kept = {cell.lr for cell in cells if len(cell.diverged) < len(cell.seeds)}
     return {lr: settings for lr, settings in sorted(seen.items()) if lr in kept}
 
 
-def _of_cell(cell: Cell, worst: float) -> list[float]:
-    return [
+def _of_cell(cell: Cell, worst: float) -> Array:
+    errors = [
         worst if seed in cell.diverged or not math.isfinite(error) else error
         for seed, error in zip(cell.seeds, cell.chosen, strict=True)
     ]
+    return np.array(errors)
 
 
-def _smoothed(lr: float, settings: Mapping[float, Sequence[float]]) -> Column:
+def _smoothed(lr: float, settings: Mapping[float, Array]) -> Column:
     """Return a column's best decay.
 
     It is the lowest setting itself if fewer than three are near it, or if the parabola opens
     downwards, or if its vertex lies outside of them.
     """
     if list(settings) == [0.0]:
-        return Column(lr, 0.0, float(np.mean(settings[0.0])), inside=False)
+        return Column(lr, 0.0, float(settings[0.0].mean()), inside=False)
     x = np.log2(sorted(settings))
-    mean = np.array([np.mean(settings[decay]) for decay in sorted(settings)])
+    mean = np.array([settings[decay].mean() for decay in sorted(settings)])
     seeds = np.array([len(settings[decay]) for decay in sorted(settings)])
     best = int(np.argmin(mean))
     near = np.abs(x - x[best]) <= _REACH + 1e-9

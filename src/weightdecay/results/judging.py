@@ -8,8 +8,10 @@ difference is estimated from the examples that each run missed.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weightdecay.records import Run, unpacked
 from weightdecay.results.estimate import Array, Estimate, student, within
@@ -172,7 +174,7 @@ def _missed(runs: Sequence[Sequence[Run]], chance: float) -> Array | None:
     A run that diverged misses every example by chance.
     """
     ends = [run.records[-1] for side in runs for run in side]
-    kept = {id(end): unpacked(end.missed) for end in ends if end.missed and not end.diverged}
+    kept = {id(end): _bits(end.missed) for end in ends if end.missed and not end.diverged}
     if not kept:
         return None
     lost = sum(end.diverged for end in ends)
@@ -181,9 +183,15 @@ def _missed(runs: Sequence[Sequence[Run]], chance: float) -> Array | None:
             "Runs to compare must all keep which test examples they missed, or none of them, got "
             f"{len(kept)} of {len(ends) - lost} runs that did. Train the others with `keep_missed`."
         )
-    guessed = [chance] * len(next(iter(kept.values())))
+    guessed = np.full(len(next(iter(kept.values()))), chance)
     rows = [[kept.get(id(run.records[-1]), guessed) for run in side] for side in runs]
     return np.array(rows, dtype=np.float64)
+
+
+@lru_cache(maxsize=1024)
+def _bits(text: str) -> NDArray[np.bool_]:
+    """Return unpacked bits; a run enters several comparisons."""
+    return np.array(unpacked(text))
 
 
 @dataclass(frozen=True)
