@@ -317,6 +317,28 @@ def test_without_costs_the_sentence_says_what_s_says(
     assert words in sentence(replace(found, knobs=told))
 
 
+def test_s_is_unknown_for_the_reason_that_the_grid_has() -> None:
+    """The best λ may lie beyond the grid, and the surface only sees that it does not rise there."""
+    truth = Truth(s=0.5, centre=(0.0, 2.0))
+    found = recommend(noisy(truth, 3, np.random.default_rng(0)))
+    assert found.knobs.by_regret
+    told = dict(advice.block(found))
+    assert told["s"].startswith("s unknown: The best decay is the highest of the grid: what is")
+    assert "flat" not in " ".join(told.values())
+
+
+@pytest.mark.parametrize("by_regret", [True, False])
+def test_the_reason_why_s_is_unknown_is_said_once(by_regret: bool) -> None:
+    truth = Truth(s=0.0)
+    found = recommend(landscape_of(truth, exact(truth.errors())))
+    assert found.knobs.by_regret
+    regret = found.knobs.regret if by_regret else TransferRegret()
+    knobs = Knobs(unknown("The ridge has a knee."), fitted=False, regret=regret)
+    lines = dict(advice.block(replace(found, knobs=knobs)))
+    assert lines["s"] == ("s unknown: The ridge has a knee" if by_regret else "s unknown")
+    assert " ".join(lines.values()).count("The ridge has a knee") == 1
+
+
 def test_costs_with_intervals_are_not_called_estimates_where_s_is_only_bounded() -> None:
     """The second stage does not train the rule that a bound on s leaves."""
     costs = {s: Estimate(0.03 - 0.01 * s, 0.01, 0.05) for s in RULES if s < 2}

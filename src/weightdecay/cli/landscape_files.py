@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from weightdecay import decay, files
 from weightdecay.figures import heatmaps, save
-from weightdecay.number_format import interval, measured, reported, typed
+from weightdecay.number_format import measured, reported, typed
 from weightdecay.results import (
     Cell,
     Coupling,
@@ -115,7 +115,7 @@ def _row(one: "Advised") -> tuple[str, ...]:
         one.title,
         dict(advice.block(found))["use"],
         measured(found.error.value, one.landscape.metric),
-        interval(found.knobs.exponent, reason=False),
+        advice.exponent(found),
         rules.costs(found.knobs.regret, one.landscape.metric),
         rules.sentence(found),
         "; ".join(advice.additions(found)) or "–",

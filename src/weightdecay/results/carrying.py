@@ -89,6 +89,12 @@ class Knobs:
 
 
 def knobs(landscape: Landscape, found: Surface, measured: Exponent) -> Knobs:
-    """Measure what the rules cost, and take the measured exponent, or on a grid the surface's."""
+    """Measure what the rules cost, and take the measured exponent, or on a grid the surface's.
+
+    If both are unknown, the measured one says why: a surface does not see that the best decay may
+    lie beyond the grid.
+    """
+    read_off = found.exponent()
     fitted = measured.value is None and not measured.withheld and not landscape.scattered
-    return Knobs(found.exponent() if fitted else measured, fitted, measure_transfer(landscape))
+    fitted = fitted and read_off.value is not None
+    return Knobs(read_off if fitted else measured, fitted, measure_transfer(landscape))

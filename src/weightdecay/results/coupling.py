@@ -41,6 +41,7 @@ _LEAST = 1e-18  # variances below this are rounding
 _SAME = 0.02  # a smaller difference between slopes does not count, however certain it is
 _OF_MODELS = 3.0  # the freedom of what two estimators differ by: simulations say this
 _UNMEASURED = unknown("It was not measured.")
+_FLAT = "The basin is too flat for its noise to locate its lowest point."
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,12 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
     if not len(measured.decays):
         none = unknown("Every decay in the grid is 0.")
         return Coupling(none, none, (), None, convention)
-    if not np.isfinite(measured.scores()).any():
+    scores = measured.scores()
+    if not np.isfinite(scores).any():
         none = unknown("No run with a decay above 0 has an error.")
+        return Coupling(none, none, (), None, convention)
+    if np.isfinite(scores).sum() > 1 and np.nanmin(scores) == np.nanmax(scores):
+        none = unknown(_FLAT)
         return Coupling(none, none, (), None, convention)
     if len(measured.seeds) < 2:
         none = unknown("One seed shows no noise, so nothing has an interval: run at least two.")
@@ -233,7 +238,7 @@ def _told(one: Exponent) -> str:
 
 def _too_few(found: Vertices, count: int, least: int) -> str:
     if found.flat and not len(found.lrs):
-        return "The basin is too flat for its noise to locate its lowest point."
+        return _FLAT
     have = "rate near the best has" if count == 1 else "rates near the best have"
     flat = f" ({found.flat} more are too flat for their noise)" if found.flat else ""
     needs = "a line needs three" if least == 3 else "a slope needs two"

@@ -9,7 +9,6 @@ from weightdecay.records import RunConfig, Spec
 from weightdecay.results import (
     Coupling,
     Extension,
-    Knobs,
     Landscape,
     Range,
     Recommendation,
@@ -73,7 +72,7 @@ def block(advice: Recommendation) -> list[tuple[str, str]]:
         count = len(advice.landscape.cells)
         tied = "this one is" if advice.tied == 1 else f"{advice.tied} are"
         told.append(("ties", f"of {count} settings, {tied} as good as the best, up to noise"))
-    told += [("s", exponent(advice.knobs)), *_slopes(advice.coupling)]
+    told += [("s", exponent(advice)), *_slopes(advice.coupling)]
     told += [
         ("regret", rules.costs(advice.knobs.regret, advice.landscape.metric)),
         ("knobs", rules.sentence(advice)),
@@ -127,11 +126,15 @@ def _error(advice: Recommendation) -> str:
     return said
 
 
-def exponent(knobs: Knobs) -> str:
-    """Return s with its interval, and a note if it comes from the fitted surface."""
-    said = interval(knobs.exponent, reason=knobs.exponent.value is not None)
-    read_off = knobs.fitted and knobs.exponent.value is not None
-    return f"{said}, from the fitted surface" if read_off else said
+def exponent(advice: Recommendation) -> str:
+    """Return s with its interval, and a note if it comes from the fitted surface.
+
+    The reason why it is unknown is left out if the line about the knobs has it.
+    """
+    knobs = advice.knobs
+    told = knobs.exponent.value is None and rules.undecided(advice)
+    said = interval(knobs.exponent, reason=not told)
+    return f"{said}, from the fitted surface" if knobs.fitted else said
 
 
 def _slopes(measured: Coupling) -> list[tuple[str, str]]:

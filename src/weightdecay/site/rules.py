@@ -84,6 +84,11 @@ def _amount(value: float, metric: str | None, digits: int = 1) -> str:
     return number(100 * value, digits=digits) if metric is None else measured(value, metric)
 
 
+def undecided(advice: Recommendation) -> bool:
+    """Whether settings differ and no rule is left; the sentence then says why s is unknown."""
+    return advice.differ is not False and advice.knobs.rule is None
+
+
 def sentence(advice: Recommendation) -> str:
     """Return what to do with the decay when the learning rate changes."""
     knobs, scape = advice.knobs, advice.landscape
