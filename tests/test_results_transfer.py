@@ -314,6 +314,30 @@ def test_the_sentence_comes_from_the_regret(
 
 
 @pytest.mark.parametrize(
+    ("cost", "words"),
+    [
+        (Estimate(0.001, -0.002, 0.003), None),
+        (Estimate(-0.00001, -0.002, 0.002), None),  # printed as 0.00
+        (Estimate(-0.001, -0.003, 0.001), "did better than the one tuned there, up to noise"),
+        (Estimate(-0.002, -0.003, -0.001), "keeping λ did better than the λ tuned there, by more"),
+        (Estimate(-0.01, math.nan, math.nan), "tuned there, whether by more than noise is unknown"),
+    ],
+)
+def test_a_negative_cost_is_explained(cost: Estimate, words: str | None) -> None:
+    found = TransferRegret({0.0: cost, 1.0: Estimate(0.05, 0.04, 0.06)}, tied=(0.0,), seeds=8)
+    told = rules.costs(found, None)
+    assert ("did better" in told) == (words is not None)
+    assert words is None or words in told
+
+
+def test_a_sentence_does_not_say_that_a_rule_costs_less_than_nothing() -> None:
+    none = math.nan
+    regret = TransferRegret({-1.0: Estimate(-0.02, none, none), 1.0: Estimate(0.03, none, none)})
+    found = replace(recommend(_separate()), knobs=Knobs(SURE, fitted=False, regret=regret))
+    assert "keeping λ/α would have cost nothing (−2.0 points) and" in rules.sentence(found)
+
+
+@pytest.mark.parametrize(
     ("exponent", "contradicted"),
     [
         (SURE, False),

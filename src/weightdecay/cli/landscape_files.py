@@ -35,7 +35,7 @@ _FITTED = (
     "The recommended setting is the lowest point of a surface fitted to the runs near the best, or "
     "the best run if they are too few."
 )
-_CARRIED = "What it costs to carry λ to another learning rate"
+_CARRIED = f"What it costs to carry λ to another learning rate ({rules.BELOW})"
 _REGRET = ("title", "tuned_at", "used_at", "s", "cost", "low", "high", "out_of_grid", "tied")
 _COLUMNS = ("title", "task", "model", "algorithm", "schedule", "epochs", "batch", "decay_is")
 _NUMBERS = (

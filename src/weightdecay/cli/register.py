@@ -220,6 +220,7 @@ def _check_own(folder: Path) -> None:
 def _show(found: "Registration", seen: "Judged") -> None:
     from weightdecay.labels import SYMBOLS
     from weightdecay.number_format import measured
+    from weightdecay.site.rules import negative
     from weightdecay.studies.second_stage import UNCHANGED
 
     metric = next((runs[0].last.metric for runs in seen.runs.values() if runs), None)
@@ -249,6 +250,9 @@ def _show(found: "Registration", seen: "Judged") -> None:
             for name, own in regrets.items()
         ]
         print_table([head, *body])
+        for name, own_regret in seen.regrets.items():
+            for note in negative(own_regret, metric):
+                echo(f"{name}: {note}.")
     echo(f"\nRegistered on {found.date}, commit {found.commit[:12]}.")
     for line in seen.changed or [UNCHANGED]:
         echo(line)

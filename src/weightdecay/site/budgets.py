@@ -44,6 +44,8 @@ def _rules(pairs: Sequence[Pair], metric: str | None) -> Iterator[str]:
         return
     best, *others = sorted(costs, key=lambda power: costs[power].value)
     cost = f"it cost {_points(costs[best], metric)} of error here"
+    if number(in_units(costs[best].value, metric)).startswith("−"):
+        cost += ", less than the λ tuned there"
     against = [f"{_points(costs[power], metric)} for {_KEPT[power]}" for power in others]
     said = f", against {' and '.join(against)}" if against else ""
     far = [f" Keeping {_KEPT[power]} led out of the grid." for power in found if power not in costs]

@@ -1,7 +1,7 @@
 """Rules for the two knobs in words: what each costs, and what to do with λ when α changes."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from weightdecay.number_format import interval, measured, number
 from weightdecay.results import Estimate, Exponent, Knobs, Landscape, Recommendation, TransferRegret
@@ -33,7 +33,31 @@ def costs(found: TransferRegret, metric: str | None) -> str:
     (first, one), *rest = ((KEPT[rule], cost(found, rule, metric)) for rule in found.costs)
     unit = "points" if metric is None else f"of {metric}"
     others = "".join(f", {kept} {other}" for kept, other in rest)
-    return f"keeping {first} costs {one} {unit}{others}; {judges(found)}"
+    below = "".join(f"; {note}" for note in negative(found, metric))
+    return f"keeping {first} costs {one} {unit}{others}; {judges(found)}{below}"
+
+
+#: What a negative cost is, for tables.
+BELOW = "below 0, the carried λ did better than the one tuned there"
+
+
+def negative(found: TransferRegret, metric: str | None) -> Iterator[str]:
+    """Yield what negative costs mean, if some are: noise, or not, or nobody knows."""
+    below = {rule: one for rule, one in found.costs.items() if _is_negative(one, metric)}
+    beyond = [f"keeping {KEPT[rule]}" for rule, one in below.items() if one.high < 0]
+    if beyond:
+        yield f"{_and(beyond)} did better than the λ tuned there, by more than noise"
+    left = [one for one in below.values() if not one.high < 0]
+    if left:
+        noise = (
+            "whether by more than noise is unknown" if math.isnan(left[0].low) else "up to noise"
+        )
+        yield f"{BELOW}, {noise}"
+
+
+def _is_negative(one: Estimate, metric: str | None) -> bool:
+    """Whether a cost is printed with a minus sign."""
+    return amount(one, metric).startswith("−")
 
 
 def cost(found: TransferRegret, rule: float, metric: str | None) -> str:
@@ -161,7 +185,8 @@ def _words(found: TransferRegret, rule: float, scape: Landscape) -> str:
     """Return what a rule costs in words, without its interval."""
     least = "at least " * (rule in found.beyond)
     unit = " points" * (scape.metric is None)
-    return f"{least}{_amount(found.costs[rule].value, scape.metric)}{unit}"
+    said = f"{least}{_amount(found.costs[rule].value, scape.metric)}{unit}"
+    return f"nothing ({said})" if said.startswith("−") else said
 
 
 def _nearest(found: Exponent) -> str:

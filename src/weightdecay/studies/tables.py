@@ -63,7 +63,7 @@ def _metric_of(second: Judged) -> str | None:
 #: The title of the table of carried decays.
 CARRYING = (
     "Transfer regret, in points or in the task's metric: what it costs to tune λ at one learning "
-    "rate and carry it to another by λ ∝ α^(−s)"
+    f"rate and carry it to another by λ ∝ α^(−s); {rules.BELOW}"
 )
 
 
