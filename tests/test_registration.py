@@ -352,6 +352,18 @@ def test_a_second_stage_has_no_best_setting_and_no_edges(
     assert json.loads(said_by(capsys, "status", folder, "--json"))["best"]
 
 
+def test_no_setting_is_recommended_from_seeds_that_only_judge(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["register", str(folder)])
+    second = stored(fresh(read(folder)), folder / "judging")
+    capsys.readouterr()
+    assert main(["landscape", str(second)]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert f"choose none: run `weightdecay judge {folder}`.\n" in told.err
+
+
 def test_every_decay_that_is_judged_says_in_which_convention_it_is(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -135,8 +135,13 @@ def _foreign(options: argparse.Namespace) -> dict[str, Any]:
 
 def _landscape(options: argparse.Namespace) -> int:
     from weightdecay.cli import sources
+    from weightdecay.cli.summary import judged_by
     from weightdecay.results import doubts, landscapes
 
+    if (only_judges := judged_by(options.source)) is not None:
+        raise ValueError(
+            f"SOURCE must be runs that may choose a setting, got {options.source}. {only_judges}"
+        )
     try:
         source = sources.read(options.source, _foreign(options))
         measured = source.points or source.runs

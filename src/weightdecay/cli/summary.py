@@ -31,8 +31,8 @@ class Summary:
 
 def summary(folder: Path, runs: Iterable[Run]) -> Summary:
     """Return the best settings of a sweep; of a second stage, which chooses none, who judges it."""
-    judged_by = _judged_by(folder)
-    return best_settings(runs) if judged_by is None else Summary([], [judged_by])
+    note = judged_by(folder)
+    return best_settings(runs) if note is None else Summary([], [note])
 
 
 def best_settings(runs: Iterable[Run]) -> Summary:
@@ -57,7 +57,7 @@ def best_settings(runs: Iterable[Run]) -> Summary:
 
 def best_values(folder: Path, runs: Iterable[Run]) -> list[dict[str, Any]] | None:
     """Return the same as plain values, one dictionary per landscape; None of a second stage."""
-    if _judged_by(folder) is not None:
+    if judged_by(folder) is not None:
         return None
     return [
         {
@@ -77,7 +77,7 @@ def best_values(folder: Path, runs: Iterable[Run]) -> list[dict[str, Any]] | Non
     ]
 
 
-def _judged_by(folder: Path) -> str | None:
+def judged_by(folder: Path) -> str | None:
     """Return which command judges a second stage, which is kept in its first; None of others."""
     if not (folder.parent / "log").is_dir():
         return None
