@@ -209,6 +209,27 @@ def test_what_differs_from_the_registration_is_told() -> None:
     assert told == "1 runs were not registered, and are left out."
 
 
+@pytest.mark.parametrize(("cycle", "highest"), [(9, 1.574), (10, 3.148), (None, 3.148)])
+def test_no_normalized_decay_is_carried_to_a_decay_of_1_or_more(
+    cycle: int | None, highest: float, tmp_path: Path
+) -> None:
+    """With cycles of 9 updates λ = λ_norm / 3: a λ_norm of 3 would remove whole weights."""
+    runs = [
+        ended(
+            replace(run.config, weight_decay=None, normalized_decay=2.0**8 * decay),
+            validation_error=run.last.validation_error,
+            cycle_updates=cycle,
+        )
+        for run in runs_of()
+        if (decay := run.config.weight_decay)
+    ]
+    made = registered(runs)
+    write(made, tmp_path)
+    for one in (made, read(tmp_path)):
+        found = max(cell.normalized_decay or 0 for cell in one.cells())
+        assert found == pytest.approx(highest)
+
+
 def test_a_second_stage_that_was_seen_is_not_registered_again(tmp_path: Path) -> None:
     (tmp_path / "judging" / "log").mkdir(parents=True)
     assert main(["register", str(tmp_path)]) == 2

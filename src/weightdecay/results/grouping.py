@@ -212,3 +212,10 @@ def _cycle(run: Run) -> int:
     warmup = Spec.parse("schedule", run.config.schedule).options.get("warmup", 0)
     assert isinstance(warmup, (int, float))
     return last.updates - round(warmup * last.updates / last.epoch)
+
+
+def decay_limit(way: str, runs: Iterable[Run]) -> float:
+    """Return what a decay must stay below, so that λ is below 1 in the shortest cycle of runs."""
+    cycles = [record.cycle_updates for run in runs for record in run.records]
+    shortest = min((updates for updates in cycles if updates), default=math.inf)
+    return {"l2": math.inf, "weight_decay": 1.0, "normalized_decay": math.sqrt(shortest)}[way]

@@ -4,7 +4,6 @@ The declaration gives the cells to train. Given runs, a panel picks those of its
 give its landscape, its numbers and its picture.
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +13,7 @@ from weightdecay.labels import AXES, NAMES, SCHEDULES, method_of
 from weightdecay.records import DECAYS, Run, RunConfig, Spec
 from weightdecay.results import Coupling, Landscape, chosen_by_others, coupling, landscapes
 from weightdecay.results.choosing import can_choose, choose
+from weightdecay.results.grouping import decay_limit
 from weightdecay.sweeps import grid
 from weightdecay.sweeps.grids import Axis
 
@@ -138,6 +138,7 @@ class Measurement:
 def _beyond(found: Measurement, edges: Iterable[str]) -> dict[str, Axis]:
     """Return axes with two more values beyond each of the edges, at the spacing there."""
     grown, landscape = dict(found.panel.axes), found.landscape
+    limit = decay_limit(landscape.way, found.runs)
     for edge in edges:
         end, knob = edge.split()
         name, own = ("lr", landscape.lrs) if knob == "lr" else (landscape.way, landscape.decays)
@@ -145,18 +146,9 @@ def _beyond(found: Measurement, edges: Iterable[str]) -> dict[str, Axis]:
         last, before = (values[0], values[1]) if end == "lowest" else (values[-1], values[-2])
         added = [last * (last / before) ** n for n in (1, 2)]
         if name == landscape.way:
-            added = [value for value in added if value < _bound(found)]
+            added = [value for value in added if value < limit]
         grown[name] = [*own, *added]
     return grown
-
-
-def _bound(found: Measurement) -> float:
-    """Return what a decay must stay below, so that λ is below 1 in the shortest cycle."""
-    cycles = [record.cycle_updates for run in found.runs for record in run.records]
-    shortest = min((updates for updates in cycles if updates), default=math.inf)
-    return {"l2": math.inf, "weight_decay": 1.0, "normalized_decay": math.sqrt(shortest)}[
-        found.landscape.way
-    ]
 
 
 def titled(landscape: Landscape) -> str:

@@ -6,6 +6,7 @@ trains these seeds alone; they choose nothing.
 """
 
 import hashlib
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -19,7 +20,7 @@ from weightdecay.results import (
     landscapes,
 )
 from weightdecay.results.choosing import Choice, choose
-from weightdecay.results.grouping import way_of
+from weightdecay.results.grouping import decay_limit, way_of
 from weightdecay.results.judging import Carried
 from weightdecay.site.advice import title
 
@@ -30,7 +31,8 @@ _APART = 1000  # the seeds that judge, and those that carry, begin at multiples 
 class Method:
     """A landscape's name, its chosen setting as a configuration, and how many were searched.
 
-    `carries` says whether the cost of carrying its decay is measured.
+    `carries` says whether the cost of carrying its decay is measured. A carried decay stays below
+    `limit`, at which an update would remove whole weights.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Method:
     choice: Choice
     settings: int
     carries: bool = True
+    limit: float = math.inf
 
     @property
     def way(self) -> str:
@@ -45,9 +48,10 @@ class Method:
         return way_of(self.config)
 
     def carried(self) -> Iterator[Carried]:
-        """Yield what is carried, if that is asked for; a weight decay must be below 1."""
+        """Yield what is carried, if that is asked for."""
+        limit = 1.0 if self.way == "weight_decay" else self.limit
         for one in self.choice.carried() if self.carries else ():
-            if self.way != "weight_decay" or one.decay < 1:
+            if one.decay < limit:
                 yield one
 
     def at(self, lr: float, decay: float, seed: int) -> RunConfig:
@@ -109,7 +113,7 @@ def register(
     if max(seeds, carry) > _APART:
         raise ValueError(f"At most {_APART} seeds can judge or carry, got {max(seeds, carry)}.")
     found = {
-        name: _method(name, scape, carries=carried is None or name in carried)
+        name: _method(name, scape, runs, carries=carried is None or name in carried)
         for name, scape in scapes.items()
     }
     if not at_edge and (edged := [one for one in found.values() if one.choice.edges]):
@@ -172,11 +176,13 @@ def _is_of(method: Method, landscape: Landscape) -> bool:
     return method.way == landscape.way and one == other
 
 
-def _method(name: str, landscape: Landscape, *, carries: bool) -> Method:
+def _method(name: str, landscape: Landscape, runs: Sequence[Run], *, carries: bool) -> Method:
     choice = choose(landscape)
+    shared = _shared(landscape.config)
+    limit = decay_limit(landscape.way, (run for run in runs if _shared(run.config) == shared))
     setting: dict[str, Any] = {"lr": choice.lr, landscape.way: choice.decay, "seed": 0}
     config = replace(landscape.config, keep_missed=landscape.metric is None, **setting)
-    return Method(name, config, choice, len(landscape.cells), carries)
+    return Method(name, config, choice, len(landscape.cells), carries, limit)
 
 
 def _alike(methods: Sequence[Method]) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """The file of a registration, `registered.toml`, and the study of its second stage."""
 
 import json
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -91,6 +92,7 @@ def _text(registration: Registration) -> str:
             "\n[[chosen]]\n",
             *_lines(name=method.name, settings=method.settings, carries=method.carries),
             *_lines(error=choice.error),
+            *(_lines(limit=method.limit) if math.isfinite(method.limit) else []),
             *([f"edges = {json.dumps(choice.edges)}\n"] if choice.edges else []),
             "columns = [  # learning rate, best decay, its error, whether it is inside the grid\n",
             *(
@@ -170,7 +172,8 @@ def _read_method(said: Mapping[str, Any]) -> Method:
     decay = getattr(config, way_of(config))
     edges = tuple(said.get("edges", ()))
     choice = Choice(config.lr, decay, said["error"], columns, edges)
-    return Method(said["name"], config, choice, said["settings"], said["carries"])
+    limit = said.get("limit", math.inf)
+    return Method(said["name"], config, choice, said["settings"], said["carries"], limit)
 
 
 def _seeds(text: str) -> tuple[int, ...]:
