@@ -106,3 +106,16 @@ def test_what_is_no_source_is_refused_with_a_cure(
     (tmp_path / "notes.txt").write_text("")
     with pytest.raises(error, match=said):
         records.read(tmp_path / name)
+
+
+def test_runs_of_a_table_that_were_trained_by_other_semantics_are_left_out_and_told(
+    tmp_path: Path,
+) -> None:
+    """Their names are not those that this version gives their configurations."""
+    old, *others = StoreReader(STORES / "store").runs()
+    records_then = tuple(replace(record, run="0" * 20) for record in old.records)
+    tables.export([replace(old, records=records_then), *others], tmp_path / "runs.csv")
+    found = records.read(tmp_path / "runs.csv")
+    assert found.runs == others
+    [told] = found.left_out
+    assert told.startswith("1 result left out: these cells were trained by a version of weight")

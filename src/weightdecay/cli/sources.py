@@ -67,8 +67,8 @@ def _of_folder(folder: Path) -> Source:
 
 
 def _of_table(file: Path, foreign: Mapping[str, Any]) -> Source:
+    from weightdecay import records
     from weightdecay.records.table_columns import ForeignTableError
-    from weightdecay.records.tables import imported
     from weightdecay.results import read_points
 
     if not file.exists():
@@ -82,9 +82,10 @@ def _of_table(file: Path, foreign: Mapping[str, Any]) -> Source:
     if any(foreign.values()):
         raise ValueError(_ASK.format(file=file))
     try:
-        return Source(imported(file), [], [])
+        found = records.read(file)
     except ForeignTableError:
         raise ValueError(_ASK.format(file=file)) from None
+    return Source(found.runs, found.repeats, found.left_out, complete=not found.left_out)
 
 
 def as_options(text: str) -> str:

@@ -102,10 +102,7 @@ class Ledger:
         if more := len(damage) - len(texts):
             texts.append(f"{more} more lines are left out.")
         if outdated := sum(now not in self.finished for now in self.outdated.values()):
-            texts.append(
-                f"{outdated} result{'s' * (outdated != 1)} left out: these cells were trained by a "
-                "version of weightdecay that trains differently. Sweep again to retrain them."
-            )
+            texts.append(outdated_results(outdated))
         return texts
 
     def has_lost(self, done: Container[str]) -> bool:
@@ -114,3 +111,11 @@ class Ledger:
         return any(one.may_be_result and one.run not in done for one in damage) or any(
             now not in done for now in self.outdated.values()
         )
+
+
+def outdated_results(count: int) -> str:
+    """Return that so many results are left out, and why."""
+    return (
+        f"{count} result{'s' * (count != 1)} left out: these cells were trained by a version of "
+        "weightdecay that trains differently. Sweep again to retrain them."
+    )

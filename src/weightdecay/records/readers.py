@@ -13,7 +13,7 @@ from weightdecay import checks
 from weightdecay.records.codec import as_line, run_in, values_of
 from weightdecay.records.columnar import as_result
 from weightdecay.records.config import RunConfig
-from weightdecay.records.ledger import Damage, Ledger, Place
+from weightdecay.records.ledger import Damage, Ledger, Place, outdated_results
 from weightdecay.records.log import Log
 from weightdecay.records.record import Run
 from weightdecay.records.tables import imported
@@ -67,19 +67,25 @@ def read(path: Path | str) -> FinishedRuns:
             f"{path} does not exist. Give a sweep folder, or a .parquet or .csv file written by "
             "`weightdecay export`."
         )
-    runs = sorted(imported(path), key=lambda run: run.config.identity)
-    return FinishedRuns(runs, [], [])
+    return _of_tables([path])
 
 
 def _of_tables(paths: Sequence[Path]) -> FinishedRuns:
-    """Return the runs of several tables; one that came out otherwise the first time is a repeat."""
+    """Return the runs of tables; one that came out otherwise the first time is a repeat.
+
+    A run under another name than this version gives its configuration is outdated.
+    """
     runs: dict[str, Run] = {}
-    repeats = []
+    repeats, outdated = [], 0
     for run in (run for path in paths for run in imported(path)):
+        if run.last.run != run.config.identity:
+            outdated += 1
+            continue
         first = runs.setdefault(run.config.identity, run)
         if run.records != first.records:
             repeats.append(run)
-    return FinishedRuns([runs[name] for name in sorted(runs)], repeats, [])
+    left_out = [outdated_results(outdated)] if outdated else []
+    return FinishedRuns([runs[name] for name in sorted(runs)], repeats, left_out)
 
 
 class StoreReader:
