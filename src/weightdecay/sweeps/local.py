@@ -15,7 +15,7 @@ from weightdecay import checks
 from weightdecay.sweeps.engine import Begun, Died, Ended, Failed, Job, Message
 
 #: Lanes per job. More are hardly faster, and more is lost if a job dies.
-LANES = {"cpu": 96, "cuda": 16}
+LANES = {"cpu": 128, "cuda": 16}
 #: Lets a worker keep freed memory for its next update. Otherwise the system clears new pages each
 #: time, which takes a tenth of a small network's training. Only glibc reads these variables, and
 #: some of its versions refuse a threshold above 32 MiB.
