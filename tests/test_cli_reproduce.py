@@ -137,7 +137,6 @@ def test_missing_data_are_an_error_before_anything_is_planned(
 def test_figures_share_runs_and_all_are_those_that_the_scale_has(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    monkeypatch.setattr(estimate, "seconds", lambda *_, **__: 1.0)
     assert reproduce("supplement-2") == 0
     capsys.readouterr()
     assert reproduce("figure-4", "all") == 0
@@ -191,7 +190,6 @@ def stopped_when_some_are_done() -> Iterator[Callable[[], bool]]:
 def test_interrupted_and_repeated_it_goes_on(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    monkeypatch.setattr(estimate, "seconds", lambda *_, **__: 1.0)
     with monkeypatch.context() as patched:
         patched.setattr(sweep_view, "graceful_stop", stopped_when_some_are_done)
         assert reproduce("figure-2") == 130
@@ -233,7 +231,6 @@ def test_a_figure_all_of_whose_own_runs_failed_is_judged_by_the_others(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     monkeypatch.setitem(LONG, TASK, Long(3, 1, model="nosuch"))
-    monkeypatch.setattr(estimate, "seconds", lambda *_, **__: None)
     assert reproduce("supplement-2") == 1
     cells = STUDIES["supplement-2"].cells(TINY)
     ended = sum(cell.algorithm == "adamw" for cell in cells)
@@ -248,7 +245,6 @@ def test_a_figure_is_drawn_of_those_panels_that_there_are(
     for name in ("adagrad", "adagradw"):
         lost = replace(families.METHODS[name], algorithm="torch.optim:LBFGS")
         monkeypatch.setitem(families.METHODS, name, lost)
-    monkeypatch.setattr(estimate, "seconds", lambda *_, **__: None)
     assert reproduce("conjecture") == 1
     said = capsys.readouterr().out
     assert "nothing to draw" not in said
@@ -260,7 +256,6 @@ def test_a_figure_is_drawn_of_those_panels_that_there_are(
 def test_with_one_seed_it_is_said_first_that_little_can_be_decided(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    monkeypatch.setattr(estimate, "seconds", lambda *_, **__: 1.0)
     assert reproduce("figure-4") == 0
     assert "one seed" not in capsys.readouterr().err
     monkeypatch.setitem(scales._SCALES, (TASK, "small"), replace(TINY, seeds=[0]))

@@ -15,8 +15,9 @@ import pytest
 from tests.landscapes import ended
 from tests.test_cli_reproduce import TASK
 from tests.test_cli_reproduce import TINY as OF_ONE_STAGE
-from weightdecay.cli import main, stages, sweep_view
+from weightdecay.cli import main, reproduce, stages, sweep_view
 from weightdecay.records import Run, RunConfig, packed
+from weightdecay.records.codec import Cost
 from weightdecay.results import Judgement, judged
 from weightdecay.results.estimate import within
 from weightdecay.results.judging import contrasted
@@ -327,6 +328,24 @@ def test_a_first_stage_with_missing_cells_is_not_registered(tmp_path: Path) -> N
     assert stages._registered([FIGURE], AT, runs[1:], tmp_path) == {}
     assert [*stages._registered([FIGURE], AT, runs, tmp_path)] == ["figure-2"]
     assert (tmp_path / "figure-2" / "registered.toml").exists()
+
+
+def test_the_cost_of_both_stages_is_told_per_decided_claim(tmp_path: Path) -> None:
+    first = trained(FIGURE.cells(AT))
+    registered = stages._registered([FIGURE], AT, first, tmp_path)[FIGURE.name]
+    second = trained(registered.cells())
+    for folder, runs, seconds in ((tmp_path, first, 30.0), (tmp_path / "judging", second, 60.0)):
+        with Store(folder).writing(1) as writer:
+            writer.results([(run, Cost(run.config.identity, seconds, 1, 1)) for run in runs])
+    found, _ = find(FIGURE, AT, first, registration=registered, second=second)
+    decided = [one for one in found.verdicts if one.outcome != NOT_DECIDED]
+    count, minutes = len(first) + len(second), len(first) / 2 + len(second)
+    assert 1 < len(decided) < len(found.verdicts)
+    assert reproduce._cost(found, tmp_path) == (
+        f"Cost: {count} runs and {minutes:.1f} minutes of one worker (a core, or a GPU); "
+        f"{len(decided)} of {len(found.verdicts)} claims are decided, "
+        f"{count / len(decided):.0f} runs and {minutes / len(decided):.1f} minutes each."
+    )
 
 
 def test_of_two_processes_the_first_registers(
