@@ -188,6 +188,13 @@ def test_fresh_seeds_judge_and_carried_decays_cost_what_the_landscape_says() -> 
             assert found.low - 0.002 <= truth <= found.high + 0.002, (name, s)
 
 
+@pytest.mark.parametrize(("carry", "why"), [(0, "registered"), (1, "registered"), (2, "trained")])
+def test_why_no_carried_decay_was_judged(carry: int, why: str) -> None:
+    first = runs_of()
+    made = registered(first, carry=carry)
+    assert f"were {why}" in judged_by(made, first, []).regrets["AdamW"].why
+
+
 def test_what_differs_from_the_registration_is_told() -> None:
     first = runs_of()
     made = registered(first, carry=0)

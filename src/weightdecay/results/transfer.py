@@ -87,6 +87,9 @@ def of_fresh_seeds(costs: Mapping[Pair, Mapping[float, Array]], *, error: float)
     differences. `error` is that of the best setting.
     """
     rules = [rule for rule in RULES if costs and all(rule in own for own in costs.values())]
+    if not costs:
+        why = "No decays were registered to be carried by two or more seeds."
+        return TransferRegret(why=why, fresh=True)
     if not rules:
         return TransferRegret(why="No carried decays were trained yet.", fresh=True)
     means = {rule: np.mean([own[rule] for own in costs.values()], axis=0) for rule in rules}
