@@ -98,6 +98,17 @@ def test_fresh_seeds_judge_claims_about_best_errors() -> None:
     assert words.endswith("8 seeds")
 
 
+@pytest.mark.parametrize(("missing", "fresh"), [(0, range(1000, 1008)), (1, range(2))])
+def test_curves_are_of_the_second_stage_only_once_all_its_seeds_are_trained(
+    missing: int, fresh: range
+) -> None:
+    seen = both_stages()
+    assert seen.second is not None
+    runs = {name: own[missing:] for name, own in seen.second.runs.items()}
+    half = replace(seen, second=replace(seen.second, runs=runs))
+    assert sorted(half.fresh("adamw")) == [*fresh]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("noise", "certain"), [(0.0001, True), (0.1, False)])
 def test_how_often_other_seeds_would_choose_otherwise_is_told(noise: float, certain: bool) -> None:

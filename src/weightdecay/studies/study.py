@@ -73,11 +73,13 @@ class Evidence:
     def fresh(self, name: str) -> dict[int, Run]:
         """Return a panel's runs by seed, at settings that these seeds did not choose.
 
-        They are those of the second stage where it has any; else each seed's run of the setting
-        that the other seeds choose.
+        They are those of the second stage if all of its seeds are trained; else each seed's run of
+        the setting that the other seeds choose.
         """
-        judges = [] if self.second is None else self.second.runs.get(name, [])
-        return {run.config.seed: run for run in judges} or self[name].fresh
+        if self.second is None or self.registration is None:
+            return self[name].fresh
+        judges = {run.config.seed: run for run in self.second.runs.get(name, [])}
+        return judges if {*self.registration.judges} <= judges.keys() else self[name].fresh
 
     @property
     def runs(self) -> list[Run]:
