@@ -1,6 +1,7 @@
 """Two knobs that are separate cost nothing to tune apart; two that are not, do."""
 
 import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -194,3 +195,14 @@ def test_a_seed_that_diverged_has_no_part_in_what_is_chosen_for_it() -> None:
     # Seed 0's excess is over the first rate, the others' over the second: seed 0 chose for them.
     excess = [(0.9 + 0.3) / 2 - 0.9, (0.1 + 0.3) / 2 - 0.3, (0.1 + 0.3) / 2 - 0.3]
     assert sensitivity(replace(landscape, cells=cells)).value == pytest.approx(np.mean(excess))
+
+
+def test_a_seed_without_errors_near_the_best_has_no_part_in_the_interaction() -> None:
+    """As where nearly every run diverged: nothing is averaged over no settings."""
+    chosen, tested = exact(SEPARATE.errors())
+    tested = tested.copy()
+    tested[:, :, 0] = np.nan
+    landscape = reseen(landscape_of(SEPARATE, exact(SEPARATE.errors())), (chosen, tested))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert interaction_share(landscape).value == pytest.approx(0)

@@ -91,7 +91,7 @@ def interaction_share(landscape: Landscape) -> Estimate:
     for seed, scores in fold_scores(measured):
         own, others = measured.tested[:, :, seed], mean(np.delete(measured.tested, seed, 2))
         known = _rectangle(scores) & np.isfinite(own) & np.isfinite(others)
-        if known.sum() > _lines(known):
+        if known.any() and known.sum() > _lines(known):
             centred = [errors[known] - errors[known].mean() for errors in (own, others)]
             total.append(float(centred[0] @ centred[1]))
             left.append(float(_additive(known, centred[0]) @ centred[1]))
