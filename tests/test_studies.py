@@ -473,3 +473,10 @@ def test_landscapes_are_called_by_their_algorithm() -> None:
 def test_what_is_unknown_is_an_error_that_names_the_known(task: str, name: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         scale(task, name)
+
+
+def test_a_scale_of_top_5_errors_has_no_second_stage_which_would_judge_by_others() -> None:
+    at = scale("imagenet32", "paper")
+    assert (at.error, at.judges) == ("error_top5", 0)
+    with pytest.raises(ValueError, match="`judges` must be 0 for a scale of error_top5, got 8"):
+        replace(at, judges=8)

@@ -44,6 +44,13 @@ class Scale:
     judges: int = 0
     carriers: int = 0
 
+    def __post_init__(self) -> None:
+        if self.judges and self.error != "error":
+            raise ValueError(
+                f"`judges` must be 0 for a scale of {self.error}, got {self.judges}: seeds of a "
+                "second stage judge by the top-1 error."
+            )
+
     @property
     def folder(self) -> str:
         """Return the name of the folder that holds its records."""
