@@ -12,6 +12,7 @@ import pytest
 
 from tests.landscapes import ended
 from tests.test_cli_landscape import stored
+from weightdecay import records
 from weightdecay.cli import main
 from weightdecay.records import Run, RunConfig, packed
 from weightdecay.results import judged, landscapes
@@ -390,6 +391,19 @@ def test_no_setting_is_recommended_from_seeds_that_only_judge(
     told = capsys.readouterr()
     assert told.out == ""
     assert f"choose none: run `weightdecay judge {folder}`.\n" in told.err
+
+
+def test_what_carriers_missed_is_not_exported_as_only_comparisons_need_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["register", str(folder), "--seeds", "2", "--carry", "2"])
+    made = read(folder)
+    bits = packed([True, False] * 8)
+    second = [ended(cell, test_error=0.1, missed=bits) for cell in made.cells()]
+    stored(second, folder / "judging")
+    main(["export", str(folder / "judging"), str(folder / "judging.csv")])
+    found = {run.config: run.last.missed for run in records.read(folder / "judging.csv")}
+    assert found == {cell: bits if cell.seed in made.judges else None for cell in made.cells()}
 
 
 def test_every_decay_that_is_judged_says_in_which_convention_it_is(

@@ -4,7 +4,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from weightdecay.cli.output import add_output_options, print_json
 from weightdecay.cli.printing import echo, print_table
 
 if TYPE_CHECKING:
+    from weightdecay.records import Run
     from weightdecay.sweeps.merging import Conflict
 
 # This many conflicts are listed, the others are counted.
@@ -240,12 +241,17 @@ def _conflicts(what: str, found: "Sequence[Conflict]", here: Path, there: Path) 
 def _export(options: argparse.Namespace) -> int:
     from weightdecay.cli.printing import csv_stream
     from weightdecay.records.tables import export, write_csv
+    from weightdecay.studies.registration_file import only_carry
     from weightdecay.sweeps.store import Store
 
     _check_sweep(options.folder)
     store = Store(options.folder)
     number = count()
-    runs = (run for run, _ in zip(store.read(store.refresh().results), number, strict=False))
+    carriers = only_carry(options.folder)
+    runs = (
+        _without_bits(run) if run.config.seed in carriers else run
+        for run, _ in zip(store.read(store.refresh().results), number, strict=False)
+    )
     to_stdout = options.file == Path("-")
     if to_stdout and options.json:
         raise ValueError("`json` must be left out if the table goes to stdout.")
@@ -262,6 +268,11 @@ def _export(options: argparse.Namespace) -> int:
     for line in left_out:
         echo(line, file=out)
     return 0 if complete else 1
+
+
+def _without_bits(run: "Run") -> "Run":
+    """Return a run without the test examples that it missed, which only comparisons need."""
+    return replace(run, records=tuple(replace(one, missed=None) for one in run.records))
 
 
 def _check_sweep(folder: Path) -> None:

@@ -58,6 +58,13 @@ def registered_for(folder: Path) -> list[Path]:
     return [path.parent for path in (own, *folder.parent.glob(f"*/{FILE}")) if path.is_file()]
 
 
+def only_carry(folder: Path) -> set[int]:
+    """Return the seeds of a second stage that carry decays and judge no comparison."""
+    found = [read(path) for path in registered_for(folder)]
+    judges = {seed for one in found for seed in one.judges}
+    return {seed for one in found for seed in one.carriers} - judges
+
+
 def write(registration: Registration, folder: Path) -> tuple[Path, Path]:
     """Write the registration and, before it, the study of its second stage.
 
