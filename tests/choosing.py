@@ -140,6 +140,8 @@ def start_rows(found: Iterable[Landscape]) -> list[tuple[str, ...]]:
     for one in found:
         if one.config.task == "text" and one.config.algorithm != "adamw":
             continue
+        if math.isnan(cost(one)):  # the start lies outside of its grid
+            continue
         kind = (one.config.algorithm, one.config.task, updates(one) < FEW)
         kinds.setdefault(kind, []).append(one)
     order = [(way, task, few) for way in NAMES for task in TASKS for few in (False, True)]

@@ -89,8 +89,12 @@ def test_a_second_task_has_the_same_scale(at: scales.Scale) -> None:
 
 
 def test_two_cores_have_every_study_on_both_small_tasks() -> None:
-    for task in ("mnist1d", "text"):
-        assert studies_at(scale(task, "small")) == list(STUDIES.values())
+    """On the second, what repeats a figure on another task would only train the first again."""
+    first, second = scale("mnist1d", "small"), scale("text", "small")
+    assert studies_at(first) == list(STUDIES.values())
+    assert first.second == second.task
+    repeated = {"supplement-4", "supplement-6"}
+    assert {one.name for one in studies_at(second)} == STUDIES.keys() - repeated
 
 
 SMALL = [name for name in NAMES if name.endswith(("mnist1d-small", "text-small"))]

@@ -20,7 +20,6 @@ from weightdecay.studies.findings import (
     write_verdicts,
 )
 from weightdecay.studies.formats import because, rule
-from weightdecay.studies.scales import Scale
 from weightdecay.studies.tables import in_torch, table_of
 from weightdecay.studies.verdicts import BETWEEN, MARGIN, NOT_DECIDED, Missing, Verdict
 
@@ -95,7 +94,7 @@ that had no interval was given one, which decided one claim.
 
 def at_a_glance(found: Sequence[Findings]) -> str:
     """Return one row per claim and one column per task: each verdict, linked to its section."""
-    places = list(dict.fromkeys(_place(one.scale) for one in found))
+    places = list(dict.fromkeys(_place(one) for one in found))
     rows = []
     for name in _counted(found):
         there = [one for one in found if one.study.name == name]
@@ -105,7 +104,7 @@ def at_a_glance(found: Sequence[Findings]) -> str:
             for one, verdict in zip(there, row, strict=True):
                 if verdict is None or isinstance(verdict.reason, Missing):
                     continue
-                place = _place(one.scale)
+                place = _place(one)
                 bold = "" if verdict.outcome == NOT_DECIDED else "**"
                 cells[place] = f"{bold}{_link(verdict.outcome, one)}{bold}"
             rows.append((_figure(name), _claim(judged), *cells.values()))
@@ -115,11 +114,11 @@ def at_a_glance(found: Sequence[Findings]) -> str:
 
 def tallies(found: Sequence[Findings]) -> str:
     """Return how many claims were held, not held and not decided on each task."""
-    counts: dict[str, Counter[str]] = {_place(one.scale): Counter() for one in found}
+    counts: dict[str, Counter[str]] = {_place(one): Counter() for one in found}
     names = _counted(found)
     for one in found:
         if one.study.name in names:
-            counts[_place(one.scale)].update(
+            counts[_place(one)].update(
                 verdict.outcome
                 for verdict in one.verdicts
                 if not isinstance(verdict.reason, Missing)
@@ -162,13 +161,14 @@ def _figure(name: str) -> str:
     return name.replace("-", " ").capitalize()
 
 
-def _place(at: Scale) -> str:
-    """Return what a task is called; the small scale is meant where none is said."""
+def _place(one: Findings) -> str:
+    """Return the task that was trained; the small scale is meant where none is said."""
+    at = one.study.place(one.scale)
     return at.task if at.name == "small" else f"{at.task} {at.name}"
 
 
 def _heading(one: Findings) -> str:
-    return f"{_figure(one.study.name)}, {_place(one.scale)}"
+    return f"{_figure(one.study.name)}, {_place(one)}"
 
 
 def _link(words: str, one: Findings) -> str:
@@ -202,7 +202,7 @@ def summary(found: Sequence[Findings]) -> str:
 def _conventions(found: Sequence[Findings]) -> list[str]:
     """Return AdamW's s on each task, with λ as it is stated here and as torch states it."""
     told = [
-        f"on {_place(one.scale)}, {interval(row.exponent)} here and {in_torch(row)} in torch's"
+        f"on {_place(one)}, {interval(row.exponent)} here and {in_torch(row)} in torch's"
         for one in found
         if one.study.name == _MAIN[0]
         for row in one.numbers

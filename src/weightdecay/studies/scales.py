@@ -125,7 +125,6 @@ _TEXT = Scale(
         "sgd": (0, *_powers(-11, -10, -9.5, -9, -8.5, -8, -7.5, -7)),
         "adagrad": (0, *_powers(-11, -10, -9, -8, -7.5, -7, -6, -5)),
     },
-    second="mnist1d",
     judges=10,
     carriers=3,
 )

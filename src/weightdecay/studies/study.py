@@ -251,6 +251,6 @@ def second_scale(at: Scale) -> Scale:
     if at.second is None:
         raise NotAtThisScaleError(
             f"`scale` must name a second task, and that of {at.folder} has none. Choose a task "
-            "that has one, such as mnist1d or text."
+            "that has one, such as mnist1d."
         )
     return scale(at.second, at.name)
