@@ -90,3 +90,14 @@ def summed(*parts: tuple[float, float]) -> tuple[float, float]:
     variance = math.fsum(part for part, _ in parts)
     spread = math.fsum(part**2 / freedom for part, freedom in parts if part > 0)
     return variance, variance**2 / spread if spread > 0 else max(free for _, free in parts)
+
+
+def safely_summed(*parts: tuple[float, float]) -> tuple[float, float]:
+    """Return the variance of a sum, so large that its interval covers at least 95 % (Banerjee).
+
+    Satterthwaite's freedom is too high if a part with little freedom happens to be small. The
+    squared half widths of all parts' intervals add up instead.
+    """
+    _, freedom = summed(*parts)
+    square = math.fsum(student(free) ** 2 * part for part, free in parts if part > 0)
+    return square / student(freedom) ** 2, freedom

@@ -17,6 +17,26 @@ def between(places: Array, place: float) -> Array:
     Two parabolas, each through the two nearest and one more, are weighted by the distance from the
     place. NaN if the place is outside, or the nearest are too far apart.
     """
+    straight = straight_between(places, place)
+    if np.isnan(straight).any() or np.count_nonzero(straight) < 2:
+        return straight
+    below, above = np.flatnonzero(straight)
+    sides = [
+        (float(part), slice(first, first + 3))
+        for part, first in ((straight[below], below - 1), (straight[above], below))
+        if first >= 0 and first + 3 <= len(places)
+    ]
+    if not sides:
+        return straight
+    weights = np.zeros(len(places))
+    total = math.fsum(part for part, _ in sides)
+    for part, near in sides:
+        weights[near] += part / total * _through(places[near], place)
+    return weights
+
+
+def straight_between(places: Array, place: float) -> Array:
+    """Return the same weights for straight lines between neighbours."""
     weights = np.zeros(len(places))
     if not len(places) or not places[0] - _ROUNDING <= place <= places[-1] + _ROUNDING:
         return weights + math.nan
@@ -28,16 +48,7 @@ def between(places: Array, place: float) -> Array:
     if high - low > APART + _ROUNDING:
         return weights + math.nan
     share = (place - low) / (high - low)
-    sides = [
-        (part, slice(first, first + 3))
-        for part, first in ((1 - share, above - 2), (share, above - 1))
-        if first >= 0 and first + 3 <= len(places)
-    ]
-    if not sides:
-        sides = [(1.0, slice(above - 1, above + 1))]
-    total = math.fsum(part for part, _ in sides)
-    for part, near in sides:
-        weights[near] += part / total * _through(places[near], place)
+    weights[above - 1], weights[above] = 1 - share, share
     return weights
 
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from weightdecay.results.arrays import Arrays, grid
 from weightdecay.results.choosing import PAIRS, Choice, choose
-from weightdecay.results.estimate import Array, Estimate, summed, within
-from weightdecay.results.interpolation import between
+from weightdecay.results.estimate import Array, Estimate, safely_summed, within
+from weightdecay.results.interpolation import between, straight_between
 from weightdecay.results.judging import MARGIN, mean_of
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import Flags, mean
@@ -30,6 +30,7 @@ RULES = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 #: The fewest seeds that give a cost an interval: two to choose, and one to judge.
 FEWEST = 3
 _OFF = 0.5  # a learning rate stands for another that is at most so many doublings away
+_OF_LINES = 3.0  # the freedom of what parabolas and straight lines differ by: simulations say this
 _ROUNDED = 0.01  # in doublings: best decays have three digits
 # Of rules that cost the same, the simplest is recommended: leave λ, or else keep λ/α as torch does.
 _SIMPLEST = (0.0, -1.0)
@@ -153,12 +154,13 @@ def _margin(error: float) -> float:
 class _Fold:
     """Errors that judge, and the weight of each in a cost: rules × pairs × rates × decays.
 
-    A weight is NaN if what it needs was not measured. `beyond` says which rules lead beyond the
-    measured decays.
+    A weight is NaN if what it needs was not measured. `straight` are the weights if errors between
+    measured decays lay on straight lines. `beyond` says which rules lead beyond these decays.
     """
 
     errors: Array
     weights: Array
+    straight: Array
     beyond: Flags
 
     def cost(self, weights: Array) -> float:
@@ -175,7 +177,7 @@ def _fold(
     `everyone` are the cells that some seed has trained. A decay beyond the last cell counts as that
     one; if a seed lacks the last cell, as the one before it.
     """
-    weights = np.zeros((len(RULES), len(pairs), *errors.shape))
+    weights, straight = (np.zeros((len(RULES), len(pairs), *errors.shape)) for _ in range(2))
     beyond = np.zeros(len(RULES), dtype=np.bool_)
     for at, (tuned, used) in enumerate(pairs):
         rate = int(np.flatnonzero(grid.lrs == used)[0])
@@ -187,23 +189,33 @@ def _fold(
         low = logs[0] if logs[0] <= column[:2][-1] else -math.inf
         high = logs[-1] if logs[-1] >= column[-2:][0] else math.inf
         own, other = (math.log2(choice.columns[lr].decay) for lr in (used, tuned))
-        best = between(logs, min(max(own, low), high))
+        best = min(max(own, low), high)
         for row, rule in enumerate(RULES):
             place = other - rule * math.log2(used / tuned)
             beyond[row] |= not low - _ROUNDED <= place <= high + _ROUNDED
-            carried = between(logs, min(max(place, low), high))
-            weights[row, at, rate, known] = carried - best
-    return _Fold(errors, weights, beyond)
+            carried = min(max(place, low), high)
+            weights[row, at, rate, known] = between(logs, carried) - between(logs, best)
+            lines = straight_between(logs, carried) - straight_between(logs, best)
+            straight[row, at, rate, known] = lines
+    return _Fold(errors, weights, straight, beyond)
 
 
 def _summary(grid: Arrays, folds: Sequence[_Fold], pairs: Sequence[Pair]) -> TransferRegret:
-    weights = np.stack([fold.weights for fold in folds])
+    weights, straight = (
+        np.stack([getattr(fold, name) for fold in folds]) for name in ("weights", "straight")
+    )
     beyond = np.logical_or.reduce([fold.beyond for fold in folds])
-    means = weights.mean(2)
+    means, lines = weights.mean(2), straight.mean(2)
     found = TransferRegret(
-        costs={rule: _estimate(grid, folds, means[:, at]) for at, rule in enumerate(RULES)},
+        costs={
+            rule: _estimate(grid, folds, means[:, at], lines[:, at])
+            for at, rule in enumerate(RULES)
+        },
         pairs={
-            pair: {rule: _estimate(grid, folds, weights[:, at, k]) for at, rule in enumerate(RULES)}
+            pair: {
+                rule: _estimate(grid, folds, weights[:, at, k], straight[:, at, k])
+                for at, rule in enumerate(RULES)
+            }
             for k, pair in enumerate(pairs)
         },
         beyond=tuple(rule for rule, out in zip(RULES, beyond, strict=True) if out),
@@ -216,30 +228,32 @@ def _summary(grid: Arrays, folds: Sequence[_Fold], pairs: Sequence[Pair]) -> Tra
     tied = [
         rule
         for at, rule in enumerate(RULES)
-        if at == least
-        or _estimate(grid, folds, means[:, at] - means[:, least], choices=False).low <= 0
+        if at == least or _estimate(grid, folds, means[:, at] - means[:, least]).low <= 0
     ]
     return replace(found, tied=tuple(tied))
 
 
 def _estimate(
-    grid: Arrays, folds: Sequence[_Fold], weights: Array, *, choices: bool = True
+    grid: Arrays, folds: Sequence[_Fold], weights: Array, straight: Array | None = None
 ) -> Estimate:
-    """Return the mean cost over folds; its interval is of the noise, and of other `choices`.
+    """Return the mean cost over folds; its interval is of the noise, and of all else if `straight`.
 
     The noise is that of the errors that judge, pooled over cells. How much other seeds would have
-    chosen otherwise is the jackknife over folds, with the mean errors of all seeds.
+    chosen otherwise is the jackknife over folds, with the mean errors of all seeds. How well
+    parabolas follow errors between cells is what they differ by from straight lines.
     """
     count = len(folds)
     value = math.fsum(map(_Fold.cost, folds, weights)) / count
     if count < FEWEST:
         return Estimate(value, math.nan, math.nan)
-    parts = [grid.spread((weights**2).sum(0) / count**2)]
-    if choices:
-        average = replace(folds[0], errors=mean(grid.tested))
-        each = np.array([average.cost(own) for own in weights])
-        parts.append((float(each.var()) * (count - 1), count - 1.0))
-    return within(value, *summed(*parts))
+    noise = grid.spread((weights**2).sum(0) / count**2)
+    if straight is None:
+        return within(value, *noise)
+    average = replace(folds[0], errors=mean(grid.tested))
+    each = np.array([average.cost(own) for own in weights])
+    choices = float(each.var()) * (count - 1), count - 1.0
+    apart = float(np.mean([average.cost(own) for own in straight]) - each.mean())
+    return within(value, *safely_summed(noise, choices, (apart**2, _OF_LINES)))
 
 
 def _pairs(choice: Choice, ended: Collection[float]) -> Iterator[Pair]:
@@ -259,10 +273,13 @@ def _pairs(choice: Choice, ended: Collection[float]) -> Iterator[Pair]:
 
 
 def _measured(landscape: Landscape) -> Arrays:
-    """Return the landscape as arrays, in which a run that diverged has the worst test error."""
+    """Return the landscape as arrays, in which a run that diverged has the worst test error.
+
+    It is that of a setting: the worst of all runs would be the unluckiest of many.
+    """
     found = grid(landscape, zero=False)
-    ended = found.tested[~found.diverged & np.isfinite(found.tested)]
-    return replace(found, tested=np.where(found.diverged, ended.max(), found.tested))
+    worst = np.nanmax(mean(np.where(found.diverged, np.nan, found.tested)))
+    return replace(found, tested=np.where(found.diverged, worst, found.tested))
 
 
 def _without(landscape: Landscape, seed: int) -> Landscape | None:
