@@ -1,0 +1,176 @@
+"""What a tuner may try: a lattice of learning rates and decays, and a ladder of budgets.
+
+Decays are normalized here, λ_norm = λ·√N with N the updates of a run, and stated in the convention
+of a user's optimizer at the door.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from weightdecay import checks
+from weightdecay.decay import Decay, Reference
+from weightdecay.tuning.belief import Places, Prior
+
+#: The learning rates to search if none are given: four doublings on either side of the usual one.
+LRS = {"adamw": (0.001 / 16, 0.001 * 16), "sgdw": (0.1 / 16, 0.1 * 16)}
+#: The normalized decays to search if none are given.
+DECAYS = (2.0**-8, 2.0)
+#: How a user's optimizer states its decay.
+CONVENTIONS = ("weight_decay", "normalized", "torch", "l2")
+_HALVINGS = 4  # the shortest run is this many halvings of the long one
+_SPREAD = 1 / 6  # of the ranges, by which the best is expected to differ from the middle
+Axis: TypeAlias = Sequence[float]
+
+
+@dataclass(frozen=True)
+class Space:
+    """Learning rates, normalized decays, and the epochs of runs, from the shortest to the long one.
+
+    `convention` is how the user's optimizer states a decay.
+    """
+
+    lrs: tuple[float, ...]
+    decays: tuple[float, ...]
+    ladder: tuple[int, ...]
+    updates_per_epoch: int
+    convention: str
+
+    @property
+    def epochs(self) -> int:
+        """The epochs of the long run."""
+        return self.ladder[-1]
+
+    @property
+    def size(self) -> int:
+        """The number of settings."""
+        return len(self.lrs) * len(self.decays)
+
+    def place(self, rung: int, setting: int) -> int:
+        """Return the number of a place: a setting at a rung of the ladder."""
+        return rung * self.size + setting
+
+    @cached_property
+    def long(self) -> Places:
+        """The places at the long run's budget."""
+        return np.arange(self.size) + self.place(len(self.ladder) - 1, 0)
+
+    @property
+    def prior(self) -> Prior:
+        """The belief about all places before the first run."""
+        return _prior(self.lrs, self.decays, self.ladder)
+
+    def setting(self, index: int) -> tuple[float, float]:
+        """Return the learning rate and the normalized decay of a setting."""
+        row, column = divmod(index, len(self.decays))
+        return self.lrs[row], self.decays[column]
+
+    def doublings(self, one: int, other: int) -> float:
+        """Return how far apart two settings are, along the axis on which they are farther."""
+        (lr, decay), (lr_other, decay_other) = self.setting(one), self.setting(other)
+        return max(abs(math.log2(lr / lr_other)), abs(math.log2(decay / decay_other)))
+
+    def decay(self, index: int, epochs: int) -> Decay:
+        """Return the decay of a setting in a run of so many epochs, in every convention."""
+        lr, normalized = self.setting(index)
+        updates = epochs * self.updates_per_epoch
+        run = Reference(lr=lr, updates=updates, updates_per_epoch=self.updates_per_epoch)
+        return Decay(normalized / math.sqrt(updates), run)
+
+    def stated(self, index: int, epochs: int) -> float:
+        """Return a setting's decay in the user's convention."""
+        decay = self.decay(index, epochs)
+        if self.convention == "weight_decay":
+            return decay.weight_decay
+        value = decay.normalized if self.convention == "normalized" else decay.torch
+        assert value is not None
+        return value
+
+    def edges(self, index: int) -> tuple[str, ...]:
+        """Return what to widen if a setting lies at an end of the ranges."""
+        row, column = divmod(index, len(self.decays))
+        found = []
+        for name, at, axis in (("lr", row, self.lrs), ("normalized_decay", column, self.decays)):
+            if len(axis) > 1 and at in (0, len(axis) - 1):
+                end = "below" if at == 0 else "above"
+                found.append(f"`{name}` {end} {axis[at]:.3g}")
+        return tuple(found)
+
+
+def space(
+    *,
+    epochs: int,
+    updates_per_epoch: int,
+    algorithm: str,
+    convention: str,
+    lr: Axis | None,
+    normalized_decay: Axis | None,
+    shortest: int | None,
+) -> Space:
+    """Check what a user gave, and return the lattice and the ladder."""
+    epochs = checks.whole("epochs", epochs, at_least=1)
+    updates = checks.whole(
+        "updates_per_epoch",
+        updates_per_epoch,
+        at_least=1,
+        cure="It is the number of optimizer steps per epoch: len(loader) in most loops.",
+    )
+    checks.one_of("algorithm", algorithm, tuple(LRS))
+    checks.one_of("convention", convention, CONVENTIONS)
+    least = max(1, epochs >> _HALVINGS)
+    if shortest is not None:
+        least = checks.whole("shortest", shortest, at_least=1)
+        if least > epochs:
+            raise ValueError(f"`shortest` must be at most the {epochs} epochs, got {least}.")
+    found = Space(
+        _axis("lr", LRS[algorithm] if lr is None else lr, step=1.0),
+        _axis("normalized_decay", DECAYS if normalized_decay is None else normalized_decay, 0.5),
+        _ladder(epochs, least),
+        updates,
+        convention,
+    )
+    highest = found.decays[-1] / math.sqrt(found.ladder[0] * updates)
+    if not highest < 1:
+        raise ValueError(
+            f"`normalized_decay` must give a λ below 1 in the shortest run, got "
+            f"{found.decays[-1]:g} over {found.ladder[0] * updates} updates. Lower its upper end, "
+            "or raise `shortest`."
+        )
+    return found
+
+
+@lru_cache(maxsize=8)  # it is large, and tuners of the same space share it
+def _prior(lrs: tuple[float, ...], decays: tuple[float, ...], ladder: tuple[int, ...]) -> Prior:
+    axes = lrs, decays
+    x, z = (np.log2(axis) - np.log2([axis[0], axis[-1]]).mean() for axis in axes)
+    budgets = np.log2(np.array(ladder) / ladder[-1])
+    rows = [(one, other, budget) for budget in budgets for one in x for other in z]
+    spread_x, spread_z = (max(math.log2(axis[-1] / axis[0]) * _SPREAD, 0.5) for axis in axes)
+    return Prior(np.array(rows), (spread_x, spread_z))
+
+
+def _ladder(epochs: int, least: int) -> tuple[int, ...]:
+    rungs = [epochs]
+    while rungs[-1] // 2 >= least:
+        rungs.append(rungs[-1] // 2)
+    return tuple(reversed(rungs))
+
+
+def _axis(name: str, given: Any, step: float) -> tuple[float, ...]:
+    """Return the values of an axis: those given or, of two, all between them in equal factors."""
+    cure = "Give its lowest and highest value, or all values to try."
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
+        raise TypeError(f"`{name}` must be two numbers or more, got {given!r}. {cure}")
+    values = [checks.number(name, value, above=0, cure=cure) for value in given]
+    if any(one >= other for one, other in itertools.pairwise(values)):
+        raise ValueError(f"`{name}` must increase, got {given!r}. {cure}")
+    if len(values) != 2:
+        return tuple(values)
+    low, high = values
+    count = max(1, round(math.log2(high / low) / step))
+    return tuple(float(value) for value in np.geomspace(low, high, count + 1))

@@ -1,0 +1,204 @@
+"""Ask and tell: a tuner says which run to make next, and is told how it came out.
+
+    tuner = Tuner(epochs=300, updates_per_epoch=len(loader), spend=1.0, folder="tuning")
+    for trial in tuner:
+        error = train(trial.lr, trial.weight_decay, trial.epochs, seed=trial.seed)
+        tuner.tell(trial, error=error)
+    print(tuner.recommendation())
+
+A choice depends only on what was told and what is still running, so a tuner that was killed and
+started again in its folder goes on as if nothing had happened.
+"""
+
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from weightdecay import checks
+from weightdecay.tuning.choosing import choose
+from weightdecay.tuning.keeping import Keeper
+from weightdecay.tuning.recommendation import Recommendation, recommend
+from weightdecay.tuning.space import Axis, space
+from weightdecay.tuning.stopping import is_hopeless
+from weightdecay.tuning.trial import Cell, Outcome, Trial
+
+_TOO_MANY = 3  # failures before the first success
+
+
+class Tuner:
+    """Finds a learning rate and a decay for a run of `epochs`, mostly by shorter runs.
+
+    epochs             of the long run
+    updates_per_epoch  optimizer steps per epoch: len(loader) in most loops
+    spend              what all trials together may cost, in long runs
+    algorithm          adamw or sgdw, or a relative: where to look for α if `lr` is not given
+    convention         what a trial's `weight_decay` is: "weight_decay", the paper's λ, which the
+                       optimizers of this package take; "normalized", λ_norm; "torch", that of
+                       torch.optim.AdamW; or "l2", a factor of L2 regularization
+    lr                 the lowest and highest learning rate to try, or all values to try
+    normalized_decay   the same of λ_norm = λ·√(updates)
+    shortest           the fewest epochs from which something can be learned
+    folder             where to keep the trials, and to continue from
+    task, metric       names for them in the folder
+    """
+
+    @checks.arguments
+    def __init__(
+        self,
+        epochs: int,
+        *,
+        updates_per_epoch: int,
+        spend: float = 1.0,
+        algorithm: str = "adamw",
+        convention: str = "weight_decay",
+        lr: Axis | None = None,
+        normalized_decay: Axis | None = None,
+        shortest: int | None = None,
+        folder: Path | str | None = None,
+        task: str = "own",
+        metric: str = "error",
+    ) -> None:
+        self.space = space(
+            epochs=epochs,
+            updates_per_epoch=updates_per_epoch,
+            algorithm=algorithm,
+            convention=convention,
+            lr=lr,
+            normalized_decay=normalized_decay,
+            shortest=shortest,
+        )
+        self.spend = checks.number("spend", spend, above=0)
+        if self.spend * epochs < self.space.ladder[0]:
+            raise ValueError(
+                f"`spend` must pay for one of the shortest runs, of {self.space.ladder[0]} of "
+                f"{epochs} epochs, got {spend!r}. Spend {self.space.ladder[0] / epochs:.3g} or "
+                "more, or lower `shortest`."
+            )
+        self._keeper = (
+            None
+            if folder is None
+            else Keeper(folder, self.space, algorithm=algorithm, task=task, metric=metric)
+        )
+        self._told: dict[Cell, Outcome] = {} if self._keeper is None else self._keeper.outcomes()
+        self._running: dict[Cell, float] = {}
+        self._reports: dict[Cell, list[tuple[int, float]]] = {}
+        self._failed: dict[Cell, str] = {}
+
+    @property
+    def spent(self) -> float:
+        """What the trials have cost so far, in long runs; running ones count in full."""
+        done = sum(outcome.epochs for outcome in self._told.values())
+        running = sum(self.space.ladder[cell.rung] for cell in self._running)
+        return (done + running) / self.space.epochs
+
+    def __iter__(self) -> Iterator[Trial]:
+        while (trial := self.ask()) is not None:
+            yield trial
+            if trial.cell in self._running:
+                raise RuntimeError(
+                    f"The tuner was not told what came of {trial}. Call tell(trial, error=…), or "
+                    "fail(trial, reason) if it could not be trained. To train several at once, "
+                    "use ask()."
+                )
+
+    def ask(self) -> Trial | None:
+        """Return the next trial, or None if the spend is used up.
+
+        May be called again before earlier trials are told: they are expected to come out as the
+        tuner believes.
+        """
+        if len(self._failed) >= _TOO_MANY and not self._told:
+            *_, reason = self._failed.values()
+            raise RuntimeError(
+                f"The first {len(self._failed)} trials could not be trained, the last because: "
+                f"{reason}. See to that first."
+            )
+        left = (self.spend - self.spent) * self.space.epochs + 1e-9
+        affordable = [at for at, epochs in enumerate(self.space.ladder) if epochs <= left]
+        if not affordable:
+            return None
+        avoid = {(cell.rung, cell.setting) for cell in self._failed}
+        found = choose(self.space, self._told, list(self._running), affordable, avoid)
+        if found is None:
+            return None
+        rung, setting = found
+        taken = [
+            cell.seed
+            for cell in (*self._told, *self._running)
+            if (cell.rung, cell.setting) == (rung, setting)
+        ]
+        cell = Cell(rung, setting, max(taken, default=-1) + 1)
+        self._running[cell] = time.monotonic()
+        return self._trial(cell)
+
+    def _trial(self, cell: Cell) -> Trial:
+        epochs = self.space.ladder[cell.rung]
+        lr, _ = self.space.setting(cell.setting)
+        return Trial(lr, self.space.stated(cell.setting, epochs), epochs, cell.seed, cell)
+
+    def report(self, trial: Trial, epoch: int, error: float) -> bool:
+        """Report the validation error after an epoch; return whether to stop the trial.
+
+        Then tell the error that it has: the epochs that it did not train are not counted.
+        """
+        cell = self._known(trial)
+        epoch = checks.whole("epoch", epoch, at_least=1)
+        seen = self._reports.setdefault(cell, [])
+        last = seen[-1][0] if seen else 0
+        if not last < epoch <= trial.epochs:
+            raise ValueError(
+                f"`epoch` must be after the last one reported, {last}, and at most "
+                f"{trial.epochs}, got {epoch}."
+            )
+        seen.append((epoch, _error(error)))
+        others = [outcome for other, outcome in self._told.items() if other.rung == cell.rung]
+        return epoch < trial.epochs and is_hopeless(seen[-1], trial.epochs, others)
+
+    def tell(self, trial: Trial, *, error: float) -> None:
+        """Tell the validation error of a trial: smaller is better, NaN if it diverged."""
+        cell = self._known(trial)
+        value = _error(error)
+        way = self._reports.get(cell, [])
+        epochs = trial.epochs
+        if way and way[-1][0] < trial.epochs:
+            others = [one for other, one in self._told.items() if other.rung == cell.rung]
+            if not math.isfinite(value) or is_hopeless(way[-1], trial.epochs, others):
+                epochs = way[-1][0]
+        outcome = Outcome(value, epochs, tuple(way))
+        if self._keeper is not None:
+            self._keeper.keep(cell, outcome, seconds=time.monotonic() - self._running[cell])
+        del self._running[cell]
+        self._reports.pop(cell, None)
+        self._told[cell] = outcome
+
+    def fail(self, trial: Trial, reason: object) -> None:
+        """Say that a trial could not be trained: it costs nothing and is not asked for again."""
+        cell = self._known(trial)
+        if self._keeper is not None:
+            self._keeper.keep_failure(cell, str(reason))
+        del self._running[cell]
+        self._reports.pop(cell, None)
+        self._failed[cell] = str(reason)
+
+    def recommendation(self) -> Recommendation:
+        """Return the setting to use for the long run, by what was told so far."""
+        return recommend(self.space, self._told)
+
+    def _known(self, trial: Trial) -> Cell:
+        if not isinstance(trial, Trial):
+            raise TypeError(f"`trial` must be one that the tuner asked for, got {trial!r}.")
+        if trial.cell not in self._running or self._trial(trial.cell) != trial:
+            told = " It was told already." if trial.cell in self._told else ""
+            raise ValueError(f"`trial` must be one that is running, got {trial!r}.{told}")
+        return trial.cell
+
+
+def _error(error: object) -> float:
+    """Return an error as a float, infinite if it is not finite."""
+    cure = "For an accuracy, pass 1 - accuracy. For a run that diverged, pass NaN."
+    if isinstance(error, float | np.floating) and not math.isfinite(error):
+        return math.inf
+    return checks.number("error", error, at_least=0, cure=cure)

@@ -1,0 +1,331 @@
+"""Laws of the tuner, on surfaces written by hand."""
+
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from weightdecay.records import read
+from weightdecay.tuning import Trial, Tuner
+
+UPDATES = 100
+Loop = Callable[[Trial], float]
+
+
+def surface(
+    *,
+    lr: float = 0.004,
+    normalized: float = 0.125,
+    noise: float = 0.02,
+    kept: float = 0.5,
+) -> Loop:
+    """Return a loop whose error is a bowl with a cliff one doubling above the best decay.
+
+    λ·epochs^kept is the best decay of every budget.
+    """
+
+    def error(trial: Trial) -> float:
+        best = float(normalized * (trial.epochs / 64) ** (0.5 - kept))
+        decay = trial.weight_decay * math.sqrt(trial.epochs * UPDATES)
+        x, z = math.log2(trial.lr / lr), math.log2(decay / best)
+        height = 0.02 * x**2 + 0.01 * z**2 + 0.4 * max(z - 1, 0.0)
+        draw = np.random.default_rng([trial.seed, trial.cell.setting, trial.epochs])
+        height += noise * float(draw.standard_normal())
+        return float(0.1 * (64 / trial.epochs) ** 0.2 * math.exp(height))
+
+    return error
+
+
+def tuned(loop: Loop, tuner: Tuner) -> list[Trial]:
+    trials = []
+    for trial in tuner:
+        tuner.tell(trial, error=loop(trial))
+        trials.append(trial)
+    return trials
+
+
+def made(**arguments: Any) -> Tuner:
+    return Tuner(64, **{"updates_per_epoch": UPDATES, **arguments})
+
+
+def excess(tuner: Tuner, lr: float = 0.004, normalized: float = 0.125) -> float:
+    """Return by what fraction the true error at the recommended setting exceeds the lowest."""
+    found = tuner.recommendation()
+    assert found.decay.normalized is not None
+    x, z = math.log2(found.lr / lr), math.log2(found.decay.normalized / normalized)
+    return math.expm1(0.02 * x**2 + 0.01 * z**2 + 0.4 * max(z - 1, 0.0))
+
+
+@pytest.mark.parametrize(("spend", "most"), [(0.5, 0.12), (2.0, 0.06), (8.0, 0.04)])
+def test_finds_a_setting_near_the_best_below_a_cliff(spend: float, most: float) -> None:
+    found = []
+    for lr, normalized in ((0.004, 0.125), (0.001, 0.03), (0.008, 0.5)):
+        tuner = made(spend=spend)
+        tuned(surface(lr=lr, normalized=normalized), tuner)
+        found.append(excess(tuner, lr, normalized))
+    assert np.mean(found) < most
+
+
+@pytest.mark.parametrize("spend", [0.07, 0.3, 1.0, 2.5])
+def test_spends_at_most_what_it_may_and_less_than_a_shortest_run_is_left(spend: float) -> None:
+    tuner = made(spend=spend)
+    trials = tuned(surface(), tuner)
+    spent = sum(trial.epochs for trial in trials) / 64
+    assert spent == pytest.approx(tuner.spent)
+    assert spend - 4 / 64 < spent <= spend
+
+
+def test_a_tuner_killed_after_any_trial_and_started_again_goes_on_as_if_nothing_had_happened(
+    tmp_path: Path,
+) -> None:
+    loop = surface()
+    whole = tuned(loop, made())
+    resumed = []
+    for _ in range(len(whole)):
+        tuner = made(folder=tmp_path)
+        trial = tuner.ask()
+        assert trial is not None
+        tuner.ask()  # a second one, which dies with the process
+        tuner.tell(trial, error=loop(trial))
+        resumed.append(trial)
+    assert resumed == whole
+    again = made(folder=tmp_path)
+    assert again.ask() is None
+    fresh = made()
+    tuned(loop, fresh)
+    assert again.recommendation() == fresh.recommendation()
+
+
+def test_the_order_in_which_trials_are_told_does_not_matter() -> None:
+    loop, found = surface(), []
+    for order in (1, -1):
+        tuner = made()
+        trials = [tuner.ask() for _ in range(4)]
+        for trial in trials[::order]:
+            assert trial is not None
+            tuner.tell(trial, error=loop(trial))
+        found.append((trials, tuner.ask()))
+    assert found[0] == found[1]
+
+
+def test_trials_asked_for_at_once_are_different_runs_and_count_as_spent() -> None:
+    tuner = made(spend=1)
+    trials = [tuner.ask() for _ in range(4)]
+    assert len({trial.cell for trial in trials if trial is not None}) == 4
+    assert len({(trial.lr, trial.weight_decay) for trial in trials if trial is not None}) > 1
+    assert tuner.spent == sum(trial.epochs for trial in trials if trial is not None) / 64
+    while tuner.ask() is not None:
+        pass
+    assert tuner.spent <= 1
+
+
+@pytest.mark.parametrize("convention", ["normalized", "torch", "l2"])
+def test_a_decay_in_another_convention_is_the_same_decay(convention: str) -> None:
+    ours, theirs = made().ask(), made(convention=convention).ask()
+    assert ours is not None
+    assert theirs is not None
+    assert ours.lr == theirs.lr
+    factor = math.sqrt(ours.epochs * UPDATES) if convention == "normalized" else 1 / ours.lr
+    assert theirs.weight_decay == pytest.approx(ours.weight_decay * factor)
+
+
+def test_runs_that_diverge_are_results_and_keep_the_recommendation_away() -> None:
+    loop = surface(lr=0.001)
+    tuner = made(spend=2)
+    diverged = 0
+    for trial in tuner:
+        far = trial.lr > 0.0015
+        diverged += far
+        tuner.tell(trial, error=math.nan if far else loop(trial))
+    found = tuner.recommendation()
+    assert found.lr < 0.0015
+    assert f"{diverged} of {found.trials} trials diverged." in found.notes
+
+
+def test_says_that_every_trial_diverged() -> None:
+    tuner = made()
+    for trial in tuner:
+        tuner.tell(trial, error=math.inf)
+    assert "Every trial diverged" in str(tuner.recommendation())
+
+
+def test_a_loop_that_always_returns_the_same_number_is_said_to_have_taught_nothing() -> None:
+    tuner = made()
+    for trial in tuner:
+        tuner.tell(trial, error=0.9)
+    found = tuner.recommendation()
+    assert "came out the same: nothing was learned" in str(found)
+    assert found.rule is None
+
+
+def test_a_best_at_an_end_of_the_range_is_said_with_what_to_widen() -> None:
+    tuner = made(spend=4, lr=(0.0005, 0.002))
+    tuned(surface(lr=0.03, noise=0.005), tuner)
+    assert "`lr` above 0.002" in str(tuner.recommendation())
+
+
+def test_before_the_first_trial_the_middle_is_recommended_a_little_away_from_the_cliff() -> None:
+    found = made(lr=(0.001, 0.004), normalized_decay=(0.05, 0.2)).recommendation()
+    assert found.lr == pytest.approx(0.002)
+    assert found.decay.normalized is not None
+    assert 0.05 < found.decay.normalized < 0.101
+    assert "No trial was told yet" in str(found)
+
+
+@pytest.mark.parametrize(("kept", "excluded"), [(0.0, "keep λ·epochs"), (1.0, "keep λ")])
+def test_the_rule_between_budgets_is_measured(kept: float, excluded: str) -> None:
+    tuner = made(spend=24)
+    tuned(surface(noise=0.003, kept=kept), tuner)
+    rule = tuner.recommendation().rule
+    assert rule is not None
+    assert excluded not in rule.possible
+    assert (rule.power - 0.5) * (kept - 0.5) > 0
+
+
+def test_a_loop_that_raises_loses_nothing_that_was_told(tmp_path: Path) -> None:
+    loop, tuner = surface(), made(folder=tmp_path)
+    told: list[Trial] = []
+
+    def train(trial: Trial) -> float:
+        if len(told) == 3:
+            raise MemoryError("out of memory")
+        told.append(trial)
+        return loop(trial)
+
+    with pytest.raises(MemoryError):
+        tuned(train, tuner)
+    again = made(folder=tmp_path)
+    assert again.spent == pytest.approx(sum(trial.epochs for trial in told) / 64)
+    assert again.recommendation().trials == 3
+
+
+def test_a_trial_that_failed_costs_nothing_and_is_not_asked_for_again() -> None:
+    tuner = made()
+    first = tuner.ask()
+    assert first is not None
+    tuner.fail(first, "the disk was full")
+    assert tuner.spent == 0
+    others = tuned(surface(), tuner)
+    assert first.cell not in {trial.cell for trial in others}
+
+
+def test_three_failures_before_the_first_result_are_an_error_with_the_reason() -> None:
+    tuner = made()
+    for _ in range(3):
+        trial = tuner.ask()
+        assert trial is not None
+        tuner.fail(trial, OSError("no such file"))
+    with pytest.raises(RuntimeError, match=r"3 trials could not be trained.*no such file"):
+        tuner.ask()
+
+
+def test_a_loop_that_forgets_to_tell_is_an_error() -> None:
+    with pytest.raises(RuntimeError, match="was not told"):
+        for _ in made():
+            pass
+
+
+def reporting(tuner: Tuner, trial: Trial, errors: Callable[[int], float]) -> int:
+    """Report each epoch until the tuner says to stop, and tell the last error."""
+    for epoch in range(1, trial.epochs + 1):
+        if tuner.report(trial, epoch, errors(epoch)):
+            break
+    tuner.tell(trial, error=errors(epoch))
+    return epoch
+
+
+def test_a_hopeless_trial_is_stopped_and_only_its_own_epochs_count() -> None:
+    tuner = made(shortest=64, spend=10)
+    trials = [tuner.ask() for _ in range(4)]
+    for trial in trials[:3]:
+        assert trial is not None
+        assert reporting(tuner, trial, lambda epoch: 1 / epoch) == 64
+    assert trials[3] is not None
+    assert reporting(tuner, trials[3], lambda _: 0.9) == 16
+    assert tuner.spent == 3.25
+
+
+def test_a_trial_that_reports_nan_is_stopped_at_once(tmp_path: Path) -> None:
+    tuner = made(shortest=64, spend=10, folder=tmp_path)
+    trial = tuner.ask()
+    assert trial is not None
+    assert reporting(tuner, trial, lambda epoch: math.nan if epoch > 5 else 0.5) == 6
+    assert made(shortest=64, spend=10, folder=tmp_path).spent == 6 / 64
+    [run] = read(tmp_path)
+    assert run.diverged
+    assert [record.validation_error for record in run.records] == [0.5] * 5 + [None]
+
+
+def test_the_folder_is_read_like_a_sweep(tmp_path: Path) -> None:
+    tuner = made(folder=tmp_path)
+    trials = tuned(loop := surface(), tuner)
+    told = {loop(trial): trial for trial in trials}
+    runs = {run.last.validation_error or 0.0: run for run in read(tmp_path)}
+    assert told.keys() == runs.keys()
+    for error, trial in told.items():
+        run = runs[error]
+        assert (run.config.lr, run.config.epochs) == (trial.lr, trial.epochs)
+        assert run.last.decay == pytest.approx(trial.weight_decay)
+        assert run.last.budget == trial.epochs * UPDATES
+
+
+def test_another_tuner_may_not_continue_in_a_folder(tmp_path: Path) -> None:
+    made(folder=tmp_path, spend=1)
+    made(folder=tmp_path, spend=3)  # to spend more is to go on
+    with pytest.raises(ValueError, match=r"lrs of .*tuner.json is different now"):
+        made(folder=tmp_path, lr=(0.001, 0.01))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"spend": 0.01}, "`spend` must pay for one of the shortest runs, of 4 of 64 epochs"),
+        ({"spend": math.nan}, "`spend` must be finite and above 0"),
+        ({"lr": (0.1, 0.01)}, "`lr` must increase"),
+        ({"lr": (0.0, 0.01)}, "`lr` must be finite and above 0"),
+        ({"lr": 0.1}, "`lr` must be two numbers or more"),
+        ({"normalized_decay": ()}, "`normalized_decay` must be two numbers or more"),
+        ({"normalized_decay": (1.0, 50.0)}, "must give a λ below 1 in the shortest run"),
+        ({"updates_per_epoch": 0}, "`updates_per_epoch` must be at least 1"),
+        ({"shortest": 65}, "`shortest` must be at most the 64 epochs"),
+        ({"convention": "pytorch"}, "`convention` must be one of"),
+        ({"algorithm": "adam"}, "`algorithm` must be one of .* Did you mean `adamw`"),
+        ({"learning_rate": (0.1, 1)}, "Tuner has no `learning_rate`. Did you mean `lr`"),
+    ],
+)
+def test_a_wrong_argument_is_refused_with_a_cure(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        made(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (-0.1, "`error` must be finite and at least 0, got -0.1. For an accuracy"),
+        (None, "`error` must be a number"),
+        ("0.1", "`error` must be a number"),
+        (True, "`error` must be a number"),
+    ],
+)
+def test_a_wrong_error_is_refused_and_may_be_told_again(error: Any, message: str) -> None:
+    tuner = made()
+    trial = tuner.ask()
+    assert trial is not None
+    with pytest.raises((TypeError, ValueError), match=message):
+        tuner.tell(trial, error=error)
+    tuner.tell(trial, error=0.0)
+    with pytest.raises(ValueError, match=r"must be one that is running.*told already"):
+        tuner.tell(trial, error=0.1)
+    with pytest.raises(TypeError, match="`trial` must be one that the tuner asked for"):
+        tuner.tell(3, error=0.1)  # type: ignore[arg-type]
+
+
+def test_importing_the_tuner_does_not_import_torch() -> None:
+    code = "import sys, weightdecay.tuning; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
