@@ -82,10 +82,10 @@ def _of_table(file: Path, foreign: Mapping[str, Any]) -> Source:
     if any(foreign.values()):
         raise ValueError(_ASK.format(file=file))
     try:
-        found = records.read(file)
+        ours = records.read(file)
     except ForeignTableError:
         raise ValueError(_ASK.format(file=file)) from None
-    return Source(found.runs, found.repeats, found.left_out, complete=not found.left_out)
+    return Source(ours.runs, ours.repeats, ours.left_out, complete=not ours.left_out)
 
 
 def as_options(text: str) -> str:
