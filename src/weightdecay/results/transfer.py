@@ -30,7 +30,7 @@ RULES = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 #: The fewest seeds that give a cost an interval: two to choose, and one to judge.
 FEWEST = 3
 _OFF = 0.5  # a learning rate stands for another that is at most so many doublings away
-_OF_LINES = 3.0  # the freedom of what parabolas and straight lines differ by: simulations say this
+_OF_LINES = 3.0  # the freedom of what parabolas and straight lines differ by, as in `coupling`
 _ROUNDED = 0.01  # in doublings: best decays have three digits
 # Of rules that cost the same, the simplest is recommended: leave λ, or else keep λ/α as torch does.
 _SIMPLEST = (0.0, -1.0)
