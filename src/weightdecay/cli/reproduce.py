@@ -38,13 +38,18 @@ class _Help(argparse.Action):
 
 def _figures() -> str:
     """Return a list of the figures, and how many runs each has."""
-    from weightdecay.studies import STUDIES, scale
+    from weightdecay.studies import STUDIES, scale, studies_at
     from weightdecay.table import table
 
     tasks = ("mnist1d", "text")
+    scales = [scale(task, "small") for task in tasks]
+    possible = [studies_at(at) for at in scales]
     rows: list[tuple[str, ...]] = [("figure", *tasks, "")]
     for study in STUDIES.values():
-        runs = (str(len(study.cells(scale(task, "small")))) for task in tasks)
+        runs = (
+            str(len(study.cells(at))) if study in there else "–"
+            for at, there in zip(scales, possible, strict=True)
+        )
         rows.append((study.name, *runs, study.title))
     return f"figures, and the number of runs of each at --scale small:\n{table(rows)}"
 
