@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.tuners import Table, lived, middle, our_life
 from weightdecay.records import read
 from weightdecay.tuning import Trial, Tuner
 
@@ -329,3 +330,40 @@ def test_importing_the_tuner_does_not_import_torch() -> None:
     code = "import sys, weightdecay.tuning; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def table() -> Table:
+    """Return a table of two seeds whose best setting, at all budgets, is not in the middle."""
+    lrs, decays = np.exp2(np.arange(-12.0, -5.0)), np.exp2(np.arange(-7.0, 2.0))
+    x, z = np.log2(lrs)[:, None] + 8, np.log2(decays) + 2
+    errors = 0.2 * np.exp(0.03 * x**2 + 0.02 * z**2 + 0.4 * np.maximum(z - 1, 0))
+    budgets = np.array([1.5, 1.4, 1.2, 1.1, 1.0])[:, None, None]
+    both = np.stack([budgets * errors, budgets * errors * 1.01])
+    curves = np.repeat(both[:, -1, ..., None], 2, axis=-1)
+    return Table(lrs, decays, (3, 6, 12, 24, 48), both, both, (24, 48), curves)
+
+
+def test_a_simulated_life_is_worth_the_mean_of_the_long_runs_at_its_recommendation() -> None:
+    whole = table()
+    for seed in range(3):
+        own = whole.within(np.random.default_rng([seed, 0]))
+        [control] = lived(middle, whole, seed, [1.0])
+        row, column = (len(own.lrs) - 1) // 2, (len(own.decays) - 1) // 2
+        assert control == own.tested[:, -1, row, column].mean()
+        first, last = lived(our_life, whole, seed, [0.25, 2.0])
+        assert {first, last} <= {*own.worth.ravel().tolist()}
+        assert last == pytest.approx(own.worth.min(), rel=0.04)
+
+
+def test_ranges_of_a_life_are_parts_of_the_tables_and_differ_between_lives() -> None:
+    whole = table()
+    owns = [whole.within(np.random.default_rng([seed, 0])) for seed in range(20)]
+    assert len({(*own.lrs, *own.decays) for own in owns}) > 5
+    for own in owns:
+        row, column = (
+            list(all_).index(part[0])
+            for all_, part in ((whole.lrs, own.lrs), (whole.decays, own.decays))
+        )
+        there = whole.chosen[:, :, row:, column:][:, :, : len(own.lrs), : len(own.decays)]
+        assert np.array_equal(own.chosen, there)
+        assert len(own.lrs) >= len(whole.lrs) - 2

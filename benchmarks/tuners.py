@@ -1,0 +1,324 @@
+"""Whole lives of tuners, simulated from a table of finished runs, so that a life costs nothing.
+
+    python -m benchmarks.tuners results/tuning/mnist1d.parquet --lives 200 --out rows.jsonl
+    python -m benchmarks.tuners --report rows.jsonl
+
+A table has runs of every setting of a lattice at several budgets, with several seeds. A tuner asks
+for a run, and gets the validation error of one that was really trained, with a random seed of the
+table: nothing is interpolated. What its recommendation is worth is the mean test error of the long
+runs at that setting, over the table's seeds. Compute is counted in long runs.
+
+In each life the ranges are drawn anew: up to two learning rates and a quarter of the decays are cut
+off, at random ends, so that no tuner profits from where the table's middle is. In one life, all
+tuners have the same ranges. The others are Optuna's samplers over the places of the lattice, which
+recommend the best trial that they saw:
+
+    tpe, gp, cmaes, random, sobol    in α and λ_norm
+    tpe-torch                        in α and λ/α, the weight_decay of torch.optim.AdamW
+
+each with trials of a full run, and of 1/2, 1/4, 1/8 and 1/16 of one, whose λ is carried by keeping
+λ_norm (torch's: by keeping weight_decay); and TPE with full trials and a pruner that sees the
+intermediate errors: tpe-hyperband, tpe-median. A sampler makes at most 64 trials, and GP, which
+takes a second for each, 32; it recommends the same from then on. "middle" is a control, which makes
+no runs: the middle of the ranges.
+"""
+
+import argparse
+import json
+import math
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weightdecay.records import read
+from weightdecay.tuning import Tuner
+
+Array: TypeAlias = NDArray[np.float64]
+#: Compute at which tuners are compared, in long runs.
+SPENDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+FRACTIONS = (1, 2, 4, 8, 16)
+# The most trials in a life, and the most lives of a Gaussian process, which is slow.
+_MOST = {"gp": 32}
+_FEWER = 40
+_DIVERGED = 1.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """Errors by seed, budget, learning rate and decay; `curves` are those within long runs."""
+
+    lrs: Array
+    decays: Array
+    epochs: tuple[int, ...]
+    chosen: Array
+    tested: Array
+    steps: tuple[int, ...]
+    curves: Array
+
+    @classmethod
+    def of(cls, path: Path) -> "Table":
+        """Read a table. A seed counts if it has all runs that any seed has."""
+        runs = [run for run in read(path) if run.config.normalized_decay is not None]
+        counts = Counter(run.config.seed for run in runs)
+        runs = [run for run in runs if counts[run.config.seed] == max(counts.values())]
+        configs = [run.config for run in runs]
+        axes = [
+            sorted({getattr(config, name) for config in configs})
+            for name in ("seed", "epochs", "lr", "normalized_decay")
+        ]
+        chosen, tested = np.full((2, *map(len, axes)), np.nan)
+        longest = axes[1][-1]
+        steps = sorted(
+            {one.epoch for run in runs if run.config.epochs == longest for one in run.records}
+        )
+        curves = np.full((len(axes[0]), len(axes[2]), len(axes[3]), len(steps)), _DIVERGED)
+        for run in runs:
+            one = run.config
+            values = (one.seed, one.epochs, one.lr, one.normalized_decay)
+            at = tuple(axis.index(value) for axis, value in zip(axes, values, strict=True))
+            ended = not run.diverged
+            chosen[at] = (run.last.validation_error if ended else None) or _DIVERGED
+            tested[at] = (run.last.test_error if ended else None) or _DIVERGED
+            if one.epochs == longest:
+                for record in run.records:
+                    error = _DIVERGED if record.diverged else record.validation_error
+                    curves[at[0], at[2], at[3], steps.index(record.epoch)] = error
+        if missing := int(np.isnan(chosen).sum()):
+            raise ValueError(
+                f"{path} must have every setting at every budget, but lacks {missing}."
+            )
+        lrs, decays = np.array(axes[2]), np.array(axes[3])
+        return cls(lrs, decays, tuple(axes[1]), chosen, tested, tuple(steps), curves)
+
+    def within(self, draw: np.random.Generator) -> "Table":
+        """Return the table with narrower ranges, for one life."""
+        kept = []
+        for count, most in ((len(self.lrs), 2), (len(self.decays), len(self.decays) // 4)):
+            low = int(draw.integers(most + 1))
+            high = int(draw.integers(most + 1 - low))
+            kept.append(slice(low, count - high))
+        rows, columns = kept
+        return Table(
+            self.lrs[rows],
+            self.decays[columns],
+            self.epochs,
+            self.chosen[:, :, rows, columns],
+            self.tested[:, :, rows, columns],
+            self.steps,
+            self.curves[:, rows, columns],
+        )
+
+    @property
+    def worth(self) -> Array:
+        """The mean test error of long runs at each setting."""
+        worth: Array = self.tested[:, -1].mean(axis=0)
+        return worth
+
+
+#: The compute spent so far, and the setting that would be recommended now.
+Event: TypeAlias = tuple[float, tuple[int, int]]
+Life: TypeAlias = Callable[[Table, int, float], Iterator[Event]]
+
+
+def optuna_life(sampler: str, fraction: int, pruner: str | None = None) -> Life:
+    """Return the life of a sampler of Optuna's with trials of one fixed length."""
+
+    def life(table: Table, seed: int, most: float) -> Iterator[Event]:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        warnings.simplefilter("ignore")
+        draw = np.random.default_rng([seed, 1])
+        budget = table.epochs.index(table.epochs[-1] // fraction)
+        samplers: dict[str, Callable[[], Any]] = {
+            "tpe": lambda: optuna.samplers.TPESampler(seed=seed),
+            "tpe-torch": lambda: optuna.samplers.TPESampler(seed=seed),
+            "gp": lambda: optuna.samplers.GPSampler(seed=seed),
+            "cmaes": lambda: optuna.samplers.CmaEsSampler(seed=seed),
+            "random": lambda: optuna.samplers.RandomSampler(seed=seed),
+            "sobol": lambda: optuna.samplers.QMCSampler(seed=seed, scramble=True),
+        }
+        pruners: dict[str | None, Callable[[], Any]] = {
+            None: optuna.pruners.NopPruner,
+            "median": lambda: optuna.pruners.MedianPruner(n_startup_trials=4),
+            "hyperband": lambda: optuna.pruners.HyperbandPruner(
+                min_resource=table.steps[0], max_resource=table.steps[-1], reduction_factor=2
+            ),
+        }
+        study = optuna.create_study(sampler=samplers[sampler](), pruner=pruners[pruner]())
+        rows, columns = table.worth.shape
+        spent, best, found = 0.0, math.inf, (rows // 2, columns // 2)
+        for _ in range(_MOST.get(sampler, 64)):
+            trial = study.ask()
+            row = trial.suggest_int("lr", 0, rows - 1)
+            column = trial.suggest_int("decay", 0, columns - 1)
+            used = _torch(table, row, column, fraction) if sampler == "tpe-torch" else column
+            at = int(draw.integers(len(table.chosen)))
+            error, cost = float(table.chosen[at, budget, row, used]), 1 / fraction
+            stopped = False
+            for step, seen in zip(table.steps, table.curves[at, row, used], strict=True):
+                if pruner is not None and step < table.steps[-1]:
+                    trial.report(float(seen), step)
+                    if trial.should_prune():
+                        stopped, cost = True, step / table.steps[-1]
+                        break
+            spent += cost
+            if spent > most + 1e-9:
+                return
+            if stopped:
+                study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+            else:
+                study.tell(trial, error)
+                if error < best:
+                    long = _torch(table, row, column, 1) if sampler == "tpe-torch" else column
+                    best, found = error, (row, long)
+            if math.isfinite(best):
+                yield spent, found
+
+    return life
+
+
+def _torch(table: Table, row: int, column: int, fraction: int) -> int:
+    """Return the place of the λ_norm that a torch's weight_decay comes to, or the nearest.
+
+    It has as many values as λ_norm has, and is the same in the middle of the learning rates.
+    """
+    middle = math.exp(np.log(table.lrs).mean())
+    norm = table.decays[column] * table.lrs[row] / middle / math.sqrt(fraction)
+    return int(np.abs(np.log(table.decays) - math.log(norm)).argmin())
+
+
+def our_life(table: Table, seed: int, most: float) -> Iterator[Event]:
+    """Live as the tuner of this package, once for each spend."""
+    for spend in (one for one in SPENDS if one <= most):
+        draw = np.random.default_rng([seed, 1])
+        tuner = Tuner(
+            table.epochs[-1],
+            updates_per_epoch=100,
+            spend=spend,
+            lr=table.lrs.tolist(),
+            normalized_decay=table.decays.tolist(),
+            shortest=table.epochs[0],
+        )
+        for trial in tuner:
+            row, column = divmod(trial.cell.setting, len(table.decays))
+            at = int(draw.integers(len(table.chosen)))
+            tuner.tell(trial, error=table.chosen[at, trial.cell.rung, row, column])
+        found = tuner.recommendation()
+        row = int(np.abs(table.lrs - found.lr).argmin())
+        column = int(np.abs(table.decays - (found.decay.normalized or 0)).argmin())
+        yield spend, (row, column)
+
+
+def middle(table: Table, seed: int, most: float) -> Iterator[Event]:
+    """Recommend the middle of the ranges, without a run: what the ranges alone are worth."""
+    del seed, most
+    rows, columns = table.worth.shape
+    yield 0.0, ((rows - 1) // 2, (columns - 1) // 2)
+
+
+def tuners() -> dict[str, Life]:
+    """Return all tuners by name."""
+    found: dict[str, Life] = {"weightdecay": our_life, "middle": middle}
+    for sampler in ("random", "sobol", "tpe", "tpe-torch", "cmaes", "gp"):
+        for fraction in FRACTIONS:
+            name = sampler if fraction == 1 else f"{sampler} 1/{fraction}"
+            found[name] = optuna_life(sampler, fraction)
+    for pruner in ("hyperband", "median"):
+        found[f"tpe-{pruner}"] = optuna_life("tpe", 1, pruner)
+    return found
+
+
+def lived(life: Life, table: Table, seed: int, spends: Sequence[float]) -> list[float]:
+    """Return what the recommendation of one life is worth at each spend; NaN if there is none."""
+    own = table.within(np.random.default_rng([seed, 0]))
+    worth = own.worth
+    errors = [math.nan] * len(spends)
+    for spent, setting in life(own, seed, max(spends)):
+        for at, spend in enumerate(spends):
+            if spent <= spend + 1e-9:
+                errors[at] = float(worth[setting])
+    return errors
+
+
+def measured(path: Path, names: Iterable[str], lives: int) -> Iterator[dict[str, Any]]:
+    """Yield one row per tuner, with the error of each life at each spend."""
+    table = Table.of(path)
+    known = tuners()
+    for name in names:
+        spends = SPENDS[:-1] if name == "weightdecay" else SPENDS
+        count = min(lives, _FEWER) if name.startswith("gp") else lives
+        errors = [lived(known[name], table, seed, spends) for seed in range(count)]
+        rounded = [[round(error, 5) for error in one] for one in errors]
+        yield {"table": path.stem, "tuner": name, "spends": spends, "errors": rounded}
+
+
+def reported(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a report: errors in per cent with 95 % intervals, and the bar."""
+    for table in dict.fromkeys(row["table"] for row in rows):
+        here = {row["tuner"]: np.array(row["errors"]) for row in rows if row["table"] == table}
+        ours, control = here.pop("weightdecay"), here.pop("middle", None)
+        yield f"{table}: test error in % of the long run at the recommended setting"
+        yield f"{'long runs spent':<18}" + "".join(f"{spend:>14g}" for spend in SPENDS)
+        first = {"weightdecay": ours} | ({} if control is None else {"middle": control})
+        for name, errors in {**first, **here}.items():
+            yield f"{name:<18}" + "".join(f"{_shown(column):>14}" for column in errors.T)
+        yield "our error, less that of the best other with twice the compute:"
+        for at, spend in enumerate(SPENDS[:-1]):
+            means = {name: errors[:, at + 1].mean() for name, errors in here.items()}
+            best = min(
+                (name for name in means if means[name] == means[name]), key=means.__getitem__
+            )
+            both = min(len(ours), len(here[best]))
+            apart = ours[:both, at] - here[best][:both, at + 1]
+            low, high = _interval(apart)
+            verdict = "reached" if apart.mean() <= 0 else "open" if low <= 0 else "not reached"
+            yield (
+                f"{spend:>6g} against {best} at {2 * spend:g}: {100 * apart.mean():+.2f} points "
+                f"({100 * low:+.2f} to {100 * high:+.2f}), {verdict}"
+            )
+        yield ""
+
+
+def _interval(values: Array) -> tuple[float, float]:
+    half = 1.96 * values.std(ddof=1) / math.sqrt(len(values))
+    return values.mean() - half, values.mean() + half
+
+
+def _shown(values: Array) -> str:
+    if np.isnan(values).any():
+        return "–"
+    low, high = _interval(values)
+    return f"{100 * values.mean():.2f} ±{50 * (high - low):.2f}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Simulate, or report."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("table", nargs="?", type=Path)
+    parser.add_argument("--lives", type=int, default=200)
+    parser.add_argument("--only", nargs="+", choices=[*tuners()])
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--report", type=Path, nargs="+")
+    given = parser.parse_args(arguments)
+    if given.report:
+        lines = [line for path in given.report for line in path.read_text("utf-8").splitlines()]
+        print("\n".join(reported([json.loads(line) for line in lines])))
+        return
+    for row in measured(given.table, given.only or tuners(), given.lives):
+        if given.out:
+            with given.out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+        values = np.array(row["errors"])
+        print(f"{row['tuner']:<18}", *(f"{_shown(one):>14}" for one in values.T), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
