@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         WarmRestarts,
         Warmup,
     )
+    from weightdecay.tuning import Tuner
 
 __version__ = "0.1.0"
 
@@ -68,6 +69,7 @@ _HOME = {
     "Normalized": "decay",
     "Schedule": "schedules",
     "StepDrop": "schedules",
+    "Tuner": "tuning",
     "WarmRestarts": "schedules",
     "Warmup": "schedules",
     "decouple": "optim.decouple",
@@ -103,6 +105,7 @@ __all__ = [
     "Normalized",
     "Schedule",
     "StepDrop",
+    "Tuner",
     "WarmRestarts",
     "Warmup",
     "decouple",
