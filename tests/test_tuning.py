@@ -251,6 +251,36 @@ def test_a_hopeless_trial_is_stopped_and_only_its_own_epochs_count() -> None:
     assert tuner.spent == 3.25
 
 
+def first_of(tuner: Tuner, count: int) -> list[Trial]:
+    trials = [tuner.ask() for _ in range(count)]
+    return [trial for trial in trials if trial is not None]
+
+
+def test_a_trial_that_was_not_stopped_counts_in_full_whatever_others_do_meanwhile() -> None:
+    tuner = made(shortest=64, spend=10)
+    slow, *others = first_of(tuner, 4)
+    assert not tuner.report(slow, 20, 0.9)
+    for other in others:
+        tuner.report(other, 20, 0.1)
+        tuner.tell(other, error=0.05)
+    tuner.tell(slow, error=0.05)
+    assert tuner.spent == 4
+
+
+def test_a_trial_that_was_stopped_counts_as_stopped_whatever_others_do_meanwhile() -> None:
+    tuner = made(shortest=64, spend=10)
+    stopped, *others = first_of(tuner, 8)
+    for other in others[:3]:
+        tuner.report(other, 16, 0.1)
+        tuner.tell(other, error=0.05)
+    assert tuner.report(stopped, 16, 0.2)
+    for other in others[3:]:
+        tuner.report(other, 16, 0.14)
+        tuner.tell(other, error=0.05)
+    tuner.tell(stopped, error=0.2)
+    assert tuner.spent == 7.25
+
+
 def test_a_trial_that_reports_nan_is_stopped_at_once(tmp_path: Path) -> None:
     tuner = made(shortest=64, spend=10, folder=tmp_path)
     trial = tuner.ask()

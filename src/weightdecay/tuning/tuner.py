@@ -85,6 +85,8 @@ class Tuner:
         self._told: dict[Cell, Outcome] = {} if self._keeper is None else self._keeper.outcomes()
         self._running: dict[Cell, float] = {}
         self._reports: dict[Cell, list[tuple[int, float]]] = {}
+        # Running trials that were told to stop when they last reported.
+        self._stopped: set[Cell] = set()
         self._failed: dict[Cell, str] = {}
 
     @property
@@ -155,23 +157,21 @@ class Tuner:
             )
         seen.append((epoch, _error(error)))
         others = [outcome for other, outcome in self._told.items() if other.rung == cell.rung]
-        return epoch < trial.epochs and is_hopeless(seen[-1], trial.epochs, others)
+        stop = epoch < trial.epochs and is_hopeless(seen[-1], trial.epochs, others)
+        (self._stopped.add if stop else self._stopped.discard)(cell)
+        return stop
 
     def tell(self, trial: Trial, *, error: float) -> None:
         """Tell the validation error of a trial: smaller is better, NaN if it diverged."""
         cell = self._known(trial)
         value = _error(error)
         way = self._reports.get(cell, [])
-        epochs = trial.epochs
-        if way and way[-1][0] < trial.epochs:
-            others = [one for other, one in self._told.items() if other.rung == cell.rung]
-            if not math.isfinite(value) or is_hopeless(way[-1], trial.epochs, others):
-                epochs = way[-1][0]
+        ended = cell in self._stopped or not math.isfinite(value)
+        epochs = way[-1][0] if way and ended else trial.epochs
         outcome = Outcome(value, epochs, tuple(way))
         if self._keeper is not None:
             self._keeper.keep(cell, outcome, seconds=time.monotonic() - self._running[cell])
-        del self._running[cell]
-        self._reports.pop(cell, None)
+        self._forget(cell)
         self._told[cell] = outcome
 
     def fail(self, trial: Trial, reason: object) -> None:
@@ -179,9 +179,14 @@ class Tuner:
         cell = self._known(trial)
         if self._keeper is not None:
             self._keeper.keep_failure(cell, str(reason))
+        self._forget(cell)
+        self._failed[cell] = str(reason)
+
+    def _forget(self, cell: Cell) -> None:
+        """Forget what is only known of running trials."""
         del self._running[cell]
         self._reports.pop(cell, None)
-        self._failed[cell] = str(reason)
+        self._stopped.discard(cell)
 
     def recommendation(self) -> Recommendation:
         """Return the setting to use for the long run, by what was told so far."""
