@@ -281,6 +281,24 @@ def test_a_trial_that_was_stopped_counts_as_stopped_whatever_others_do_meanwhile
     assert tuner.spent == 7.25
 
 
+def test_after_a_restart_later_trials_are_compared_with_stopped_ones_as_before(
+    tmp_path: Path,
+) -> None:
+    stops = []
+    for again in (False, True):
+        folder = tmp_path / str(again)
+        tuner = made(shortest=64, spend=20, folder=folder)
+        for error in (0.1, 0.1, 0.1, 0.4, 0.4, 0.4, 0.4):
+            [trial] = first_of(tuner, 1)
+            tuner.report(trial, 16, error)
+            tuner.tell(trial, error=error)
+        if again:
+            tuner = made(shortest=64, spend=20, folder=folder)
+        [trial] = first_of(tuner, 1)
+        stops.append(tuner.report(trial, 16, 0.3))
+    assert stops[0] == stops[1]
+
+
 def test_a_trial_that_reports_nan_is_stopped_at_once(tmp_path: Path) -> None:
     tuner = made(shortest=64, spend=10, folder=tmp_path)
     trial = tuner.ask()

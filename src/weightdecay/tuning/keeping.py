@@ -145,7 +145,8 @@ def _outcome(run: Run) -> Outcome:
         for one in run.records
     ]
     epochs, error = errors[-1]
-    return Outcome(error, epochs, tuple(errors[:-1]))
+    stopped = epochs < run.config.epochs  # where it had reported its last error
+    return Outcome(error, epochs, tuple(errors if stopped else errors[:-1]))
 
 
 def _nearest(
