@@ -135,6 +135,23 @@ def test_a_decay_in_another_convention_is_the_same_decay(convention: str) -> Non
     assert theirs.weight_decay == pytest.approx(ours.weight_decay * factor)
 
 
+@pytest.mark.parametrize(
+    ("convention", "name"),
+    [
+        ("weight_decay", "and weight_decay {:.3g} (λ)"),
+        ("normalized", "and λ_norm = {:.3g}"),
+        ("torch", "and torch's weight_decay {:.3g}"),
+        ("l2", "and an L2 factor of {:.3g}"),
+    ],
+)
+def test_a_recommended_decay_is_named_as_its_convention_names_it(
+    convention: str, name: str
+) -> None:
+    found = made(convention=convention).recommendation()
+    assert f"use lr 0.001 {name.format(found.weight_decay)}" in str(found)
+    assert ("λ" in str(found)) == (convention != "l2")  # L2 is no decay
+
+
 def test_runs_that_diverge_are_results_and_keep_the_recommendation_away() -> None:
     loop = surface(lr=0.001)
     tuner = made(spend=2)

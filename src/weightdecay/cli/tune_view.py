@@ -130,9 +130,10 @@ def _tell(tuner: Tuner, asked: Mapping[RunConfig, Trial], store: Store) -> None:
 
 def _so_far(tuner: Tuner) -> str:
     found = tuner.recommendation()
+    name = "L2 factor" if found.convention == "l2" else "λ_norm"
     return (
         f"{tuner.spent:.2f} of {tuner.spend:g} spent, {found.trials} runs. So far: "
-        f"lr {found.lr:.3g}, λ_norm {found.decay.normalized:.3g}."
+        f"lr {found.lr:.3g}, {name} {found.weight_decay:.3g}."
     )
 
 

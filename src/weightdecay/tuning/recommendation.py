@@ -16,6 +16,14 @@ from weightdecay.tuning.choosing import belief_of, gains
 from weightdecay.tuning.space import Space
 from weightdecay.tuning.trial import Cell, Outcome
 
+#: How a setting is stated in each convention of a decay. A factor of L2 is no λ: it also goes
+#: through the momentum and, in Adam, through the division by √v̂.
+_STATED = {
+    "weight_decay": "weight_decay {λ:.3g} (λ),\nthat is λ_norm = {norm:.3g}.",
+    "normalized": "λ_norm = {norm:.3g},\nthat is λ = {λ:.3g}.",
+    "torch": "torch's weight_decay {torch:.3g},\nthat is λ = {λ:.3g} and λ_norm = {norm:.3g}.",
+    "l2": "an L2 factor of {torch:.3g}.",
+}
 #: Ways to carry λ from one number of epochs T to another: λ ∝ T^(−power).
 RULES = {0.0: "keep λ", 0.5: "keep λ_norm", 1.0: "keep λ·epochs"}
 _DRAWS = 400
@@ -42,7 +50,8 @@ class Recommendation:
 
     epochs        of the long run           spent   by the trials, in long runs
     lr            α                         trials  how many were told
-    weight_decay  in the tuner's convention; `decay` has it in every convention
+    weight_decay  in the tuner's `convention`; `decay` has it in every convention, where a factor of
+                  L2 counts as λ/α, though no decay does the same
     near          the probability that the best setting is within one doubling of this α and λ
     loss          by what fraction the error here is expected to exceed that of the best setting
     gain          by what fraction the next run alone is expected to lower the error, at least
@@ -53,6 +62,7 @@ class Recommendation:
     epochs: int
     lr: float
     weight_decay: float
+    convention: str
     decay: Decay
     near: float
     loss: float
@@ -64,9 +74,11 @@ class Recommendation:
 
     def __str__(self) -> str:
         count, decay = f"{self.trials} trial{'s' * (self.trials != 1)}", self.decay
+        stated = _STATED[self.convention].format(
+            λ=decay.weight_decay, norm=decay.normalized, torch=decay.torch
+        )
         text = f"""\
-For {self.epochs} epochs, use lr {self.lr:.3g} and weight_decay {self.weight_decay:.3g},
-that is λ = {decay.weight_decay:.3g} and λ_norm = {decay.normalized:.3g}.
+For {self.epochs} epochs, use lr {self.lr:.3g} and {stated}
 Found by {count} that cost {self.spent:.2f} long runs.
 The best is within a factor of two of both with probability {self.near:.0%}.
 This setting is expected to have {self.loss:.1%} more error than the best.
@@ -95,6 +107,7 @@ def recommend(space: Space, told: Mapping[Cell, Outcome]) -> Recommendation:
         epochs=space.epochs,
         lr=lr,
         weight_decay=space.stated(best, space.epochs),
+        convention=space.convention,
         decay=space.decay(best, space.epochs),
         near=float(np.mean([space.doublings(best, int(at)) <= 1.01 for at in lowest])),
         loss=float((draws[:, best] - draws.min(axis=1)).mean()),
