@@ -11,6 +11,7 @@ import torch
 from tests import choosing
 from weightdecay import SGD, AdamW
 from weightdecay.decay import convert
+from weightdecay.tuning import Tuner
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "choosing.md"
@@ -28,6 +29,20 @@ def test_the_tables_are_those_of_the_records_and_of_the_package() -> None:
     """`make book` writes them again."""
     pytest.importorskip("pyarrow")
     assert choosing.written(TEXT) == TEXT
+
+
+@committed
+def test_a_tuner_looks_for_factors_of_l2_where_the_best_ones_were() -> None:
+    pytest.importorskip("pyarrow")
+    sweeps = [one for one in choosing.committed() if one.way == "l2"]
+    assert {one.config.algorithm for one in sweeps} == {"adam", "sgd"}
+    for one in sweeps:
+        epochs, best = one.config.epochs, one.best
+        per_epoch = choosing.updates(one) // epochs
+        name = f"{one.config.algorithm}w"
+        tuner = Tuner(epochs, updates_per_epoch=per_epoch, algorithm=name, convention="l2")
+        low, *_, high = (at / best.lr / math.sqrt(epochs * per_epoch) for at in tuner.space.decays)
+        assert 2 * low < best.decay < high / 2, (name, one.config.task)
 
 
 @committed

@@ -127,7 +127,10 @@ def test_trials_asked_for_at_once_are_different_runs_and_count_as_spent() -> Non
 
 @pytest.mark.parametrize("convention", ["normalized", "torch", "l2"])
 def test_a_decay_in_another_convention_is_the_same_decay(convention: str) -> None:
-    ours, theirs = made().ask(), made(convention=convention).ask()
+    ours, theirs = (
+        made(convention=one, normalized_decay=(0.01, 1)).ask()
+        for one in ("weight_decay", convention)
+    )
     assert ours is not None
     assert theirs is not None
     assert ours.lr == theirs.lr

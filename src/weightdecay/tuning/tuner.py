@@ -39,7 +39,7 @@ class Tuner:
                        optimizers of this package take; "normalized", λ_norm; "torch", that of
                        torch.optim.AdamW; or "l2", a factor of L2 regularization
     lr                 the lowest and highest learning rate to try, or all values to try
-    normalized_decay   the same of λ_norm = λ·√(updates)
+    normalized_decay   the same of λ_norm = λ·√(updates); with L2, of its factor times α·√(updates)
     shortest           the fewest epochs from which something can be learned
     folder             where to keep the trials, and to continue from
     task, metric       names for them in the folder
