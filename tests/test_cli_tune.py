@@ -101,6 +101,13 @@ def test_the_folder_is_a_sweep_with_every_run_in_its_plan(tmp_path: Path, capsys
         (["--lr", "1", "0.1"], "--lr must increase"),
         (["--batch", "100000"], "--batch must be at most"),
         (["--task", "nosuch"], "nosuch"),
+        (["--schedule", "constant"], "--schedule must be cosine, got 'constant'"),
+        (["--schedule", "restarts,first=4"], "--schedule must be cosine, got 'restarts,first=4'"),
+        (
+            ["--schedule", "drops,at=8", "--algorithm", "sgd"],
+            "--schedule must be cosine or constant",
+        ),
+        (["--schedule", "cosine,warmup=1"], "a warm-up that is shorter than the shortest run"),
     ],
 )
 def test_what_cannot_be_tuned_is_said_with_a_cure(

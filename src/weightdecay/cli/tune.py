@@ -7,7 +7,7 @@ from weightdecay.cli.arguments import NUMBERS, Commands, number, whole
 from weightdecay.cli.output import add_output_options
 from weightdecay.cli.run import add_task
 from weightdecay.cli.sweep import add_engine
-from weightdecay.records import COUPLED, DECOUPLED, PRECISIONS, SCHEDULES
+from weightdecay.records import COUPLED, DECOUPLED, PRECISIONS
 
 
 def add(commands: Commands) -> None:
@@ -33,7 +33,9 @@ def add(commands: Commands) -> None:
     )
     how.add_argument("--batch", type=whole, default=64, metavar="N", help="batch size (default 64)")
     how.add_argument(
-        "--schedule", default="cosine", help=f"{', '.join(SCHEDULES)} (default cosine)"
+        "--schedule",
+        default="cosine",
+        help="cosine, which may have a warm-up; with L2, also constant (default cosine)",
     )
     how.add_argument(
         "--precision", default="float32", help=f"{' or '.join(PRECISIONS)} (default float32)"

@@ -68,7 +68,7 @@ def _tuner(options: argparse.Namespace) -> Tuner:
     coupled = name in COUPLED
     middle = _at(options, 1.0, 0.0, options.epochs, seed=0)
     task = split(load(options.task), validation=options.validation, data=options.data)
-    return Tuner(
+    tuner = Tuner(
         options.epochs,
         updates_per_epoch=updates_per_epoch(middle, task),
         spend=options.spend,
@@ -78,6 +78,26 @@ def _tuner(options: argparse.Namespace) -> Tuner:
         normalized_decay=options.normalized_decay,
         shortest=options.shortest,
     )
+    _check_schedule(options, tuner.space.ladder[0], coupled=coupled)
+    return tuner
+
+
+def _check_schedule(options: argparse.Namespace, shortest: int, *, coupled: bool) -> None:
+    """Raise if the schedule of a short run would not be as long as that run."""
+    schedule = Spec.parse("schedule", options.schedule)
+    # Without an end, a normalized decay is unknown. L2 needs none.
+    known = ("cosine", "constant") if coupled else ("cosine",)
+    if schedule.name not in known:
+        raise ValueError(
+            f"`schedule` must be {' or '.join(known)}, got {options.schedule!r}: that of a short "
+            "run must be as long as the run."
+        )
+    warmup = schedule.options.get("warmup", 0)
+    if isinstance(warmup, int | float) and warmup >= shortest:
+        raise ValueError(
+            f"`schedule` must have a warm-up that is shorter than the shortest run, which has "
+            f"{shortest} epoch{'s' * (shortest != 1)}, got {options.schedule!r}. Raise --shortest."
+        )
 
 
 def _next(tuner: Tuner, at_once: int) -> list[Trial]:
