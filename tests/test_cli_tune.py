@@ -125,3 +125,4 @@ def test_a_model_that_cannot_be_trained_ends_the_search_with_its_reason(
     said = capsys.readouterr().err
     assert "could not be trained" in said
     assert "failing" in said
+    assert f"weightdecay retry {tmp_path}" in said

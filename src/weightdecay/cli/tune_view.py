@@ -48,7 +48,7 @@ def tune_and_print(options: argparse.Namespace) -> int:
 def _searched(tuner: Tuner, options: argparse.Namespace, engine: Engine) -> bool:
     """Train trials until the spend is used up; return whether it came to that."""
     asked: dict[RunConfig, Trial] = {}
-    while trials := _next(tuner, options.at_once):
+    while trials := _next(tuner, options):
         now = {_config(options, trial): trial for trial in trials}
         asked.update(now)
         # With the earlier ones, so that the folder's plan holds every trial.
@@ -100,10 +100,15 @@ def _check_schedule(options: argparse.Namespace, shortest: int, *, coupled: bool
         )
 
 
-def _next(tuner: Tuner, at_once: int) -> list[Trial]:
+def _next(tuner: Tuner, options: argparse.Namespace) -> list[Trial]:
     trials: list[Trial] = []
-    while len(trials) < at_once and (trial := tuner.ask()) is not None:
-        trials.append(trial)
+    try:
+        while len(trials) < options.at_once and (trial := tuner.ask()) is not None:
+            trials.append(trial)
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"{error} Then run `weightdecay retry {options.folder}`, and this command again."
+        ) from error
     return trials
 
 
