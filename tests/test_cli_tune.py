@@ -68,6 +68,8 @@ def test_the_recommended_configuration_can_be_trained(
     config: dict[str, Any] = said["config"]
     assert config["algorithm"] == algorithm
     assert config[decay] == pytest.approx(said["weight_decay"])
+    assert (said["decay"] is None) == (decay == "l2")
+    assert decay == "l2" or said["decay"]["normalized"] == pytest.approx(said["weight_decay"])
     assert {run.config.algorithm for run in runs(tmp_path)} == {algorithm}
     assert all(getattr(run.config, decay) is not None for run in runs(tmp_path))
 

@@ -13,6 +13,7 @@ from weightdecay.cli.output import print_json
 from weightdecay.cli.printing import echo
 from weightdecay.cli.run import command_of
 from weightdecay.cli.sweep_view import engine_of, sweep_all
+from weightdecay.decay import TITLES
 from weightdecay.records import COUPLED, DECOUPLED, RunConfig
 from weightdecay.records.config import Spec
 from weightdecay.runs.build import updates_per_epoch
@@ -164,7 +165,13 @@ def _so_far(tuner: Tuner) -> str:
 
 def _values(found: Recommendation, long: RunConfig) -> dict[str, Any]:
     rule = None if found.rule is None else {**asdict(found.rule), "possible": found.rule.possible}
-    return {**asdict(found), "rule": rule, "config": long.as_dict()}
+    decay = {way: getattr(found.decay, way) for way in TITLES}
+    return {
+        **asdict(found),
+        "decay": None if found.convention == "l2" else decay,
+        "rule": rule,
+        "config": long.as_dict(),
+    }
 
 
 def _stated(config: RunConfig) -> dict[str, Any]:
