@@ -32,6 +32,19 @@ def test_the_tables_are_those_of_the_records_and_of_the_package() -> None:
 
 
 @committed
+def test_the_page_names_the_sweeps_that_its_table_leaves_out() -> None:
+    pytest.importorskip("pyarrow")
+    out = [
+        (one.config.algorithm, one.config.task, one.config.epochs)
+        for one in choosing.committed()
+        if one.config.task != "text" and math.isnan(choosing.cost(one))
+    ]
+    assert sorted(out) == [("adam", "mnist1d", 180), ("sgdw", "mnist1d", 180)]
+    said = "Two sweeps of mnist1d over 180 epochs, of SGDW and of Adam, are left out"
+    assert said in " ".join(TEXT.split())
+
+
+@committed
 def test_a_tuner_looks_for_factors_of_l2_where_the_best_ones_were() -> None:
     pytest.importorskip("pyarrow")
     sweeps = [one for one in choosing.committed() if one.way == "l2"]
