@@ -235,6 +235,18 @@ def test_a_trial_that_failed_costs_nothing_and_is_not_asked_for_again() -> None:
     assert first.cell not in {trial.cell for trial in others}
 
 
+def test_a_trial_that_failed_is_asked_for_again_after_a_restart(tmp_path: Path) -> None:
+    """Or three failures, long seen to, would end a search for good."""
+    for _ in range(3):
+        tuner = made(folder=tmp_path)
+        [trial] = first_of(tuner, 1)
+        tuner.fail(trial, "the disk was full")
+    tuner = made(folder=tmp_path)
+    assert first_of(tuner, 1) == [trial]
+    tuner.tell(trial, error=0.1)
+    assert made(folder=tmp_path).recommendation().trials == 1
+
+
 def test_three_failures_before_the_first_result_are_an_error_with_the_reason() -> None:
     tuner = made()
     for _ in range(3):

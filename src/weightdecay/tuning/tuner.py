@@ -175,7 +175,10 @@ class Tuner:
         self._told[cell] = outcome
 
     def fail(self, trial: Trial, reason: object) -> None:
-        """Say that a trial could not be trained: it costs nothing and is not asked for again."""
+        """Say that a trial could not be trained: it costs nothing and is not asked for again.
+
+        A tuner that is started again in the folder may ask for it.
+        """
         cell = self._known(trial)
         if self._keeper is not None:
             self._keeper.keep_failure(cell, str(reason))
