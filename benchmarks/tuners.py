@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weightdecay.records import read
-from weightdecay.tuning import Tuner
+from weightdecay.tune import Tuner
 
 Array: TypeAlias = NDArray[np.float64]
 #: Compute at which tuners are compared, in long runs.

@@ -11,7 +11,7 @@ import torch
 from tests import choosing
 from weightdecay import SGD, AdamW
 from weightdecay.decay import convert
-from weightdecay.tuning import Tuner
+from weightdecay.tune import Tuner
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "choosing.md"

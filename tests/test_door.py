@@ -25,16 +25,12 @@ def test_the_top_level_has_what_a_training_loop_needs_and_nothing_else() -> None
         *("SGD", "SGDW", "SGDWR", "Adam", "AdamW", "AdamWR", "decouple"),
         *("Schedule", "Cycle", "Constant", "StepDrop", "Cosine", "WarmRestarts", "Warmup"),
         *("Normalized", "parameter_groups", "explain", "from_torch", "to_torch"),
-        "Tuner",
     }
     for name in ("Store", "train", "RunConfig", "convert", "Task", "NO_DECAY"):
         assert not hasattr(weightdecay, name)
 
 
-ROOMS = (
-    *("decay", "optim", "records", "results", "runs", "schedules", "sweeps", "tasks", "figures"),
-    "tuning",
-)
+ROOMS = ("decay", "optim", "records", "results", "runs", "schedules", "sweeps", "tasks", "figures")
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -228,13 +228,6 @@ def executed(page: str) -> dict[str, Any]:
     return names
 
 
-def test_the_tuner_is_used_as_the_docs_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    tuner = executed("tuning.md")["tuner"]
-    assert tuner.ask() is None
-    assert tuner.spent == 1
-
-
 @pytest.mark.slow
 def test_a_solution_is_used_as_the_docs_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

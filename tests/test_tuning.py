@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.tuners import Table, lived, middle, our_life
 from weightdecay.records import read
-from weightdecay.tuning import Trial, Tuner
+from weightdecay.tune import Trial, Tuner
 
 UPDATES = 100
 Loop = Callable[[Trial], float]
@@ -407,7 +407,7 @@ def test_a_wrong_error_is_refused_and_may_be_told_again(error: Any, message: str
 
 
 def test_importing_the_tuner_does_not_import_torch() -> None:
-    code = "import sys, weightdecay.tuning; print('torch' in sys.modules)"
+    code = "import sys, weightdecay.tune; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

@@ -9,7 +9,6 @@ The names in `__all__` are what a training loop needs. Everything else is in the
     weightdecay.records   run configurations and their results, as plain data
     weightdecay.results   landscapes and numbers from runs
     weightdecay.figures   pictures of them
-    weightdecay.tuning    a learning rate and a decay for a long run, from short ones
 
 Modules are imported on first use: `import weightdecay` does not import torch.
 """
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from weightdecay import schedules as schedules
     from weightdecay import sweeps as sweeps
     from weightdecay import tasks as tasks
-    from weightdecay import tuning as tuning
     from weightdecay.decay import Normalized
     from weightdecay.optim import (
         SGD,
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
         WarmRestarts,
         Warmup,
     )
-    from weightdecay.tuning import Tuner
 
 __version__ = "0.1.0"
 
@@ -69,7 +66,6 @@ _HOME = {
     "Normalized": "decay",
     "Schedule": "schedules",
     "StepDrop": "schedules",
-    "Tuner": "tuning",
     "WarmRestarts": "schedules",
     "Warmup": "schedules",
     "decouple": "optim.decouple",
@@ -89,7 +85,6 @@ _ROOMS = (
     "schedules",
     "sweeps",
     "tasks",
-    "tuning",
 )
 
 __all__ = [
@@ -105,7 +100,6 @@ __all__ = [
     "Normalized",
     "Schedule",
     "StepDrop",
-    "Tuner",
     "WarmRestarts",
     "Warmup",
     "decouple",

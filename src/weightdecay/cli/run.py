@@ -27,7 +27,21 @@ def add(commands: Commands) -> None:
         epilog=f"{NUMBERS} A name may have options, as in shakeshake26,width=32 or "
         "restarts,first=10,factor=2. Lengths in a schedule are in epochs.",
     )
-    add_task(parser)
+    what = parser.add_argument_group("what to train")
+    what.add_argument(
+        "--task", default="mnist1d", help="a task's name, or MODULE:FUNCTION (default mnist1d)"
+    )
+    what.add_argument("--model", help="a model of the task (default its first)")
+    what.add_argument(
+        "--data", type=whole, metavar="N", help="number of training examples (default all)"
+    )
+    what.add_argument(
+        "--validation",
+        type=whole_or_test,
+        metavar="N",
+        help="number of examples to hold out for choosing settings; or test, to choose on the "
+        "test examples (default a tenth)",
+    )
     how = parser.add_argument_group("how to train it")
     how.add_argument(
         "--algorithm",
@@ -91,25 +105,6 @@ def add(commands: Commands) -> None:
     )
     add_output_options(parser)
     parser.set_defaults(command=_run)
-
-
-def add_task(parser: argparse.ArgumentParser) -> None:
-    """Add the options for what to train."""
-    what = parser.add_argument_group("what to train")
-    what.add_argument(
-        "--task", default="mnist1d", help="a task's name, or MODULE:FUNCTION (default mnist1d)"
-    )
-    what.add_argument("--model", help="a model of the task (default its first)")
-    what.add_argument(
-        "--data", type=whole, metavar="N", help="number of training examples (default all)"
-    )
-    what.add_argument(
-        "--validation",
-        type=whole_or_test,
-        metavar="N",
-        help="number of examples to hold out for choosing settings; or test, to choose on the "
-        "test examples (default a tenth)",
-    )
 
 
 def command_of(config: Mapping[str, Any], *, device: str | None = None) -> str:

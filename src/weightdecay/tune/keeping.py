@@ -16,8 +16,8 @@ from weightdecay import files
 from weightdecay.records import Record, Run, RunConfig
 from weightdecay.records.codec import Cost, Failure
 from weightdecay.sweeps.store import Store
-from weightdecay.tuning.space import Space
-from weightdecay.tuning.trial import Cell, Outcome
+from weightdecay.tune.space import Space
+from weightdecay.tune.trial import Cell, Outcome
 
 _COUPLED = {"adamw": "adam", "sgdw": "sgd"}
 

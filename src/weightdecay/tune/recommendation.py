@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from weightdecay.decay import Decay
-from weightdecay.tuning.belief import Belief, Places
-from weightdecay.tuning.choosing import belief_of, gains
-from weightdecay.tuning.space import Space
-from weightdecay.tuning.trial import Cell, Outcome
+from weightdecay.tune.belief import Belief, Places
+from weightdecay.tune.choosing import belief_of, gains
+from weightdecay.tune.space import Space
+from weightdecay.tune.trial import Cell, Outcome
 
 #: How a setting is stated in each convention of a decay. A factor of L2 is no λ: it also goes
 #: through the momentum and, in Adam, through the division by √v̂.

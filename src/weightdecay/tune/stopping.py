@@ -4,7 +4,7 @@ import math
 import statistics
 from collections.abc import Iterable
 
-from weightdecay.tuning.trial import Outcome
+from weightdecay.tune.trial import Outcome
 
 _FEWEST = 3  # others to compare with
 _FACTOR = 1.5  # above their median: on the cliff, of which a tuner needs to know no more

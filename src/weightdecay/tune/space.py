@@ -15,7 +15,7 @@ import numpy as np
 
 from weightdecay import checks
 from weightdecay.decay import Decay, Reference
-from weightdecay.tuning.belief import Places, Prior
+from weightdecay.tune.belief import Places, Prior
 
 #: The learning rates to search if none are given: four doublings on either side of the usual one.
 LRS = {"adamw": (0.001 / 16, 0.001 * 16), "sgdw": (0.1 / 16, 0.1 * 16)}

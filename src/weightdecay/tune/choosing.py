@@ -12,10 +12,10 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from scipy.special import ndtri
 
-from weightdecay.tuning.belief import Array, Belief, Places
-from weightdecay.tuning.heights import heights
-from weightdecay.tuning.space import Space
-from weightdecay.tuning.trial import Cell, Outcome
+from weightdecay.tune.belief import Array, Belief, Places
+from weightdecay.tune.heights import heights
+from weightdecay.tune.space import Space
+from weightdecay.tune.trial import Cell, Outcome
 
 # Equally likely outcomes of a run, in standard deviations.
 _OUTCOMES = ndtri((np.arange(12) + 0.5) / 12)

@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from weightdecay import checks
-from weightdecay.tuning.choosing import choose
-from weightdecay.tuning.keeping import Keeper
-from weightdecay.tuning.recommendation import Recommendation, recommend
-from weightdecay.tuning.space import Axis, space
-from weightdecay.tuning.stopping import is_hopeless
-from weightdecay.tuning.trial import Cell, Outcome, Trial
+from weightdecay.tune.choosing import choose
+from weightdecay.tune.keeping import Keeper
+from weightdecay.tune.recommendation import Recommendation, recommend
+from weightdecay.tune.space import Axis, space
+from weightdecay.tune.stopping import is_hopeless
+from weightdecay.tune.trial import Cell, Outcome, Trial
 
 _TOO_MANY = 3  # failures before the first success
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from weightdecay.tuning.belief import CEILING, Array
-from weightdecay.tuning.trial import Cell, Outcome
+from weightdecay.tune.belief import CEILING, Array
+from weightdecay.tune.trial import Cell, Outcome
 
 
 def heights(told: Mapping[Cell, Outcome], cells: Sequence[Cell]) -> Array:
