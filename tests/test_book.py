@@ -378,11 +378,13 @@ def test_the_page_states_the_thresholds_that_the_rules_have(figure_2: list[Run])
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(STUDIES.keys() - {"supplement-1"}))
 def test_of_a_study_those_panels_are_drawn_that_there_are(name: str, tmp_path: Path) -> None:
-    cells = STUDIES[name].cells(TEXT)
+    study = STUDIES[name]
+    at = TEXT if study in studies_at(TEXT) else AT
+    cells = study.cells(at)
     runs = [run_of(cell) for cell in cells if cell.algorithm == cells[0].algorithm]
-    found, seen = find(STUDIES[name], TEXT, runs)
+    found, seen = find(study, at, runs)
     assert draw(found, seen, tmp_path, formats=("svg",)) == [tmp_path / "figure.svg"]
-    assert draw(*find(STUDIES[name], TEXT, []), tmp_path / "none") == []
+    assert draw(*find(study, at, []), tmp_path / "none") == []
     assert not (tmp_path / "none").exists()
 
 

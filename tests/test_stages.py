@@ -420,7 +420,10 @@ def test_the_number_of_planned_runs_never_falls(
     planned: list[int] = []
     stopped = 0
 
-    def swept(cells: Sequence[RunConfig], options: Namespace, found: object) -> bool:
+    def swept(
+        cells: Sequence[RunConfig], options: Namespace, engine: object, found: object
+    ) -> bool:
+        del engine, found
         first = options.folder == tmp_path
         planned.extend([len(cells)] * first)
         if first and len(planned) == stopped:
@@ -430,7 +433,8 @@ def test_the_number_of_planned_runs_never_falls(
         return True
 
     monkeypatch.setattr(stages, "_swept", swept)
-    options = Namespace(folder=tmp_path, quiet=True)
+    here = {"on": "here", "device": "cpu", "workers": None, "timeout": None, "address": None}
+    options = Namespace(folder=tmp_path, quiet=True, **here)
     for at in (0, 2, 3):
         stopped = at
         planned.clear()
