@@ -413,6 +413,7 @@ def test_the_true_rule_is_among_the_tied_ones_and_the_page_says_how_often(name: 
         assert seen.covered >= 0.9
 
 
+@pytest.mark.slow
 def test_intervals_of_other_rules_cover_beside_runs_that_diverge() -> None:
     """Parabolas do not follow errors to a cliff, and three seeds may choose alike by chance."""
     name = "diverged corner, s = 0.5"

@@ -341,6 +341,7 @@ def test_a_first_stage_with_missing_cells_is_not_registered(tmp_path: Path) -> N
     assert (tmp_path / "figure-2" / "registered.toml").exists()
 
 
+@pytest.mark.slow
 def test_the_cost_of_both_stages_is_told_per_decided_claim(tmp_path: Path) -> None:
     first = trained(FIGURE.cells(AT))
     registered = stages._registered([FIGURE], AT, first, tmp_path)[FIGURE.name]

@@ -365,6 +365,7 @@ def test_a_worker_whose_gpu_is_lost_gets_no_more_jobs(monkeypatch: pytest.Monkey
     assert made == []
 
 
+@pytest.mark.slow
 def test_kept_workers_train_the_next_sweep_and_end_with_their_engine(tmp_path: Path) -> None:
     inner = Local(workers=1, device="cpu")
     with Kept(inner) as engine:
