@@ -201,6 +201,15 @@ def test_separability_is_judged_under_each_schedule_and_then_between_them(stages
         assert verdict_on(words, "figure-1", noise).outcome == NOT_DECIDED
 
 
+def test_a_cost_of_keeping_a_decay_that_is_unknown_says_whose_and_why() -> None:
+    """Nothing can be carried where the best decays lie at the edges of the grid."""
+    seen = under_schedules({("adam", "constant"): Basin(across=-0.002)})
+    for words in ("AdamW is more separable than Adam under every", "AdamW gains more separability"):
+        said = because(verdict_on(words, "figure-1", seen))
+        assert "Adam: No two learning rates near the best" in said
+        assert "so few runs" not in said
+
+
 @pytest.mark.parametrize("trained", [0, 2, 5])
 def test_a_second_stage_decides_nothing_before_all_of_its_seeds_are_trained(trained: int) -> None:
     """Who looks after every seed finds what chance shows by then."""

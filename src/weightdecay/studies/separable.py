@@ -7,12 +7,15 @@ the interaction of the two knobs. The exponents s are stated beside them.
 
 from collections.abc import Sequence
 
-from weightdecay.results import Estimate, interaction_share, measure_transfer, regret
+from weightdecay.results import TransferRegret, interaction_share, measure_transfer, regret
 from weightdecay.results.estimate import UNKNOWN, minus
 from weightdecay.studies import verdicts
 from weightdecay.studies.panel import titled
 from weightdecay.studies.study import Evidence
 from weightdecay.studies.verdicts import Quantity, Verdict
+
+# The rule λ ∝ α^(−s) that leaves λ alone.
+_KEPT = 0.0
 
 
 def more_separable(claim: str, seen: Evidence, *, one: str, rival: str) -> Verdict:
@@ -20,13 +23,12 @@ def more_separable(claim: str, seen: Evidence, *, one: str, rival: str) -> Verdi
     scapes = [seen.landscape(name) for name in (one, rival)]
     titles = [titled(scape) for scape in scapes]
     less = f"the cost in {{error}} for {titles[0]} minus that for {titles[1]}"
-    kept = minus(_cost_of_keeping(seen, one), _cost_of_keeping(seen, rival))
     tuned, shares = (
         minus(*(measure(scape) for scape in scapes))
         for measure in (lambda scape: regret(scape).mean, interaction_share)
     )
     parts = [
-        verdicts.better("keeping λ when α changes", kept, less, metric=seen.metric),
+        _cheaper_to_keep("keeping λ when α changes", seen, [(one, rival)], less),
         verdicts.better("tuning one knob at a time", tuned, less, metric=seen.metric),
         verdicts.judged(
             "interaction",
@@ -40,22 +42,36 @@ def more_separable(claim: str, seen: Evidence, *, one: str, rival: str) -> Verdi
     return verdicts.by_measures(claim, parts, beside)
 
 
-def _cost_of_keeping(seen: Evidence, name: str) -> Estimate:
-    """Return the cost of leaving λ alone when α changes by a factor of 4."""
-    judged = None if seen.second is None else seen.second.regrets.get(name)
-    found = judged if judged and judged.costs else measure_transfer(seen.landscape(name))
-    return found.costs.get(0.0, UNKNOWN)
-
-
 def especially(claim: str, seen: Evidence, *, fixed: str, schedules: Sequence[str]) -> Verdict:
     """Judge whether AdamW's λ is cheaper to keep than Adam's by more under schedules."""
-
-    def less(name: str) -> Estimate:
-        return minus(*(_cost_of_keeping(seen, f"{one}, {name}") for one in ("adamw", "adam")))
-
     what = f"AdamW's cost in {{error}} of keeping λ minus Adam's, less the same at {fixed}"
+    pairs = {name: (f"adamw, {name}", f"adam, {name}") for name in (fixed, *schedules)}
     parts = [
-        verdicts.better(f"with {name}", minus(less(name), less(fixed)), what, metric=seen.metric)
+        _cheaper_to_keep(f"with {name}", seen, [pairs[name], pairs[fixed]], what)
         for name in schedules
     ]
     return verdicts.all_of(claim, parts)
+
+
+def _cheaper_to_keep(
+    claim: str, seen: Evidence, pairs: Sequence[tuple[str, str]], what: str
+) -> Verdict:
+    """Judge the difference that a pair makes to the cost of keeping λ, less that of the next.
+
+    If a cost is unknown, the verdict says whose, and why.
+    """
+    regrets = [[_carried(seen, name) for name in pair] for pair in pairs]
+    for pair, found in zip(pairs, regrets, strict=True):
+        for name, one in zip(pair, found, strict=True):
+            if not one.costs:
+                return verdicts.unseen(claim, f"{titled(seen.landscape(name))}: {one.why}")
+    less = [minus(*(one.costs.get(_KEPT, UNKNOWN) for one in found)) for found in regrets]
+    return verdicts.better(
+        claim, less[0] if len(less) == 1 else minus(*less), what, metric=seen.metric
+    )
+
+
+def _carried(seen: Evidence, name: str) -> TransferRegret:
+    """Return what it costs to change α by a factor of 4, by fresh seeds if they were trained."""
+    judged = None if seen.second is None else seen.second.regrets.get(name)
+    return judged if judged and judged.costs else measure_transfer(seen.landscape(name))
