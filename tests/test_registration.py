@@ -303,6 +303,34 @@ def test_a_diverged_judge_counts_as_the_worst_of_all_runs_whatever_the_metric() 
     assert sign * judgement.ratio.value > 0
 
 
+def of_two_tasks(runs: list[Run]) -> list[Run]:
+    """Return the runs, and the same of a task whose own metric is thirty times as large."""
+    return [*runs, *(_of_text(run) for run in runs)]
+
+
+def _of_text(run: Run) -> Run:
+    config = replace(run.config, task="text", model="transformer")
+    error = 30 * (run.last.test_error or 0)
+    return ended(config, test_error=error, validation_error=error, metric="bits")
+
+
+def judges_of_two_tasks(made: Registration) -> list[Run]:
+    """Return the second stage, in which one run of the first task diverged."""
+    second = [_of_text(run) if run.config.task == "text" else run for run in fresh(made)]
+    at = next(place for place, run in enumerate(second) if run.config.task == "mnist1d")
+    second[at] = ended(second[at].config, test_error=None, diverged=True)
+    return second
+
+
+def test_a_diverged_judge_counts_as_the_worst_of_its_own_task() -> None:
+    first = of_two_tasks(runs_of())
+    made = registered(first)
+    seen = judged_by(made, first, judges_of_two_tasks(made))
+    [name] = [name for name, one in made.methods.items() if one.config.task == "mnist1d"]
+    worst = max(run.last.test_error or 0 for run in first if run.config.task == "mnist1d")
+    assert max(seen.errors(name)) == pytest.approx(worst)
+
+
 def test_seeds_cannot_make_up_for_a_small_test_set() -> None:
     """All that is uncertain comes from the examples: no number of seeds shows 1 %."""
     draw = np.random.default_rng(0)

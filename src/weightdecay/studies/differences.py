@@ -128,8 +128,9 @@ def _contrast_of_seconds(
     runs = [seen.second.runs.get(name, ()) for name in (*first, *second)]
     if min(map(len, runs)) < len(seen.registration.judges):
         return None
+    worst = max(seen.second.worst[name] for name in (*first, *second))
     try:
-        return contrasted((runs[0], runs[1]), (runs[2], runs[3]), chance=seen.second.worst)
+        return contrasted((runs[0], runs[1]), (runs[2], runs[3]), chance=worst)
     except ValueError as error:  # an error of 0 has no ratio to another
         raise NotMeasuredError(str(error)) from error
 

@@ -1,7 +1,7 @@
 """Judges registered comparisons by the runs of the second stage, and says what has changed."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from weightdecay.labels import SYMBOLS
@@ -21,19 +21,20 @@ UNCHANGED = "What judged is what was registered (code of your own is not compare
 class Judged:
     """The second stage: runs at the chosen settings, comparisons, and the regret of each rule.
 
-    `changed` lists what differs from the registration. What has no runs yet is missing. `worst` is
-    the error that a diverged run counts with: the highest of any run of either stage.
+    `changed` lists what differs from the registration. What has no runs yet is missing. `worst` has
+    for each method the error that a diverged run counts with: the highest of any run of its task,
+    in either stage.
     """
 
     runs: Mapping[str, Sequence[Run]]
     compared: Mapping[tuple[str, str], Judgement]
     regrets: Mapping[str, TransferRegret]
     changed: Sequence[str]
-    worst: float
+    worst: Mapping[str, float]
 
     def errors(self, name: str) -> list[float]:
         """Return the test errors of a method's judges."""
-        return [error_of(run, self.worst) for run in self.runs[name]]
+        return [error_of(run, self.worst[name]) for run in self.runs[name]]
 
 
 def judge(
@@ -52,26 +53,36 @@ def judge(
         ]
         for name, method in registration.methods.items()
     }
-    finished = [
-        run.last.test_error
-        for run in (*first, *second)
-        if not run.last.diverged and run.last.test_error is not None
-    ]
-    worst = max(finished, default=math.nan)
+    of_tasks = _worst([*first, *second])
+    worst = {
+        name: of_tasks.get(method.config.task, math.nan)
+        for name, method in registration.methods.items()
+    }
     said = _changed(registration, scapes, first, second)
     compared = {}
     for one, other in registration.compared:
         seeds = ({run.config.seed for run in runs[name]} for name in (one, other))
         if len(set.intersection(*seeds)) > 1:
             try:
-                compared[one, other] = judged(runs[one], runs[other], chance=worst)
+                chance = max(worst[one], worst[other])
+                compared[one, other] = judged(runs[one], runs[other], chance=chance)
             except ValueError as error:
                 said.append(f"{one} and {other} cannot be compared. {error}")
     regrets = {
-        name: _regrets(method, registration.carriers, there, worst)
+        name: _regrets(method, registration.carriers, there, worst[name])
         for name, method in registration.methods.items()
     }
     return Judged(runs, compared, regrets, said, worst)
+
+
+def _worst(runs: Iterable[Run]) -> dict[str, float]:
+    """Return the highest test error of each task, over runs that did not diverge."""
+    found: dict[str, float] = {}
+    for run in runs:
+        if not run.last.diverged and run.last.test_error is not None:
+            task = run.config.task
+            found[task] = max(run.last.test_error, found.get(task, -math.inf))
+    return found
 
 
 def _regrets(
