@@ -318,7 +318,7 @@ def judges_of_two_tasks(made: Registration) -> list[Run]:
     """Return the second stage, in which one run of the first task diverged."""
     second = [_of_text(run) if run.config.task == "text" else run for run in fresh(made)]
     at = next(place for place, run in enumerate(second) if run.config.task == "mnist1d")
-    second[at] = ended(second[at].config, test_error=None, diverged=True)
+    second[at] = ended(second[at].config, test_error=0.9, diverged=True)
     return second
 
 
@@ -329,6 +329,23 @@ def test_a_diverged_judge_counts_as_the_worst_of_its_own_task() -> None:
     [name] = [name for name, one in made.methods.items() if one.config.task == "mnist1d"]
     worst = max(run.last.test_error or 0 for run in first if run.config.task == "mnist1d")
     assert max(seen.errors(name)) == pytest.approx(worst)
+
+
+def test_each_task_is_judged_in_its_own_unit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A loss of 3 is no error of 300 %."""
+    stored(of_two_tasks(runs_of()), tmp_path)
+    said_by(capsys, "register", tmp_path)
+    stored(judges_of_two_tasks(read(tmp_path)), tmp_path / "judging")
+    said = said_by(capsys, "judge", tmp_path)
+    assert "test error or bits" in said
+    [of_error, of_bits] = [line for line in said.splitlines() if line.endswith(" 24")]
+    if "task text" in of_error:
+        of_error, of_bits = of_bits, of_error
+    assert "%" in of_error
+    assert "%" not in of_bits
+    assert float(of_bits.split()[-2]) == pytest.approx(3.0, abs=0.1)
 
 
 def test_seeds_cannot_make_up_for_a_small_test_set() -> None:

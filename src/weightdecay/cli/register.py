@@ -219,39 +219,41 @@ def _check_own(folder: Path) -> None:
 
 def _show(found: "Registration", seen: "Judged") -> None:
     from weightdecay.labels import SYMBOLS
-    from weightdecay.number_format import measured
+    from weightdecay.number_format import measured, metric_words
     from weightdecay.site.rules import negative
     from weightdecay.studies.second_stage import UNCHANGED
 
-    metric = next((runs[0].last.metric for runs in seen.runs.values() if runs), None)
-    rows = [("method", "α", "decay", f"test {metric or 'error'}", "seeds")]
+    metrics = {name: runs[0].last.metric if runs else None for name, runs in seen.runs.items()}
+    tested = metric_words(runs[0].last for runs in seen.runs.values() if runs) or "error"
+    rows = [("method", "α", "decay", f"test {tested}", "seeds")]
     for name, runs in seen.runs.items():
         choice, symbol = found.methods[name].choice, SYMBOLS[found.methods[name].way]
-        error = "–" if not runs else measured(fmean(seen.errors(name)), metric)
+        error = "–" if not runs else measured(fmean(seen.errors(name)), metrics[name])
         decay = f"{symbol} {choice.decay:g}"
         rows.append((name, f"{choice.lr:g}", decay, error, str(len(runs))))
     print_table(rows)
     if seen.compared:
         echo("")
-        compared = [("compared", "relative", "difference" if metric else "points", "verdict")]
+        units = ("difference" if metrics[one] else "points" for one, _ in seen.compared)
+        compared = [("compared", "relative", " or ".join(dict.fromkeys(units)), "verdict")]
         for (one, other), judgement in seen.compared.items():
-            numbers = _relative(judgement.ratio), _difference(judgement.points, metric)
+            numbers = _relative(judgement.ratio), _difference(judgement.points, metrics[one])
             said = verdict(found, (one, other), judgement)
             compared.append((f"{one} − {other}", *numbers, said))
         print_table(compared)
     regrets = {name: own.costs for name, own in seen.regrets.items() if own.costs}
     slopes = list(dict.fromkeys(s for own in regrets.values() for s in own))
     if slopes:
-        cost = metric or "Points of error"
+        cost = " or ".join(dict.fromkeys(metrics[name] or "Points of error" for name in regrets))
         echo(f"\n{cost} that it costs to carry the decay to another α, by λ ∝ α^(−s):")
         head = ("method", *(f"s = {s:g}".replace("-", "−") for s in slopes))
         body = [
-            (name, *(_difference(own[s], metric) if s in own else "–" for s in slopes))
+            (name, *(_difference(own[s], metrics[name]) if s in own else "–" for s in slopes))
             for name, own in regrets.items()
         ]
         print_table([head, *body])
         for name, own_regret in seen.regrets.items():
-            for note in negative(own_regret, metric):
+            for note in negative(own_regret, metrics[name]):
                 echo(f"{name}: {note}.")
     echo(f"\nRegistered on {found.date}, commit {found.commit[:12]}.")
     for line in seen.changed or [UNCHANGED]:
