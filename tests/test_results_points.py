@@ -497,6 +497,19 @@ def test_empty_cells_nan_and_infinity_are_told_apart(written: Callable[[str], Pa
     assert kinds(points)["diverged"] == 3
 
 
+@pytest.mark.parametrize("column", ["schedule", "seed", "updates"])
+def test_nan_is_an_empty_cell_also_in_labels_and_seeds(
+    column: str, written: Callable[[str], Path]
+) -> None:
+    """No NaN equals another: as labels, they would make a landscape of every run."""
+    rows = [f"0.1,{decay},0.2,nan" for decay in (0.01, 0.02, 0.04)]
+    path = written("\n".join([f"lr,decay,error,{column}", *rows]))
+    points = read_points(path, convention="paper")
+    assert all(column not in point.labels and point.seed == 0 for point in points)
+    [landscape] = landscapes(points)
+    assert len(landscape.cells) == 3
+
+
 def test_a_repeat_of_setting_and_seed_is_left_out_and_told() -> None:
     table = {
         "lr": [0.1] * 5,

@@ -104,14 +104,14 @@ class TableLayout:
         return range(len(next(iter(self.table.values()))))
 
     def cell(self, row: int, role: str) -> Any:
-        """Return a setting as it is in the table; None if the table has none."""
+        """Return a setting as it is in the table; None if it is empty or the table has none."""
         column = self.settings[role]
-        return None if column is None else self.table[column][row]
+        return None if column is None else _or_none(self.table[column][row])
 
     def number(self, row: int, role: str) -> float | None:
         """Return a setting that must be a number; None if it is empty."""
         value = self.cell(row, role)
-        if value is None or (isinstance(value, float) and math.isnan(value)):
+        if value is None:
             return None
         if not isinstance(value, bool) and isinstance(value, (float, numbers.Real)):
             return float(value)
@@ -126,7 +126,7 @@ class TableLayout:
 
     def labels_of(self, row: int) -> dict[str, Label]:
         """Return a row's labels, without empty ones."""
-        cells = ((name, self.table[column][row]) for name, column in self.labels.items())
+        cells = ((name, _or_none(self.table[column][row])) for name, column in self.labels.items())
         return {name: _label(value) for name, value in cells if value is not None}
 
     def way(self, row: int) -> str:
@@ -278,6 +278,11 @@ def _product(one: float, other: float) -> float:
 
 def _and(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _or_none(value: Any) -> Any:
+    """Return a cell's value; None for NaN, which some tables have in empty cells."""
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _label(value: object) -> Label:
