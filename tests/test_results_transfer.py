@@ -33,7 +33,9 @@ from weightdecay.results import (
     Exponent,
     Knobs,
     Landscape,
+    Point,
     TransferRegret,
+    landscapes,
     measure_transfer,
     recommend,
 )
@@ -202,6 +204,20 @@ def test_what_is_missing_for_a_regret_is_said(landscape: Landscape, why: str) ->
     assert why in found.why
     assert rules.costs(found, None).startswith("unknown: ")
     assert rules.best(found, None) == "unknown"
+
+
+def test_a_grid_in_torchs_decay_is_not_said_to_lack_several_decays_per_rate() -> None:
+    """Its λ = lr · weight_decay are shared by few learning rates, but each has four of them."""
+    points = [
+        Point(lr=lr, decay=lr * decay, way="weight_decay", tested=0.1 + lr + abs(decay - 0.01))
+        for lr in (1e-4, 3e-4, 1e-3, 3e-3)
+        for decay in (0.001, 0.01, 0.1, 1.0)
+    ]
+    [landscape] = landscapes(points)
+    assert landscape.scattered
+    assert measure_transfer(landscape).why == (
+        "Scattered settings: few learning rates share their decays."
+    )
 
 
 def test_a_parabola_is_interpolated_exactly_and_nothing_is_extrapolated() -> None:

@@ -113,7 +113,7 @@ def measure_transfer(landscape: Landscape) -> TransferRegret:
     With fewer than three seeds, there are no intervals. With one, it both chooses and judges.
     """
     if landscape.scattered:
-        return TransferRegret(why="Scattered settings have no learning rate with several decays.")
+        return TransferRegret(why="Scattered settings: few learning rates share their decays.")
     ended = {cell.lr for cell in landscape.cells.values() if cell.decay > 0 and not cell.diverged}
     if not ended:
         return TransferRegret(why="Every setting with a decay above 0 has a run that diverged.")
