@@ -239,6 +239,20 @@ def test_curves_without_a_point_in_the_first_half_say_nothing() -> None:
     assert verdict.outcome == NOT_DECIDED
 
 
+def test_if_a_seed_diverged_everywhere_it_is_unknown_whether_curves_coincide() -> None:
+    """Without it, too few curves have the noise of a ratio: none coinciding is no measurement."""
+    train = trained_as("figure-3", {}, noise=0.0005)
+
+    def diverged(cell: RunConfig) -> Run:
+        run = train(cell)
+        if cell.seed or cell.algorithm != "adam":
+            return run
+        return replace(run, records=(replace(run.records[0], test_error=None, diverged=True),))
+
+    verdict = verdict_on("Curves of Adam", "figure-3", seen_in("figure-3", diverged))
+    assert verdict.outcome == NOT_DECIDED
+
+
 def test_a_size_is_stated_with_its_interval_beside_the_paper_s() -> None:
     curves = {"adamw": Curve(error=straight(0.6, 0.24))}
     for stages in (1, 2):

@@ -68,8 +68,8 @@ def _coinciding(one: Measurement, other: Measurement, *, epochs: int) -> Estimat
     logs = [np.log([side[seed] for seed in seeds]) for side in sides]
     first, second = (np.where(np.isfinite(side), side, np.nan) for side in logs)
     apart: Array = first[:, :, None] - second[:, None]
-    if not np.isfinite(apart).any((0, 1, 2)).all():
-        return UNKNOWN
+    if not np.isfinite(apart).all(0).any((0, 1)).all():
+        return UNKNOWN  # in some third, no pair has the errors of all seeds
     freedom, settings = count - 1, len(first[0]) + len(second[0])
     usual = np.nanmedian(apart.var(0, ddof=1), axis=(0, 1)) / (1 - 2 / (9 * freedom)) ** 3
     half = student(settings * freedom) * np.sqrt(usual / count)
