@@ -100,6 +100,21 @@ def test_two_seeds_give_a_cost_without_an_interval() -> None:
     assert math.isnan(mixed.cost.low)
 
 
+def test_a_budget_that_is_left_out_takes_no_interval_from_the_others() -> None:
+    """It has one seed, and its best decay is the lowest of its grid: nothing is carried there."""
+    first, middle, last = over(0.5)
+    decays = [decay for decay in middle.decays if decay >= middle.best.decay]
+    cells = {
+        place: Cell(*place, (0,), chosen=cell.chosen[:1], tested=cell.tested[:1])
+        for place, cell in middle.cells.items()
+        if cell.decay in decays
+    }
+    edged = replace(middle, decays=tuple(decays), cells=cells)
+    alone = budget_regret([(first, last)], 0.0)
+    assert math.isfinite(alone.cost.low)
+    assert budget_regret(pairs_over([first, edged, last], "epochs"), 0.0) == alone
+
+
 def test_seeds_that_share_few_decays_still_choose() -> None:
     """Two seeds have every third decay: left alone, they would look like scattered settings."""
     sets = []

@@ -85,8 +85,9 @@ def budget_regret(
     a learning rate at which both best decays are inside their grids is left out. With fewer than
     three seeds, they both choose and judge, and the cost has no interval.
     """
-    judged = [(used, [*_judged(tuned, used, power, instead, best_rate)]) for tuned, used in pairs]
-    judged = [(used, found) for used, found in judged if found]
+    of_pairs = [(pair, [*_judged(*pair, power, instead, best_rate)]) for pair in pairs]
+    carried = [pair for pair, found in of_pairs if found]
+    judged = [(used, found) for (_, used), found in of_pairs if found]
     if not judged:
         return BudgetRegret(UNKNOWN, why=_NOWHERE)
     grids = {id(used): _measured(used) for used, _ in judged}
@@ -104,7 +105,7 @@ def budget_regret(
         return BudgetRegret(UNKNOWN, beyond, count)
     parts = [_estimated(measured, weights[used]) for used, measured in grids.items()]
     variance, freedom = summed(*((variance, free) for _, variance, free in parts))
-    few = any(len(_seeds(one)) < _LEAST for pair in pairs for one in pair)
+    few = any(len(_seeds(one)) < _LEAST for pair in carried for one in pair)
     value = math.fsum(value for value, _, _ in parts)
     return BudgetRegret(within(value, variance, 0 if few else freedom), rates=count)
 
