@@ -136,9 +136,9 @@ def test_a_budget_in_which_every_run_of_the_others_diverged_carries_nothing() ->
     assert budget_regret([(replace(first, cells=lost), last)], 0.0).why
 
 
-@pytest.mark.parametrize("error", [0.9, math.nan])
+@pytest.mark.parametrize("error", [0.01, 0.9, 1e30, math.nan])
 def test_a_carried_decay_with_which_runs_diverge_costs_the_worst_error(error: float) -> None:
-    """Runs that diverged have no error if the task has a metric of its own."""
+    """What diverging runs end with means nothing; a metric of the task's own may have no limit."""
     first, _, last = over(1.0)
     lost = {
         place: replace(cell, diverged=cell.seeds, tested=(error,) * 3, chosen=(error,) * 3)
@@ -147,9 +147,10 @@ def test_a_carried_decay_with_which_runs_diverge_costs_the_worst_error(error: fl
         for place, cell in last.cells.items()
     }
     found = budget_regret([(first, replace(last, cells=lost))], 0.0)
-    worst = max(max(cell.tested) for cell in lost.values() if not cell.diverged)
+    worst = max(cell.mean for cell in lost.values() if not cell.diverged)
     assert found.beyond == 0
-    assert found.cost.value >= worst - max(cell.tested[0] for cell in _best_cells(last)) - 1e-6
+    best = [cell.mean for cell in _best_cells(last)]
+    assert worst - max(best) - 1e-6 <= found.cost.value <= worst - min(best) + 1e-6
 
 
 def _best_cells(landscape: Landscape) -> list[Cell]:

@@ -3,7 +3,7 @@
 Everything that chooses with some seeds and estimates with others uses this shape.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -110,6 +110,18 @@ def lost_last(scores: Array, lost: Flags) -> Array:
     known = scores[np.isfinite(scores)]
     span = max(1.0, float(np.ptp(known))) if known.size else 1.0
     return scores + lost * span
+
+
+def decayed(landscape: Landscape) -> Arrays:
+    """Return decays above 0 as arrays, in which a run that diverged has the worst test error.
+
+    It is that of a setting that did not diverge: the worst of all runs would be the unluckiest of
+    many, and what diverging runs end with means nothing.
+    """
+    found = grid(landscape, zero=False)
+    known = mean(np.where(found.diverged, np.nan, found.tested))
+    worst = float(np.nanmax(known)) if np.isfinite(known).any() else np.nan
+    return replace(found, tested=np.where(found.diverged, worst, found.tested))
 
 
 def grid(landscape: Landscape, *, zero: bool = True) -> Arrays:

@@ -21,7 +21,7 @@ from typing import TypeAlias
 import numpy as np
 
 from weightdecay.results import ridge
-from weightdecay.results.arrays import Arrays, grid
+from weightdecay.results.arrays import Arrays, decayed, grid
 from weightdecay.results.budget import varied_alone
 from weightdecay.results.choosing import Column, best_columns
 from weightdecay.results.coupling import near_best
@@ -90,7 +90,7 @@ def budget_regret(
     judged = [(used, found) for (_, used), found in of_pairs if found]
     if not judged:
         return BudgetRegret(UNKNOWN, why=_NOWHERE)
-    grids = {id(used): _measured(used) for used, _ in judged}
+    grids = {id(used): decayed(used) for used, _ in judged}
     weights = {used: np.zeros(measured.tested.shape) for used, measured in grids.items()}
     beyond, count = 0.0, 0
     for used, found in judged:
@@ -214,12 +214,6 @@ def _outside(logs: Array, place: float) -> float:
     if not len(logs):
         return math.inf
     return min(place - float(logs[0]) + 1e-9, 0.0) or max(place - float(logs[-1]) - 1e-9, 0.0)
-
-
-def _measured(landscape: Landscape) -> Arrays:
-    """Return the landscape as arrays, in which a run that diverged has the worst test error."""
-    found = grid(landscape, zero=False)
-    return replace(found, tested=np.where(found.diverged, np.nanmax(found.tested), found.tested))
 
 
 def _estimated(measured: Arrays, weights: Array) -> tuple[float, float, float]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from weightdecay.results.arrays import Arrays, grid
+from weightdecay.results.arrays import Arrays, decayed
 from weightdecay.results.choosing import PAIRS, Choice, choose
 from weightdecay.results.estimate import Array, Estimate, safely_summed, within
 from weightdecay.results.interpolation import between, straight_between
@@ -124,7 +124,7 @@ def measure_transfer(landscape: Landscape) -> TransferRegret:
             why="No two learning rates near the best that are a factor of 4 apart have their best "
             "decays inside the grid."
         )
-    measured = _measured(landscape)
+    measured = decayed(landscape)
     known = np.isfinite(measured.tested)
     everyone: Flags = np.logical_or.reduce(known, axis=2)
     errors = mean(measured.tested)
@@ -270,16 +270,6 @@ def _pairs(choice: Choice, ended: Collection[float]) -> Iterator[Pair]:
                 found.append(lr)
         if len(found) == len(factors):
             yield found[0], found[1]
-
-
-def _measured(landscape: Landscape) -> Arrays:
-    """Return the landscape as arrays, in which a run that diverged has the worst test error.
-
-    It is that of a setting: the worst of all runs would be the unluckiest of many.
-    """
-    found = grid(landscape, zero=False)
-    worst = np.nanmax(mean(np.where(found.diverged, np.nan, found.tested)))
-    return replace(found, tested=np.where(found.diverged, worst, found.tested))
 
 
 def _without(landscape: Landscape, seed: int) -> Landscape | None:
