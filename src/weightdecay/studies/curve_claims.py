@@ -68,8 +68,9 @@ def _coinciding(one: Measurement, other: Measurement, *, epochs: int) -> Estimat
     logs = [np.log([side[seed] for seed in seeds]) for side in sides]
     first, second = (np.where(np.isfinite(side), side, np.nan) for side in logs)
     apart: Array = first[:, :, None] - second[:, None]
-    if not np.isfinite(apart).all(0).any((0, 1)).all():
-        return UNKNOWN  # in some third, no pair has the errors of all seeds
+    whole: Flags = np.logical_and.reduce(np.isfinite(apart), axis=0)
+    if not whole.any((0, 1)).all():  # in some third, no pair has the errors of all seeds
+        return UNKNOWN
     freedom, settings = count - 1, len(first[0]) + len(second[0])
     usual = np.nanmedian(apart.var(0, ddof=1), axis=(0, 1)) / (1 - 2 / (9 * freedom)) ** 3
     half = student(settings * freedom) * np.sqrt(usual / count)
