@@ -242,6 +242,20 @@ def test_a_landscape_without_a_decay_or_without_a_survivor_says_what_to_train(
     assert "All runs with a decay diverged. Try a smaller decay" in told(capsys, "sweep")
 
 
+def test_if_some_runs_of_every_setting_diverged_not_all_are_said_to_have(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stored(
+        [
+            run if run.config.seed else Run(run.config, tuple(map(_diverged, run.records)))
+            for run in some_runs()
+        ]
+    )
+    said = told(capsys, "sweep")
+    assert "Some run of every setting with a decay diverged. Try a smaller decay" in said
+    assert "All runs" not in said
+
+
 def _diverged(record: Any) -> Any:
     return replace(record, diverged=True)
 

@@ -262,11 +262,13 @@ def test_where_noise_leaves_the_rule_open_two_more_seeds_are_to_be_added() -> No
     assert "seeds 2 and 3 for lr from 2^-" in dict(advice.block(found))["add"]
 
 
-def test_without_a_run_that_ended_there_is_no_recommendation() -> None:
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_without_a_setting_that_ended_there_is_no_recommendation(seeds: int) -> None:
     truth = Truth()
     landscape = landscape_of(truth, exact(truth.errors()))
-    lost = {at: replace(cell, diverged=cell.seeds) for at, cell in landscape.cells.items()}
-    with pytest.raises(ValueError, match="needs a run with a decay above 0 that did not diverge"):
+    lost = {at: replace(cell, diverged=cell.seeds[:seeds]) for at, cell in landscape.cells.items()}
+    needed = "needs a setting with a decay above 0 of which no run diverged, got none"
+    with pytest.raises(ValueError, match=needed):
         recommend(replace(landscape, cells=lost))
 
 

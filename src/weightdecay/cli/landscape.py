@@ -34,9 +34,12 @@ class Advised:
     @property
     def why(self) -> str:
         """Return why nothing can be recommended."""
-        if any(cell.decay for cell in self.landscape.cells.values()):
-            return "All runs with a decay diverged. Try a smaller decay or learning rate."
-        return "No run had a decay above 0. Train some that have one."
+        cells = [cell for cell in self.landscape.cells.values() if cell.decay]
+        if not cells:
+            return "No run had a decay above 0. Train some that have one."
+        some = any(len(cell.diverged) < len(cell.seeds) for cell in cells)
+        which = "Some run of every setting" if some else "All runs"
+        return f"{which} with a decay diverged. Try a smaller decay or learning rate."
 
 
 def add(commands: Commands) -> None:

@@ -117,8 +117,8 @@ def recommend(landscape: Landscape) -> Recommendation:
     measured = coupling(landscape)
     if found is None:
         raise ValueError(
-            "A recommendation needs a run with a decay above 0 that did not diverge, got none in "
-            f"{len(landscape.cells)} settings. Train smaller learning rates, or other decays."
+            "A recommendation needs a setting with a decay above 0 of which no run diverged, got "
+            f"none in {len(landscape.cells)}. Train smaller learning rates, or other decays."
         )
     several = any(len(cell.seeds) > 1 for cell in landscape.cells.values())
     advice = knobs(landscape, found, measured.exponent)
