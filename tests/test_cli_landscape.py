@@ -242,6 +242,22 @@ def test_a_landscape_without_a_decay_or_without_a_survivor_says_what_to_train(
     assert "All runs with a decay diverged. Try a smaller decay" in told(capsys, "sweep")
 
 
+@pytest.mark.skipif(not find_spec("matplotlib"), reason="it draws")
+def test_each_metric_has_a_figure_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """A sweep may have two tasks, and one scale of colours cannot show both errors and losses."""
+    bits = [
+        Run(run.config, (replace(run.last, metric="bits"),))
+        for run in some_runs(task="text", model="transformer")
+    ]
+    stored([*some_runs(), *bits])
+    told(capsys, "sweep", "--out", "written")
+    figures = {path.name for path in Path("written").glob("*.png")}
+    assert figures == {"figure.png", "figure-2.png"}
+    page = Path("written/report.html").read_text("utf-8")
+    assert "the mean test error over its seeds" in page
+    assert "the mean test bits over its seeds" in page
+
+
 def test_if_some_runs_of_every_setting_diverged_not_all_are_said_to_have(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

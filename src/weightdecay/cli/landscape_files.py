@@ -24,6 +24,8 @@ from weightdecay.site import PageTable, Picture, advice, report, rules
 from weightdecay.site import doubts as said
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from weightdecay.cli.landscape import Advised
     from weightdecay.cli.sources import Source
 
@@ -47,26 +49,24 @@ _NUMBERS = (
 def write(
     found: "Sequence[Advised]", source: "Source", doubtful: Doubts, path: Path, folder: Path
 ) -> list[Path]:
-    """Write everything into a folder, and return the files."""
+    """Write everything into a folder, and return the files. Each metric has its own figure."""
     folder.mkdir(parents=True, exist_ok=True)
     doubts = said.lines(doubtful)
-    panels = [(one.title, one.landscape, _coupling(one.advice)) for one in found]
-    columns = 2 if len(panels) in (2, 4) else min(3, len(panels))
-    figure = heatmaps(
-        panels,
-        columns=columns,
-        small_print="\n".join([*source.notes, _FITTED]),
-        recommended=[one.advice for one in found],
-    )
-    drawn = save(figure, folder / "figure")
-    svg = (folder / "figure.svg").read_text("utf-8")
+    drawn: list[Path] = []
+    pictures = []
+    for place, group in enumerate(_by_metric(found)):
+        name = "figure" if place == 0 else f"figure-{place + 1}"
+        drawn += save(_figure(group, source), folder / name)
+        svg = (folder / f"{name}.svg").read_text("utf-8")
+        caption = _CAPTION.format(tested=reported(one.landscape for one in group))
+        pictures.append(Picture("Landscapes", svg, caption))
     tested = reported(one.landscape for one in found)
     legend = advice.legend(one.landscape for one in found)
     made = f"Made by `weightdecay landscape {path}`."
     page = report(
         f"Learning rate and weight decay: {path.name}",
         lead=_lead(found),
-        pictures=[Picture("Landscapes", svg, _CAPTION.format(tested=tested))],
+        pictures=pictures,
         verdicts=[],
         tables=[
             PageTable("Recommendations", [_head(tested), *map(_row, found)]),
@@ -80,6 +80,24 @@ def write(
             file.write(text.encode())
         drawn.append(folder / name)
     return drawn
+
+
+def _by_metric(found: "Sequence[Advised]") -> "list[list[Advised]]":
+    """Return the landscapes of each metric: a figure has one scale of colours."""
+    groups: dict[str | None, list[Advised]] = {}
+    for one in found:
+        groups.setdefault(one.landscape.metric, []).append(one)
+    return list(groups.values())
+
+
+def _figure(found: "Sequence[Advised]", source: "Source") -> "Figure":
+    """Draw landscapes of one metric."""
+    return heatmaps(
+        [(one.title, one.landscape, _coupling(one.advice)) for one in found],
+        columns=2 if len(found) in (2, 4) else min(3, len(found)),
+        small_print="\n".join([*source.notes, _FITTED]),
+        recommended=[one.advice for one in found],
+    )
 
 
 def _coupling(found: Recommendation | None) -> Coupling | None:
