@@ -34,8 +34,8 @@ def vertex(low: float, best: float, high: float) -> float:
 def test_the_long_runs_have_the_decays_of_the_registered_rule(algorithm: str) -> None:
     """A parabola through three heights, and the root of the number of updates, by hand."""
     name = script().DECAYS[algorithm]
-    errors = {
-        getattr(run.config, name): run.last.validation_error
+    errors: dict[float, float] = {
+        getattr(run.config, name): run.last.validation_error or math.nan
         for run in Store(FOLDER / "search").runs()
         if run.config.algorithm == algorithm
     }

@@ -248,7 +248,7 @@ def _end(best: BestDecays, lr: float) -> tuple[float, float, float, int] | None:
     said = ridge.optima(best.measured.scores(), best.measured.lost())
     if not said.edge[row] or not ridge.rises(best.measured, said):
         return None
-    return float(best.log_decays[row, said.at[row]]), 0.0, math.inf, int(said.edge[row])
+    return float(best.log_decays[row, said.inner[row]]), 0.0, math.inf, int(said.edge[row])
 
 
 def _left_out(missing: list[str], among: int) -> str:

@@ -249,7 +249,10 @@ def _too_few(found: Vertices, count: int, least: int) -> str:
 
 
 def _bound(grid: Arrays, log_decays: Array, found: Vertices, near: Flags, why: str) -> Exponent:
-    """Bound s by the line through the known optima and the edges."""
+    """Bound s by the line through the known optima and what lies next to the edges.
+
+    If errors fall up to an edge, the optimum may lie beyond it, or between it and its neighbour.
+    """
     said = ridge.optima(grid.scores(), grid.lost())
     if not ridge.rises(grid, said):
         return unknown(why + " Towards its middle, errors do not rise by more than noise.")
@@ -258,7 +261,7 @@ def _bound(grid: Arrays, log_decays: Array, found: Vertices, near: Flags, why: s
     for i in np.flatnonzero(said.basin & near):
         column = located.get(float(grid.lrs[i]))
         if said.edge[i]:
-            known.append((float(log_decays[i, said.at[i]]), 0.0, math.inf))
+            known.append((float(log_decays[i, said.inner[i]]), 0.0, math.inf))
         elif column is not None:
             known.append(found.weighed(_only(found, column), cautious=True))
         else:

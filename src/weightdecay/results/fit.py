@@ -49,8 +49,9 @@ class Surface:
 
     `coefficients` are about `centre`, and 0 for terms that the cells do not determine. Their
     covariance is `inverse` · `variance`, with `freedom` degrees of freedom. `low` and `high` are
-    the corners of the fitted region. Up to `tolerance` above the lowest f, an error counts as just
-    as good. A bowl over a cliff lies above the errors: `kriging` says what to expect at the best.
+    the ends of the fitted rates, and of the fitted decays at the best rate. Up to `tolerance` above
+    the lowest f, an error counts as just as good. A bowl over a cliff lies above the errors:
+    `kriging` says what to expect at the best.
     """
 
     centre: tuple[float, float]
@@ -130,6 +131,8 @@ def fit(landscape: Landscape) -> Surface | None:
     offset = _lowest(coefficients, moved, fitted, usual_steps(landscape.cells))
     row = terms_of(_FULL, offset[0], offset[1])
     freedom = float(len(chosen) - len(known))
+    best, rates = (centre[0] + offset[0], centre[1] + offset[1]), places[near, 0]
+    lowest_decay, highest_decay = _decays_at(places[near], best[0])
 
     left = flat[near] - fitted
     variance = float((weight * left**2).sum() / freedom) if freedom >= 1 else math.nan
@@ -141,9 +144,9 @@ def fit(landscape: Landscape) -> Surface | None:
         inverse=inverse,
         variance=variance,
         freedom=freedom,
-        low=_corner(places[near].min(0)),
-        high=_corner(places[near].max(0)),
-        best=(centre[0] + offset[0], centre[1] + offset[1]),
+        low=(rates.min(), lowest_decay),
+        high=(rates.max(), highest_decay),
+        best=best,
         tolerance=depth * -math.expm1(-AS_GOOD * abs(score) / unit),
         cells=tuple(chosen),
     )
@@ -197,11 +200,27 @@ def _lowest(
         right = -coefficients[1:3][free] - bend[np.ix_(free, held)] @ cell[held]
         vertex = cell.copy()
         vertex[free] = np.linalg.solve(bend[np.ix_(free, free)], right)
-        inside = (moved.min(0) <= vertex) & (vertex <= moved.max(0))
-        if inside.all() and (np.abs(moved - vertex) <= np.array(steps) + 1e-6).all(1).any():
+        if _between(moved, vertex) and (
+            (np.abs(moved - vertex) <= np.array(steps) + 1e-6).all(1).any()
+        ):
             return float(vertex[0]), float(vertex[1])
     return float(cell[0]), float(cell[1])
 
 
-def _corner(values: Array) -> tuple[float, float]:
-    return float(values[0]), float(values[1])
+def _between(cells: Array, place: Array) -> bool:
+    """Whether a place lies between learning rates, and between the decays at its own."""
+    low, high = _decays_at(cells, place[0])
+    within = cells[:, 0].min() <= place[0] <= cells[:, 0].max()
+    return bool(within and low - 1e-6 <= place[1] <= high + 1e-6)
+
+
+def _decays_at(cells: Array, rate: float) -> tuple[float, float]:
+    """Return the lowest and the highest decay at a learning rate.
+
+    Learning rates may have decays of their own, as in a grid in torch's decay. Between two of them,
+    the ends are on the lines between theirs.
+    """
+    rates, column = np.unique(cells[:, 0], return_inverse=True)
+    own = [cells[column == i, 1] for i in range(len(rates))]
+    low, high = (np.interp(rate, rates, [end(decays) for decays in own]) for end in (min, max))
+    return float(low), float(high)

@@ -129,6 +129,14 @@ class Landscape:
         return paired < _PAIRED * len(settings)
 
     @property
+    def in_torchs_decay(self) -> bool:
+        """Whether it is a grid in torch's λ/α: learning rates share more of these than of λ."""
+        settings = [place for place in self.cells if place[1] > 0]
+        # Rounded, because 0.003 · 0.1 / 0.003 is not 0.1.
+        torchs = {float(f"{decay / lr:.9g}") for lr, decay in settings}
+        return self.way == "weight_decay" and len(torchs) < len({decay for _, decay in settings})
+
+    @property
     def ranked(self) -> tuple[Cell, ...]:
         """Return the cells by score, best first; cells in which a seed diverged come last."""
         return tuple(

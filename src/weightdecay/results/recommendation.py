@@ -59,7 +59,10 @@ class Decays:
 
 @dataclass(frozen=True)
 class Extension:
-    """Values to add to a grid: of "lr" or "decay", beyond its "lowest" or "highest"."""
+    """Values to add to a grid: of a knob, beyond its "lowest" or "highest".
+
+    The knob is "lr" or "decay"; "torch" is λ/α, in which a grid may be made.
+    """
 
     knob: str
     end: str
@@ -198,9 +201,13 @@ def _extensions(
     """Return the values to add if the best is at an edge of the settings trained near it.
 
     A knob with fewer than three values there is extended at both ends. If there are few settings,
-    one step to either side of the best is enough.
+    one step to either side of the best is enough. A grid in torch's decay is extended in it.
     """
     cells = [(cell.lr, cell.decay) for cell in landscape.cells.values() if cell.decay > 0]
+    name = "decay"
+    if landscape.in_torchs_decay:
+        name, decay = "torch", decay / lr
+        cells = [(lr, decay / lr) for lr, decay in cells]
     x, z = math.log2(lr), math.log2(decay)
     across, along = usual_steps(cells)
     column = [decay for lr, decay in cells if abs(math.log2(lr) - x) <= across / 2 + 1e-6]
@@ -208,7 +215,7 @@ def _extensions(
     # Between the rows or columns of a ragged grid, there may be none.
     column, row = column or [decay for _, decay in cells], row or [lr for lr, _ in cells]
     added = []
-    for knob, best, values, step in (("lr", x, row, across), ("decay", z, column, along)):
+    for knob, best, values, step in (("lr", x, row, across), (name, z, column, along)):
         for end, edge, way in (("lowest", min(values), -1), ("highest", max(values), 1)):
             beyond = way * (best - math.log2(edge)) > -_NEAR * step
             beyond |= len(set(values)) < 3 and not few

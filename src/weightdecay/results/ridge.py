@@ -19,12 +19,14 @@ CERTAIN = 3.0
 class Optima:
     """The columns in the basin, and where each column's smoothed scores are lowest.
 
-    `edge` is −1 or 1 if a column's optimum is the lowest or highest decay, and otherwise 0.
+    `edge` is −1 or 1 if a column's optimum is the lowest or highest decay, and otherwise 0. `inner`
+    is the decay next to such an optimum, on the inside.
     """
 
     basin: Flags
     at: npt.NDArray[np.int64]
     edge: npt.NDArray[np.int64]
+    inner: npt.NDArray[np.int64]
 
 
 def optima(scores: Array, diverged: Flags) -> Optima:
@@ -41,7 +43,9 @@ def optima(scores: Array, diverged: Flags) -> Optima:
     at, lowest = smooth.argmin(1), smooth.min(1)
     edge = np.where(at <= 0, -1, np.where(at >= measured.sum(1) - 1, 1, 0))
     basin = np.isfinite(lowest) & (lowest <= depth(float(lowest.min())))
-    return Optima(basin, order[np.arange(len(scores)), at], edge)
+    columns = np.arange(len(scores))
+    inner = np.clip(at - edge, 0, np.maximum(measured.sum(1) - 1, 0))
+    return Optima(basin, order[columns, at], edge, order[columns, inner])
 
 
 def steps(decays: Array) -> int:
@@ -71,12 +75,16 @@ def best_at_edge(grid: Arrays) -> tuple[int, str]:
     rate, decay = grid.best
     measured = np.flatnonzero(np.isfinite(scores[rate]))
     edge = {int(measured[0]): -1, int(measured[-1]): 1}.get(decay, 0)
-    edge = edge or int(optima(scores, grid.lost()).edge[rate])
-    if not edge or grid.lost().all():
+    smoothed = edge or int(optima(scores, grid.lost()).edge[rate])
+    if not smoothed or grid.lost().all():
         return 0, ""
-    end = "lowest" if edge < 0 else "highest"
-    why = f"The best decay is the {end} of the grid: what is best may lie beyond. Widen it there."
-    return edge, why
+    end = "lowest" if smoothed < 0 else "highest"
+    said = (
+        f"The best decay is the {end} of the grid"
+        if edge
+        else f"Errors are low up to the {end} decay of the grid"
+    )
+    return smoothed, f"{said}: what is best may lie beyond. Widen it there."
 
 
 def rises(grid: Arrays, said: Optima) -> bool:

@@ -150,16 +150,16 @@ def _exponent(near: Cloud, quadratic: Polynomial, centre: Array) -> tuple[Expone
 
 def _beyond(cloud: Cloud, centre: Array, place: Array) -> str:
     """Return, in words, beyond which settings the surface is lowest; nothing if within them."""
-    ends = [
-        f"the {end} {name}"
-        for name, values, at in (
-            ("learning rate", cloud.x, centre[0] + place[0]),
-            ("decay", cloud.z, centre[1] + place[1]),
-        )
-        for end, beyond in (("lowest", at < values.min()), ("highest", at > values.max()))
-        if beyond
-    ]
+    x, z = centre + place
+    ends = _ends("learning rate", cloud.x, x) + _ends("decay", cloud.z, z)
+    # A search in torch's decay ends at another λ for each learning rate.
+    ends = ends or _ends("decay λ/α", cloud.z - cloud.x, z - x)
     return f"The surface is lowest beyond {' and '.join(ends)} that was run." if ends else ""
+
+
+def _ends(name: str, values: Array, at: float) -> list[str]:
+    beyond = {"lowest": at < values.min(), "highest": at > values.max()}
+    return [f"the {end} {name}" for end, is_beyond in beyond.items() if is_beyond]
 
 
 def _refused(cloud: Cloud, why: str) -> SurfaceFit:

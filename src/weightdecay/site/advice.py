@@ -70,8 +70,9 @@ def block(advice: Recommendation) -> list[tuple[str, str]]:
         told.append(("ties", _ALIKE))
     elif advice.tied is not None:
         count = len(advice.landscape.cells)
-        tied = "this one is" if advice.tied == 1 else f"{advice.tied} are"
-        told.append(("ties", f"of {count} settings, {tied} as good as the best, up to noise"))
+        tied = f"{advice.tied} are as good as the best, up to noise"
+        alone = "the best is alone: no other is as good, up to noise"
+        told.append(("ties", f"of {count} settings, {alone if advice.tied == 1 else tied}"))
     told += [("s", exponent(advice)), *_slopes(advice.coupling)]
     told += [
         ("regret", rules.costs(advice.knobs.regret, advice.landscape.metric)),
@@ -161,7 +162,7 @@ def additions(advice: Recommendation) -> list[str]:
 
 
 def _extension(one: Extension, decay: str) -> str:
-    knob = "lr" if one.knob == "lr" else decay
+    knob = {"lr": "lr", "torch": "torch's weight_decay"}.get(one.knob, decay)
     added = ", ".join(map(typed, one.values))
     beyond = "below the lowest" if one.end == "lowest" else "above the highest"
     return f"{knob} = {added}: {beyond} of the grid, where the best may be"

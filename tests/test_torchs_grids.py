@@ -1,0 +1,101 @@
+"""A grid of lr × torch's weight_decay, the table that most people have, is not a grid in λ."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from weightdecay.results import Landscape, Point, coupling, landscapes, recommend
+from weightdecay.results.scatter import fit_surface
+from weightdecay.site import advice
+
+DECADES = ((1e-4, 1e-3, 1e-2), (0.01, 0.1, 1.0))
+THREES = ((3e-4, 1e-3, 3e-3, 1e-2), (0.01, 0.03, 0.1, 0.3))
+
+
+def error(lr: float, torchs: float) -> float:
+    """Return the true error: the best λ is 0.0008 at every learning rate, so s = 0."""
+    x, z = np.log2(lr / 0.00276), np.log2(lr * torchs / 0.000793)
+    return float(0.1 * (1 + 0.05 * x**2 + 0.06 * z**2))
+
+
+def scape(settings: Sequence[tuple[float, float]], draw: int, *, seeds: int = 3) -> Landscape:
+    """Return the landscape of settings in torch's convention, with noise of 0.2 points."""
+    noise = np.random.default_rng(draw)
+    [found] = landscapes(
+        Point(
+            lr=lr,
+            decay=lr * torchs,
+            way="weight_decay",
+            tested=error(lr, torchs) + 0.002 * noise.normal(),
+            seed=seed,
+        )
+        for lr, torchs in settings
+        for seed in range(seeds)
+    )
+    return found
+
+
+def rectangle(lrs: Sequence[float], torchs: Sequence[float]) -> list[tuple[float, float]]:
+    return [(lr, decay) for lr in lrs for decay in torchs]
+
+
+@pytest.mark.parametrize("draw", range(4))
+def test_a_bound_on_s_is_true_where_the_optimum_lies_just_inside_of_an_edge(draw: int) -> None:
+    """At lr 0.001 the highest λ, 0.001, has the lowest error, and 0.0008 would have been best."""
+    found = coupling(scape(rectangle(*DECADES), draw)).exponent
+    assert found.bound == "at least"
+    assert found.value is not None
+    assert found.value <= 0
+
+
+@pytest.mark.parametrize("draw", range(4))
+@pytest.mark.parametrize("grid", [DECADES, THREES])
+def test_no_decay_is_recommended_beyond_those_trained(
+    grid: tuple[Sequence[float], Sequence[float]], draw: int
+) -> None:
+    """λ of one learning rate may be far outside of those that another was trained with."""
+    found = recommend(scape(rectangle(*grid), draw))
+    torchs = found.decays.torch
+    assert torchs is not None
+    assert min(grid[1]) <= torchs.low <= torchs.value
+    assert torchs.value <= max(grid[1]) * 1.0001
+
+
+@pytest.mark.parametrize("draw", range(4))
+def test_what_is_to_be_added_is_in_torchs_decay_and_beyond_the_grid(draw: int) -> None:
+    found = recommend(scape(rectangle(*THREES), draw))
+    assert found.landscape.in_torchs_decay
+    assert [(one.knob, one.end) for one in found.add] == [("torch", "highest")]
+    assert all(value > 0.3 for value in found.add[0].values)
+    assert dict(advice.block(found))["add"].startswith("torch's weight_decay = 0.9, 2.7: above")
+
+
+def test_a_grid_in_lambda_is_not_taken_for_one_in_torchs_decay() -> None:
+    settings = [(lr, decay / lr) for lr, decay in rectangle((1e-3, 2e-3, 4e-3), (1e-4, 2e-4, 4e-4))]
+    assert not scape(settings, 0).in_torchs_decay
+
+
+def test_a_search_in_torchs_decay_is_not_extrapolated() -> None:
+    """The optimum's λ was run, but never at a learning rate as low as the best."""
+    draw = np.random.default_rng(3)
+    places = zip(draw.uniform(-4, -1, 60), draw.uniform(-4, -1, 60), strict=True)
+    settings = [(10.0**lr, 10.0**torchs) for lr, torchs in places]
+    found = fit_surface(scape(settings, 3, seeds=1))
+    assert found.why == (
+        "The surface is lowest beyond the highest decay λ/α that was run. Add runs there."
+    )
+
+
+def test_the_best_decay_is_not_called_the_highest_where_it_is_the_middle_one() -> None:
+    """After smoothing it is: the errors fall steeply, and rise little at the last step."""
+    errors = {0.01: 0.25, 0.1: 0.126, 1.0: 0.129}
+    points = [
+        Point(lr=lr, decay=lr * torchs, way="weight_decay", tested=value + 1e-4 * seed, seed=seed)
+        for lr in DECADES[0]
+        for torchs, value in errors.items()
+        for seed in range(2)
+    ]
+    [landscape] = landscapes(points)
+    why = coupling(landscape).exponent.why
+    assert why.startswith("Errors are low up to the highest decay of the grid")
