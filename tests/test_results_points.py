@@ -314,6 +314,7 @@ REFUSED: list[tuple[dict[str, list[Any]], dict[str, Any], str]] = [
     (TWO | {"value": [0.1, 0.2]}, {}, "Column 'value' must be known to be .* Pass metric='error'"),
     (TWO | {"values_0": [1, 2]}, {}, r"must have a column with an error.* columns=\{'error'"),
     (TWO | {"error": [0.5, 30]}, {}, r"got both 0\.5 and 30.* Pass unit='percent'"),
+    (TWO | {"error": [0.1, "12%"]}, {}, r"in every cell or in none, got '12%' and 0\.1\."),
     (TWO | {"error": [0.5, 130]}, {}, "between 0 and 100, got 130.* pass metric='loss'"),
     (TWO | {"error": [0.5, -1]}, {}, "between 0 and 100, got -1"),
     (TWO | {"error": [0.5, 1.5]}, {"unit": "fraction"}, "between 0 and 1, got 1.5"),

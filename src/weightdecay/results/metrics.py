@@ -48,9 +48,9 @@ def scale_of(
         return MetricScale(kind, None)
     if unit is not None:
         checks.one_of("unit", unit, UNITS)
-    signed = any(isinstance(v, str) and v.endswith("%") for vs in columns.values() for v in vs)
+    signed = [_signed(name, cells, unit) for name, cells in columns.items()]
     named = any(_in_percent(column) for column in columns)
-    told = unit or ("percent" if signed or named else None)
+    told = unit or ("percent" if any(signed) or named else None)
     units = {_unit(name, cells, kind, told) for name, cells in columns.items()} - {None}
     if len(units) > 1:
         raise ValueError(
@@ -81,6 +81,19 @@ def _unit(name: str, cells: Sequence[Any], kind: str, told: str | None) -> str |
             f"{max(values)!r}. Pass unit='percent' if all are in percent; otherwise rewrite some."
         )
     return "percent"
+
+
+def _signed(name: str, cells: Sequence[Any], unit: str | None) -> bool:
+    """Whether numbers have a percent sign; all must, unless the unit is told."""
+    known = [cell for cell in cells if cell is not None]
+    signs = [isinstance(cell, str) and cell.endswith("%") for cell in known]
+    if any(signs) and not all(signs) and unit is None:
+        with_sign, without = known[signs.index(True)], known[signs.index(False)]
+        raise ValueError(
+            f"Column {name!r} must have a percent sign in every cell or in none, got {with_sign!r} "
+            f"and {without!r}. Pass unit='percent' if all are in percent; otherwise rewrite some."
+        )
+    return any(signs)
 
 
 def _in_percent(column: str) -> bool:
