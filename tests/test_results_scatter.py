@@ -123,6 +123,8 @@ REFUSED = [
     (X, Z / 10, ERRORS, r"The decays span a factor of 1\.5, of the 4 that"),
     (np.sign(X), Z, ERRORS, "2 learning rates differ, of the 4 that a surface needs"),
     (X, X - 0.001 * Z, ERRORS, "changed together, .* in which one changes and the other does not"),
+    (X[:12], X[:12], ERRORS[:12], "changed together, .* in which one changes"),
+    (X[:12], 0 * Z[:12], ERRORS[:12], "run 6 more, with other decays"),
     (X, Z, NOISE, "too flat for its noise"),
 ]
 

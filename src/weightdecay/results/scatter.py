@@ -105,12 +105,20 @@ def _cloud(landscape: Landscape) -> Cloud:
 
 def _missing(cloud: Cloud) -> str:
     """Return what is missing for a surface, in words; nothing if nothing is."""
+    knobs = (("learning rates", cloud.x), ("decays", cloud.z))
+    if _together(cloud):
+        return (
+            "Learning rate and decay were changed together, so that their effects cannot be told "
+            "apart: run some settings in which one changes and the other does not."
+        )
     if cloud.settings < FEWEST:
+        same = [name for name, values in knobs if len(np.unique(values)) == 1]
+        other = f", with other {' and '.join(same)}" if same else ""
         return (
             f"{cloud.settings} settings with a decay above 0 did not diverge, of the {FEWEST} that "
-            f"a surface needs: run {FEWEST - cloud.settings} more."
+            f"a surface needs: run {FEWEST - cloud.settings} more{other}."
         )
-    for name, values in (("learning rates", cloud.x), ("decays", cloud.z)):
+    for name, values in knobs:
         different = len(np.unique(values))
         if different < DIFFERENT:
             return (
@@ -122,12 +130,14 @@ def _missing(cloud: Cloud) -> str:
                 f"The {name} span a factor of {factor:.2g}, of the {SPAN:g} that a surface needs: "
                 "run some that are further apart."
             )
-    if abs(float(np.corrcoef(cloud.x, cloud.z)[0, 1])) > _STRAIGHT:
-        return (
-            "Learning rate and decay were changed together, so that their effects cannot be told "
-            "apart: run some settings in which one changes and the other does not."
-        )
     return ""
+
+
+def _together(cloud: Cloud) -> bool:
+    """Whether learning rate and decay lie on a line: two settings always do."""
+    if cloud.settings < 3 or not np.ptp(cloud.x) or not np.ptp(cloud.z):
+        return False
+    return abs(float(np.corrcoef(cloud.x, cloud.z)[0, 1])) > _STRAIGHT
 
 
 def _curved(quadratic: Polynomial) -> bool:
