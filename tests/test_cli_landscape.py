@@ -243,6 +243,26 @@ def test_a_landscape_without_a_decay_or_without_a_survivor_says_what_to_train(
 
 
 @pytest.mark.skipif(not find_spec("matplotlib"), reason="it draws")
+def test_what_leads_out_of_the_grid_between_two_rates_costs_at_least_so_much(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    truth = Truth(s=0.0, decays=5, centre=(0.0, 0.5))
+    stored(runs_of(truth, exact(truth.errors())))
+    told(capsys, "sweep", "--out", "page")
+    with Path("page/regret.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["tuned_at"] and row["s"] == "1.0"]
+    for row in rows:
+        falls = float(row["used_at"]) < float(row["tuned_at"])
+        assert row["out_of_grid"] == str(falls).lower()
+    page = Path("page/report.html").read_text("utf-8").partition("What it costs to carry")[2]
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", page)
+    assert sum(cell.startswith("≥") for cell in cells) == 8  # λ/α and λ·α twice each, λ·α² always
+    [one] = json.loads(told(capsys, "sweep", "--json"))["landscapes"]
+    for pair in one["recommendation"]["costs_by_pair"]:
+        assert (1.0 in pair["rules_out_of_grid"]) == (pair["used_at"] < pair["tuned_at"])
+
+
+@pytest.mark.skipif(not find_spec("matplotlib"), reason="it draws")
 def test_each_metric_has_a_figure_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     """A sweep may have two tasks, and one scale of colours cannot show both errors and losses."""
     bits = [

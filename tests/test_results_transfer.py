@@ -206,6 +206,21 @@ def test_what_is_missing_for_a_regret_is_said(landscape: Landscape, why: str) ->
     assert rules.best(found, None) == "unknown"
 
 
+def test_between_two_rates_only_rules_that_lead_out_there_cost_at_least_so_much() -> None:
+    """Above the best decay are one and a half doublings, below it two and a half."""
+    truth = Truth(s=0.0, decays=5, centre=(0.0, 0.5))
+    found = measure_transfer(landscape_of(truth, exact(truth.errors())))
+    assert len(found.pairs) == 4
+    for tuned, used in found.pairs:
+        own = found.of_pair((tuned, used))
+        upward, downward = (-1.0, 1.0) if used > tuned else (1.0, -1.0)
+        assert upward in own.beyond
+        assert downward not in own.beyond
+        assert rules.cost(own, upward, None).startswith("≥ ")
+        assert not rules.cost(own, downward, None).startswith("≥ ")
+    assert {-1.0, 1.0} <= {*found.beyond}
+
+
 def test_a_grid_in_torchs_decay_is_not_said_to_lack_several_decays_per_rate() -> None:
     """Its λ = lr · weight_decay are shared by few learning rates, but each has four of them."""
     points = [

@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +15,10 @@ from weightdecay.results import (
     Cell,
     Coupling,
     Doubts,
-    Estimate,
     Landscape,
     Line,
     Recommendation,
+    TransferRegret,
 )
 from weightdecay.site import PageTable, Picture, advice, report, rules
 from weightdecay.site import doubts as said
@@ -143,10 +143,11 @@ def _row(one: "Advised") -> tuple[str, ...]:
 def _regrets(found: "Sequence[Advised]") -> list[PageTable]:
     """Return what each rule costs between each two learning rates; nothing if all is unknown."""
     rows = [
-        (one.title, typed(tuned), typed(used), *_shown(costs, one.landscape.metric))
+        (one.title, *map(typed, pair), *_shown(regret.of_pair(pair), one.landscape.metric))
         for one in found
         if one.advice is not None
-        for (tuned, used), costs in one.advice.knobs.regret.pairs.items()
+        for regret in [one.advice.knobs.regret]
+        for pair in regret.pairs
     ]
     head = (
         "landscape",
@@ -157,8 +158,8 @@ def _regrets(found: "Sequence[Advised]") -> list[PageTable]:
     return [PageTable(_CARRIED, [head, *rows])] if rows else []
 
 
-def _shown(costs: Mapping[float, Estimate], metric: str | None) -> list[str]:
-    return [rules.amount(costs[rule], metric) if rule in costs else "–" for rule in rules.KEPT]
+def _shown(found: TransferRegret, metric: str | None) -> list[str]:
+    return [rules.cost(found, s, metric) if s in found.costs else "–" for s in rules.KEPT]
 
 
 def _costs(found: "Sequence[Advised]") -> str:
@@ -170,11 +171,12 @@ def _costs(found: "Sequence[Advised]") -> str:
         if one.advice is None:
             continue
         regret = one.advice.knobs.regret
-        for pair, costs in ((("", ""), regret.costs), *regret.pairs.items()):
-            for s, cost in costs.items():
+        of_pairs = [(pair, regret.of_pair(pair)) for pair in regret.pairs]
+        for pair, own in ((("", ""), regret), *of_pairs):
+            for s, cost in own.costs.items():
                 ends = [x if math.isfinite(x) else None for x in (cost.value, cost.low, cost.high)]
                 tied = str(s in regret.tied).lower() if regret.tied else None
-                writer.writerow([one.title, *pair, s, *ends, str(s in regret.beyond).lower(), tied])
+                writer.writerow([one.title, *pair, s, *ends, str(s in own.beyond).lower(), tied])
     return text.getvalue()
 
 

@@ -100,7 +100,12 @@ def regret(found: TransferRegret) -> dict[str, Any]:
     return {
         "costs": _costs(found.costs),
         "costs_by_pair": [
-            {"tuned_at": tuned, "used_at": used, "costs": _costs(costs)}
+            {
+                "tuned_at": tuned,
+                "used_at": used,
+                "costs": _costs(costs),
+                "rules_out_of_grid": list(found.of_pair((tuned, used)).beyond),
+            }
             for (tuned, used), costs in found.pairs.items()
         ],
         "costs_from": (judged if found.tied else "estimate") if found.costs else None,

@@ -46,15 +46,17 @@ class TransferRegret:
     decay is tuned, and where it is used. Without an interval, they are estimates from fewer than
     three seeds. `tied` are the rules whose difference from the least cost is within its interval;
     none if there are no intervals. Rules in `beyond` lead out of the measured decays: they cost at
-    least what the last decay there costs. Costs that differ by less than `margin` count as equal,
-    where one of tied rules is recommended. `seeds` is the number of seeds that judged, and `fresh`
-    says that they are of a second stage. If there are no costs, `why` says what is missing.
+    least what the last decay there costs. `out` has them for each pair. Costs that differ by less
+    than `margin` count as equal, where one of tied rules is recommended. `seeds` is the number of
+    seeds that judged, and `fresh` says that they are of a second stage. If there are no costs,
+    `why` says what is missing.
     """
 
     costs: Mapping[float, Estimate] = field(default_factory=dict)
     pairs: Mapping[Pair, Mapping[float, Estimate]] = field(default_factory=dict)
     tied: tuple[float, ...] = ()
     beyond: tuple[float, ...] = ()
+    out: Mapping[Pair, tuple[float, ...]] = field(default_factory=dict)
     margin: float = 0.0
     seeds: int = 0
     fresh: bool = False
@@ -79,6 +81,10 @@ class TransferRegret:
         inside = [one for one in self.tied if one not in self.beyond]
         simplest = (one for one in _SIMPLEST if one in inside and self.costs[one].value <= most)
         return next(simplest, least)
+
+    def of_pair(self, pair: Pair) -> "TransferRegret":
+        """Return the costs of one pair alone."""
+        return replace(self, costs=self.pairs[pair], beyond=self.out.get(pair, ()))
 
 
 def of_fresh_seeds(costs: Mapping[Pair, Mapping[float, Array]], *, error: float) -> TransferRegret:
@@ -155,7 +161,7 @@ class _Fold:
     """Errors that judge, and the weight of each in a cost: rules × pairs × rates × decays.
 
     A weight is NaN if what it needs was not measured. `straight` are the weights if errors between
-    measured decays lay on straight lines. `beyond` says which rules lead beyond these decays.
+    measured decays lay on straight lines. `beyond` says which rules × pairs lead beyond these.
     """
 
     errors: Array
@@ -178,7 +184,7 @@ def _fold(
     one; if a seed lacks the last cell, as the one before it.
     """
     weights, straight = (np.zeros((len(RULES), len(pairs), *errors.shape)) for _ in range(2))
-    beyond = np.zeros(len(RULES), dtype=np.bool_)
+    beyond = np.zeros((len(RULES), len(pairs)), dtype=np.bool_)
     for at, (tuned, used) in enumerate(pairs):
         rate = int(np.flatnonzero(grid.lrs == used)[0])
         known = np.isfinite(errors[rate])
@@ -192,7 +198,7 @@ def _fold(
         best = min(max(own, low), high)
         for row, rule in enumerate(RULES):
             place = other - rule * math.log2(used / tuned)
-            beyond[row] |= not low - _ROUNDED <= place <= high + _ROUNDED
+            beyond[row, at] = not low - _ROUNDED <= place <= high + _ROUNDED
             carried = min(max(place, low), high)
             weights[row, at, rate, known] = between(logs, carried) - between(logs, best)
             lines = straight_between(logs, carried) - straight_between(logs, best)
@@ -204,7 +210,8 @@ def _summary(grid: Arrays, folds: Sequence[_Fold], pairs: Sequence[Pair]) -> Tra
     weights, straight = (
         np.stack([getattr(fold, name) for fold in folds]) for name in ("weights", "straight")
     )
-    beyond = np.logical_or.reduce([fold.beyond for fold in folds])
+    beyond: Flags = np.logical_or.reduce([fold.beyond for fold in folds])
+    out = {pair: tuple(np.array(RULES)[beyond[:, at]].tolist()) for at, pair in enumerate(pairs)}
     means, lines = weights.mean(2), straight.mean(2)
     found = TransferRegret(
         costs={
@@ -218,7 +225,8 @@ def _summary(grid: Arrays, folds: Sequence[_Fold], pairs: Sequence[Pair]) -> Tra
             }
             for k, pair in enumerate(pairs)
         },
-        beyond=tuple(rule for rule, out in zip(RULES, beyond, strict=True) if out),
+        beyond=tuple(rule for rule in RULES if any(rule in own for own in out.values())),
+        out=out,
         seeds=len(folds),
     )
     if len(folds) < FEWEST or found.least is None:

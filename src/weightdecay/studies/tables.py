@@ -80,8 +80,9 @@ def carrying_table(rows: Iterable[Numbers], *, pairs: bool = False) -> list[list
         found = row.transfer
         own = [rules.cost(found, s, row.metric) if s in found.costs else "–" for s in slopes]
         table.append([row.label, *own, rules.source(found)])
-        for (tuned, used), costs in found.pairs.items() if pairs else ():
-            own = [rules.amount(costs[s], row.metric) if s in costs else "–" for s in slopes]
+        for tuned, used in found.pairs if pairs else ():
+            one = found.of_pair((tuned, used))
+            own = [rules.cost(one, s, row.metric) if s in one.costs else "–" for s in slopes]
             table.append([f"α = {power(tuned)} to {power(used)}", *own, "–"])
     return table if known else []
 
