@@ -1,5 +1,6 @@
 """Claims on landscapes: each is held, not held and not decided on runs that were made so."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -7,7 +8,7 @@ import pytest
 
 from tests.worlds import AT, Basin, noisy, seen_in, verdict_on
 from weightdecay.records import Run, RunConfig, Spec
-from weightdecay.results import Estimate, TransferRegret
+from weightdecay.results import Estimate, TransferRegret, measure_transfer
 from weightdecay.studies import STUDIES, Evidence
 from weightdecay.studies.findings import find
 from weightdecay.studies.formats import because, rule
@@ -208,6 +209,24 @@ def test_a_cost_of_keeping_a_decay_that_is_unknown_says_whose_and_why() -> None:
         said = because(verdict_on(words, "figure-1", seen))
         assert "Adam: No two learning rates near the best" in said
         assert "so few runs" not in said
+
+
+def test_a_kept_decay_that_leads_out_of_the_grid_is_not_taken_to_be_cheap() -> None:
+    """AdamW was trained only beside its ridge, which is steeper than Adam's."""
+    whole = of_methods({"adam": DIAGONAL, "adamw": Basin(s=2.0)})
+    near = [
+        run
+        for run in whole.runs
+        if run.config.algorithm != "adamw"
+        or abs(math.log2(run.config.weight_decay or 1) + 7 + 2 * (math.log2(run.config.lr) + 7)) < 2
+    ]
+    seen = STUDIES["figure-2"].evidence(AT, near)
+    assert 0.0 in measure_transfer(seen.landscape("adamw")).beyond
+    verdict = verdict_on("AdamW is more separable than Adam", "figure-2", seen)
+    assert isinstance(verdict.reason, Measures)
+    kept = verdict.reason.parts[0]
+    assert kept.outcome == NOT_DECIDED
+    assert because(kept) == "AdamW: Keeping λ leads out of the grid."
 
 
 @pytest.mark.parametrize("trained", [0, 2, 5])

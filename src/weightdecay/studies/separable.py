@@ -16,6 +16,8 @@ from weightdecay.studies.verdicts import Quantity, Verdict
 
 # The rule λ ∝ α^(−s) that leaves λ alone.
 _KEPT = 0.0
+# Its cost is then a lower bound alone.
+_OUT = "Keeping λ leads out of the grid."
 
 
 def more_separable(claim: str, seen: Evidence, *, one: str, rival: str) -> Verdict:
@@ -63,8 +65,9 @@ def _cheaper_to_keep(
     regrets = [[_carried(seen, name) for name in pair] for pair in pairs]
     for pair, found in zip(pairs, regrets, strict=True):
         for name, one in zip(pair, found, strict=True):
-            if not one.costs:
-                return verdicts.unseen(claim, f"{titled(seen.landscape(name))}: {one.why}")
+            why = _OUT if _KEPT in one.beyond else one.why
+            if not one.costs or _KEPT in one.beyond:
+                return verdicts.unseen(claim, f"{titled(seen.landscape(name))}: {why}")
     less = [minus(*(one.costs.get(_KEPT, UNKNOWN) for one in found)) for found in regrets]
     return verdicts.better(
         claim, less[0] if len(less) == 1 else minus(*less), what, metric=seen.metric
