@@ -24,6 +24,7 @@ from weightdecay.studies import (
     scales,
     studies_at,
 )
+from weightdecay.studies.findings import find
 from weightdecay.studies.formats import because
 from weightdecay.studies.long_runs import long_of
 from weightdecay.studies.panel import restated, titled
@@ -455,6 +456,16 @@ def test_imagenet32_is_shown_by_top_5_errors_as_in_the_paper() -> None:
     cell = next(c for c in study.cells(at) if c.algorithm == "adamw")
     run = Run(cell, (record(cell, epoch=cell.epochs, test_error=0.4, test_error_top5=0.2),))
     assert study.evidence(at, [run]).landscape("adamw").best.mean == 0.2
+
+
+def test_top_5_errors_are_called_so_wherever_they_are_shown() -> None:
+    at, study = scale("imagenet32", "paper"), STUDIES["figure-3"]
+    cells = [cell for cell in study.cells(at) if cell.algorithm == "adamw"]
+    runs = [Run(cell, (record(cell, epoch=cell.epochs),)) for cell in cells]
+    found, seen = find(study, at, runs)
+    assert seen.tested == found.tested == "top-5 test error"
+    said = "settings chosen by test top-5 error, top-5 test error of the last epoch shown"
+    assert said in found.small_print
 
 
 def test_landscapes_are_called_by_their_algorithm() -> None:

@@ -175,10 +175,9 @@ def draw_contest(seen: Evidence, small_print: str, *, loss: bool = False) -> "Fi
         return [Trace(anytime(runs, of), name, _marks(name, runs)) for name, runs in best.items()]
 
     percent = seen.metric is None
-    tested = "top-5 test error" if seen.scale.error == "error_top5" else seen.tested
     shown = traces(f"test_{seen.scale.error}")
-    upward = tested + " (%)" * percent
-    panels = [Curves(_title(tested), shown, upward=upward, percent=percent)]
+    upward = seen.tested + " (%)" * percent
+    panels = [Curves(_title(seen.tested), shown, upward=upward, percent=percent)]
     if loss:
         panels.append(_training_loss(traces("train_loss")))
     return curves(panels, columns=1, small_print=small_print)

@@ -157,7 +157,7 @@ def _small_print(study: Study, at: Scale, runs: Sequence[Run], seen: Evidence) -
     sown = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]} alone"
     models = sorted({run.config.model for run in runs})
     way = sorted({"test" if r.config.validation == "test" else "validation" for r in runs})
-    error = seen.metric or "error"
+    error = seen.tested.replace("test ", "", 1)
     chosen = f"chosen by {' and '.join(way)} {error}" if _is_varied(seen) else "fixed beforehand"
     return (
         f"{len(runs)} runs of {' and '.join(models)} on {' and '.join(tasks)}{data}; {epochs} "

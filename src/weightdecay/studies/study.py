@@ -94,8 +94,9 @@ class Evidence:
 
     @property
     def tested(self) -> str:
-        """Return what the test set measures, in words: "test error" or "test squared error"."""
-        return f"test {self.metric or 'error'}"
+        """Return what is shown, in words: "test error", "top-5 test error", "test bits"."""
+        top = "top-5 " if self.scale.error == "error_top5" else ""
+        return f"{top}test {self.metric or 'error'}"
 
 
 #: A function from a claim's words and the evidence to a verdict.
