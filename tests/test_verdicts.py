@@ -165,6 +165,17 @@ def test_less_certainty_does_not_turn_an_outcome_into_its_opposite(
         assert rule(low - left, high + right).outcome in (outcome, NOT_DECIDED), name
 
 
+@pytest.mark.parametrize("whole", [verdicts.all_of, verdicts.any_of, verdicts.by_measures])
+def test_a_part_that_was_not_measured_leaves_no_gap_in_the_rule(
+    whole: Callable[[str, list[Verdict]], Verdict],
+) -> None:
+    missing = verdicts.unseen("one", "There are no runs.")
+    found = verdicts.better("other", Estimate(-0.1, -0.2, -0.05), "the difference")
+    for parts in ([missing], [missing, found], [found, missing]):
+        told = rule_of(whole("It is so", parts))
+        assert told == " ".join(told.split())
+
+
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_is_written_with_its_numbers(name: str) -> None:
     limits = {

@@ -209,22 +209,24 @@ def _rule(reason: Reason) -> str:
             return ""
         case AnyOf():
             return (
-                f"One part must hold, by its interval of 1 − 0.05/parts. {_rules(reason.parts)} "
+                f"One part must hold, by its interval of 1 − 0.05/parts.{_rules(reason.parts)} "
                 "Not held if no part is."
             )
         case Measures():
             return (
                 "The first measure decides, unless another says the opposite: then nothing is "
-                f"decided. {_rules(reason.parts)}"
+                f"decided.{_rules(reason.parts)}"
             )
     return (
-        f"All parts must hold. {_rules(reason)} Not held if a part is not, by its interval of "
+        f"All parts must hold.{_rules(reason)} Not held if a part is not, by its interval of "
         "1 − 0.05/parts."
     )
 
 
 def _rules(parts: Sequence[Verdict]) -> str:
-    return " ".join(dict.fromkeys(rule(part) for part in parts))
+    """Return the rules of parts, each once and after a space; what was not measured has none."""
+    told = filter(None, dict.fromkeys(rule(part) for part in parts))
+    return "".join(f" {one}" for one in told)
 
 
 def _bounds(what: str, one: Difference | Quantity, written: Callable[[float], str]) -> str:
