@@ -21,7 +21,7 @@ from matplotlib.text import Text
 
 from tests.landscapes import Truth
 from tests.scattered import search
-from weightdecay.colours import COLOURS_OF_ERRORS, luminance
+from weightdecay.colours import COLOURS_OF_ERRORS, STOPS_OF_ERRORS, luminance
 from weightdecay.figures import (
     Curves,
     NothingToDrawError,
@@ -206,6 +206,11 @@ def test_all_panels_have_one_scale_of_colours_from_the_best_of_all() -> None:
     assert names == {COLOURS_OF_ERRORS}
     assert found(panel(figure), "errors").norm.vmin == pytest.approx(5.0)
     assert len(figure.axes) == 3
+
+
+def test_the_colours_of_pages_are_those_of_figures() -> None:
+    drawn, last = mpl.colormaps[COLOURS_OF_ERRORS], len(STOPS_OF_ERRORS) - 1
+    assert [to_hex(drawn(at / last)) for at in range(last + 1)] == list(STOPS_OF_ERRORS)
 
 
 def test_failures_do_not_eat_the_range_of_colours() -> None:

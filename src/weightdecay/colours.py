@@ -6,12 +6,19 @@ grey and for colour-blind readers.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from weightdecay import checks
 
 #: The colour map of errors: bright is good. Its lightness falls evenly, in grey too.
 COLOURS_OF_ERRORS = "viridis_r"
+#: The same colours at equal steps, for pages.
+STOPS_OF_ERRORS = (
+    *("#fde725", "#d5e21a", "#aadc32", "#81d34d", "#5cc863", "#3dbc74"),
+    *("#27ad81", "#1f9f88", "#21908d", "#26818e", "#2c718e", "#33628d"),
+    *("#3b518b", "#423f85", "#472c7a", "#481769", "#440154"),
+)
 INK = "#1a1a1a"
 MUTED = "#666666"
 FAINT = "#c8c8c8"
@@ -71,6 +78,22 @@ def shades(algorithm: str, count: int) -> list[str]:
         return [stroke(algorithm).colour]
     places = [2 * place / (count - 1) - 1 for place in range(count)]
     return [_mixed(stroke(algorithm).colour, place) for place in places]
+
+
+def error_range(errors: Iterable[float]) -> tuple[float, float, bool]:
+    """Return where the colour scale of errors begins and ends, and whether some lie beyond it.
+
+    It begins at the lowest error. It ends four times as far from it as the first quartile, or at
+    the worst error if that is nearer. So a round bowl fits, and a plateau of failures does not use
+    up the range.
+    """
+    errors = sorted(errors)
+    if not errors:
+        return 0.0, 100.0, False
+    best, worst = errors[0], errors[-1]
+    quartile = errors[(len(errors) - 1) // 4]
+    end = min(worst, best + 4 * (quartile - best)) if quartile > best else worst
+    return best, end if end > best else best + 1, worst > end
 
 
 def luminance(colour: str) -> float:

@@ -4,22 +4,14 @@ import csv
 import io
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weightdecay import decay, files
+from weightdecay import files
 from weightdecay.figures import heatmaps, save
 from weightdecay.number_format import measured, reported, typed
-from weightdecay.results import (
-    Cell,
-    Coupling,
-    Doubts,
-    Landscape,
-    Line,
-    Recommendation,
-    TransferRegret,
-)
+from weightdecay.results import Cell, Doubts, Landscape, TransferRegret
 from weightdecay.site import PageTable, Picture, advice, report, rules
 from weightdecay.site import doubts as said
 
@@ -93,23 +85,14 @@ def _by_metric(found: "Sequence[Advised]") -> "list[list[Advised]]":
 def _figure(found: "Sequence[Advised]", source: "Source") -> "Figure":
     """Draw landscapes of one metric."""
     return heatmaps(
-        [(one.title, one.landscape, _coupling(one.advice)) for one in found],
+        [
+            (one.title, one.landscape, one.advice.shown_coupling if one.advice else None)
+            for one in found
+        ],
         columns=2 if len(found) in (2, 4) else min(3, len(found)),
         small_print="\n".join([*source.notes, _FITTED]),
         recommended=[one.advice for one in found],
     )
-
-
-def _coupling(found: Recommendation | None) -> Coupling | None:
-    """Return the s that a panel shows: from the fitted surface if it was read there."""
-    if found is None:
-        return None
-    exponent = found.knobs.exponent
-    if not found.knobs.fitted or exponent.value is None:
-        return found.coupling
-    through = math.log2(found.decay.value) + exponent.value * math.log2(found.lr.value)
-    line = Line(-exponent.value, through, found.lr.low, found.lr.high)
-    return replace(found.coupling, exponent=exponent, line=line)
 
 
 def _lead(found: "Sequence[Advised]") -> str:
@@ -196,19 +179,7 @@ def _table(found: "Sequence[Advised]") -> str:
 
 
 def _numbers(scape: Landscape, cell: Cell) -> list[float | int | None]:
-    ways = _ways(scape, cell)
+    ways = astuple(scape.stated(cell.lr, cell.decay))
     errors = (cell.score, cell.mean, cell.standard_error)
     known = [value if math.isfinite(value) else None for value in errors]
     return [cell.lr, cell.decay, *ways, len(cell.seeds), len(cell.diverged), *known]
-
-
-def _ways(scape: Landscape, cell: Cell) -> list[float | None]:
-    """Return a cell's λ, λ_norm and torch's weight_decay. L2 regularization has none of them."""
-    if scape.way == "l2" or (scape.way == "normalized_decay" and scape.updates is None):
-        return [None, cell.decay if scape.way == "normalized_decay" else None, None]
-    raw = cell.decay
-    if scape.way == "normalized_decay":
-        assert scape.updates is not None
-        raw /= math.sqrt(scape.updates)
-    stated = decay.Decay(raw, decay.Reference(lr=cell.lr, updates=scape.updates))
-    return [stated.weight_decay, stated.normalized, stated.torch]

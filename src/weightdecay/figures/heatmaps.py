@@ -7,7 +7,7 @@
     △  stands out from its neighbours by more than noise explains, or was trained with such cells
     ◆  the recommended setting, with lines along its ranges
 
-`results` computes all of these; only the colour scale is computed here.
+`results` computes all of these.
 """
 
 import math
@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from weightdecay import checks
-from weightdecay.colours import COLOURS_OF_ERRORS
+from weightdecay.colours import COLOURS_OF_ERRORS, error_range
 from weightdecay.figures.cell_positions import CellPositions
 from weightdecay.figures.heatmap import along_words, draw, upward_words
 from weightdecay.figures.legend import Panel, marks
@@ -60,10 +60,9 @@ def heatmaps(
 ) -> Figure:
     """Draw landscapes side by side, in rows of `columns`, on one scale of colours.
 
-    The scale begins at the lowest mean error of all panels. It ends four times as far from it as
-    the first quartile of the cells that did not diverge, or at the worst of them if that is nearer.
-    So a round bowl fits, and a plateau of failures does not use up the range. Worse cells get the
-    last colour, and the colour bar then ends in an arrow. `quantity` is what the bar shows.
+    The scale is that of `error_range`, for the mean errors of cells that did not diverge. Worse
+    cells get the last colour, and the colour bar then ends in an arrow. `quantity` is what the bar
+    shows.
     `recommended` are settings to mark, one per panel or None.
     """
     checks.whole("columns", columns, at_least=1)
@@ -100,18 +99,13 @@ def heatmaps(
 
 def scale(landscapes: Sequence[Landscape]) -> tuple[Normalize, bool]:
     """Return the colour scale, errors in percent, and whether some cell is beyond it."""
-    errors = sorted(
+    low, high, beyond = error_range(
         in_units(cell.mean, landscape.metric)
         for landscape in landscapes
         for cell in landscape.cells.values()
         if len(cell.diverged) < len(cell.seeds)
     )
-    if not errors:
-        return Normalize(0, 100), False
-    best, worst = errors[0], errors[-1]
-    quartile = errors[(len(errors) - 1) // 4]
-    end = min(worst, best + 4 * (quartile - best)) if quartile > best else worst
-    return Normalize(best, end if end > best else best + 1), worst > end
+    return Normalize(low, high), beyond
 
 
 class _Layout:

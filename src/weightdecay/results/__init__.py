@@ -29,8 +29,9 @@ from weightdecay.results.recommendation import (
 )
 from weightdecay.results.scatter import SurfaceFit, fit_surface
 from weightdecay.results.separability import Regret, interaction_share, regret, sensitivity
+from weightdecay.results.splits import by_split, cell_curves, cell_runs
 from weightdecay.results.table_points import read_points
-from weightdecay.results.transfer import TransferRegret, measure_transfer
+from weightdecay.results.transfer import Move, TransferRegret, measure_moves, measure_transfer
 
 __all__ = [
     "Agreement",
@@ -48,6 +49,7 @@ __all__ = [
     "Knobs",
     "Landscape",
     "Line",
+    "Move",
     "Outlier",
     "Pair",
     "Point",
@@ -65,6 +67,9 @@ __all__ = [
     "anytime",
     "budget_exponents",
     "budget_regret",
+    "by_split",
+    "cell_curves",
+    "cell_runs",
     "chosen_by_others",
     "contrast",
     "coupling",
@@ -76,6 +81,7 @@ __all__ = [
     "interaction_share",
     "judged",
     "landscapes",
+    "measure_moves",
     "measure_transfer",
     "outliers",
     "pairs_over",

@@ -81,8 +81,11 @@ def _banded(
         raise ValueError("A curve must have a run with a record, got none.")
     places = sorted({getattr(record, by) for run in runs for record in run.records})
     values = np.array([_held(run, seen(run), of, by, places) for run in runs])
-    bands = np.array([_quantiles(column) for column in values.T])
-    low, middle, high = (tuple(map(float, band)) for band in bands.T)
+    if np.isnan(values).any():
+        bands = np.array([_quantiles(column) for column in values.T]).T
+    else:
+        bands = _quantiles(values)
+    low, middle, high = (tuple(map(float, band)) for band in bands)
     return Curve(label, tuple(map(float, places)), middle, low, high)
 
 
@@ -103,10 +106,11 @@ def _held(
 
 
 def _quantiles(values: Array) -> Array:
-    known = values[~np.isnan(values)]
+    """Return the quantiles of a column without its unknown values, or of columns without any."""
+    known = values if values.ndim > 1 else values[~np.isnan(values)]
     if not len(known):
         return np.full(3, np.nan)
     # Interpolating with infinity gives infinity.
     finite = np.where(np.isinf(known), np.finfo(float).max / 4, known)
-    quantiles = np.quantile(finite, [0.2, 0.5, 0.8])
+    quantiles = np.quantile(finite, [0.2, 0.5, 0.8], axis=0)
     return np.where(quantiles > np.finfo(float).max / 1e9, np.inf, quantiles)

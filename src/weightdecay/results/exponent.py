@@ -45,6 +45,13 @@ class Exponent:
         low, high = (self.value + wider / usual * off for off in (below, above))
         return replace(self, low=low, high=high)
 
+    @property
+    def in_torch(self) -> "Exponent":
+        """Return s for decays stated as torch's λ/α, which is 1 more; nothing is measured again."""
+        if self.value is None:
+            return self
+        return replace(self, value=self.value + 1, low=self.low + 1, high=self.high + 1)
+
 
 @dataclass(frozen=True)
 class Line:

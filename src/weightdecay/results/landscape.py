@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from weightdecay.decay import Decay, Reference
 from weightdecay.records import Environment, RunConfig
 from weightdecay.results.frames import frame
 from weightdecay.results.html import ranking, shaded
@@ -52,6 +53,15 @@ class Cell:
     def score(self) -> float:
         """Return the mean of the errors that choices are made on."""
         return fmean(self.chosen)
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A decay as the paper's λ, as λ_norm, and as torch's weight_decay; None if unknown."""
+
+    weight_decay: float | None = None
+    normalized_decay: float | None = None
+    torch_weight_decay: float | None = None
 
 
 @dataclass(frozen=True)
@@ -186,6 +196,17 @@ class Landscape:
             for end, edge in (("lowest", min(values)), ("highest", max(values)))
             if value == edge and len(values) > 1
         )
+
+    def stated(self, lr: float, decay: float) -> Stated:
+        """Return one of its decays in every convention that applies at a learning rate."""
+        if self.way == "l2":
+            return Stated()
+        if self.way == "normalized_decay":
+            if self.updates is None:
+                return Stated(normalized_decay=decay)
+            decay /= math.sqrt(self.updates)
+        found = Decay(decay, Reference(lr=lr, updates=self.updates))
+        return Stated(found.weight_decay, found.normalized, found.torch)
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Return one row per run, as columns: `alpha`, the decay, the seed, results and labels.

@@ -7,12 +7,13 @@ recommended. If settings differ by no more than noise does, no range is given.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weightdecay.results.carrying import Knobs, knobs
 from weightdecay.results.coupling import Coupling, coupling
 from weightdecay.results.differing import differ
 from weightdecay.results.estimate import Estimate
+from weightdecay.results.exponent import Line
 from weightdecay.results.fit import Surface, fit
 from weightdecay.results.kriging import FEWEST, expected_error, finished
 from weightdecay.results.landscape import Cell, Landscape
@@ -107,6 +108,16 @@ class Recommendation:
     knobs: Knobs
     add: tuple[Extension, ...]
     repeat: Repeat | None
+
+    @property
+    def shown_coupling(self) -> Coupling:
+        """Return the s and the ridge to draw: from the fitted surface if s was read there."""
+        exponent = self.knobs.exponent
+        if not self.knobs.fitted or exponent.value is None:
+            return self.coupling
+        through = math.log2(self.decay.value) + exponent.value * math.log2(self.lr.value)
+        line = Line(-exponent.value, through, self.lr.low, self.lr.high)
+        return replace(self.coupling, exponent=exponent, line=line)
 
     def __repr__(self) -> str:
         setting = f"lr {self.lr.value:.4g}, {self.landscape.way} {self.decay.value:.4g}"

@@ -7,8 +7,7 @@ The decay is carried by a rule, λ ∝ α^(−s):
 
 The cost is the test error with the carried decay minus that with the best decay of the learning
 rate it is carried to. Best decays are those of `choosing`. With a second stage, fresh seeds train
-the carried decays. In a finished sweep, each seed judges the decays that the other seeds choose,
-by its test errors at the measured decays, with parabolas between them.
+the carried decays. In a finished sweep, each seed judges what the others choose (`transfer_folds`).
 """
 
 import math
@@ -17,25 +16,27 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from weightdecay.results.arrays import Arrays, decayed
-from weightdecay.results.choosing import PAIRS, Choice, choose
+from weightdecay.results.arrays import Arrays
+from weightdecay.results.choosing import PAIRS, Choice, Column, choose
 from weightdecay.results.estimate import Array, Estimate, safely_summed, within
-from weightdecay.results.interpolation import between, straight_between
 from weightdecay.results.judging import MARGIN, mean_of
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import Flags, mean
+from weightdecay.results.transfer_folds import RULES, Fold, Judges, Pair
 
-#: The rules to choose from, each given by its s.
-RULES = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
+__all__ = ["FEWEST", "RULES", "Move", "Pair", "TransferRegret", "measure_moves", "measure_transfer"]
+__all__ += ["of_fresh_seeds"]
+
 #: The fewest seeds that give a cost an interval: two to choose, and one to judge.
 FEWEST = 3
 _OFF = 0.5  # a learning rate stands for another that is at most so many doublings away
 _OF_LINES = 3.0  # the freedom of what parabolas and straight lines differ by, as in `coupling`
-_ROUNDED = 0.01  # in doublings: best decays have three digits
 # Of rules that cost the same, the simplest is recommended: leave λ, or else keep λ/α as torch does.
 _SIMPLEST = (0.0, -1.0)
-
-Pair = tuple[float, float]
+_TOO_FAR_APART = (
+    "The decays that were trained are more than a factor of 4 apart, too far to say what lies "
+    "between them."
+)
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,21 @@ class TransferRegret:
         return replace(self, costs=self.pairs[pair], beyond=self.out.get(pair, ()))
 
 
+@dataclass(frozen=True)
+class Move:
+    """What each rule makes of a decay if the learning rate moves from `tuned` to `used`.
+
+    `decay` is the best one at `tuned`, and `decays` are what the rules make of it. `regret` says
+    what they cost, or why that is unknown.
+    """
+
+    tuned: float
+    decay: float
+    used: float
+    decays: Mapping[float, float]
+    regret: TransferRegret
+
+
 def of_fresh_seeds(costs: Mapping[Pair, Mapping[float, Array]], *, error: float) -> TransferRegret:
     """Summarize what each rule cost each fresh seed, for each pair of learning rates.
 
@@ -120,7 +136,7 @@ def measure_transfer(landscape: Landscape) -> TransferRegret:
     """
     if landscape.scattered:
         return TransferRegret(why="Scattered settings: few learning rates share their decays.")
-    ended = {cell.lr for cell in landscape.cells.values() if cell.decay > 0 and not cell.diverged}
+    ended = _ended(landscape)
     if not ended:
         return TransferRegret(why="Every setting with a decay above 0 has a run that diverged.")
     choice = choose(landscape)
@@ -130,83 +146,61 @@ def measure_transfer(landscape: Landscape) -> TransferRegret:
             why="No two learning rates near the best that are a factor of 4 apart have their best "
             "decays inside the grid."
         )
-    measured = decayed(landscape)
-    known = np.isfinite(measured.tested)
-    everyone: Flags = np.logical_or.reduce(known, axis=2)
-    errors = mean(measured.tested)
-    weights = _fold(measured, choice, pairs, errors, everyone).weights
+    judges = Judges(landscape, choice)
+    weights = judges.together(pairs).weights
     pairs = [pair for at, pair in enumerate(pairs) if np.isfinite(weights[:, at]).all()]
     if not pairs:
-        return TransferRegret(
-            why="The decays that were trained are more than a factor of 4 apart, too far to say "
-            "what lies between them."
-        )
-    folds = []
-    for k, seed in enumerate(measured.seeds):
-        others = _without(landscape, seed)
-        if others is not None:
-            fold = _fold(measured, choose(others), pairs, measured.tested[:, :, k], everyone)
-            folds += [fold] if np.isfinite(fold.weights).all() else []
+        return TransferRegret(why=_TOO_FAR_APART)
+    return _judged(judges, pairs)
+
+
+def measure_moves(landscape: Landscape, near: float) -> tuple[Move, ...]:
+    """Measure what each rule makes of the best decay when the learning rate moves.
+
+    It moves from the learning rate of the grid that is nearest to a given one, to each other one.
+    Scattered settings have no moves.
+    """
+    if landscape.scattered or not (ended := _ended(landscape)):
+        return ()
+    judges = Judges(landscape, choose(landscape))
+    columns = judges.choice.columns
+    tuned = columns[min(columns, key=lambda lr: abs(math.log(lr / near)))]
+    return tuple(_move(judges, tuned, lr, ended) for lr in landscape.lrs if lr != tuned.lr)
+
+
+def _move(judges: Judges, tuned: Column, used: float, ended: Collection[float]) -> Move:
+    pair, target = (tuned.lr, used), judges.choice.columns.get(used)
+    if target is None or not {tuned.lr, used} <= {*ended}:
+        regret = TransferRegret(why="Some run of each setting at this learning rate diverged.")
+    elif not (tuned.inside and target.inside):
+        where = f"α = {(target if tuned.inside else tuned).lr:.3g}"
+        regret = TransferRegret(why=f"The best decay at {where} is at an edge of the grid.")
+    elif np.isfinite(judges.together([pair]).weights).all():
+        regret = _judged(judges, [pair])
+    else:
+        regret = TransferRegret(why=_TOO_FAR_APART)
+    decays = {rule: tuned.decay * (used / tuned.lr) ** -rule for rule in RULES}
+    return Move(tuned.lr, tuned.decay, used, decays, regret)
+
+
+def _ended(landscape: Landscape) -> set[float]:
+    """Return the learning rates of which some setting ended without diverging."""
+    return {cell.lr for cell in landscape.cells.values() if cell.decay > 0 and not cell.diverged}
+
+
+def _judged(judges: Judges, pairs: Sequence[Pair]) -> TransferRegret:
+    folds = list(judges.apart(pairs))
     if len(folds) < 2:
-        folds = [_fold(measured, choice, pairs, errors, everyone)]
-    return replace(_summary(measured, folds, pairs), margin=_margin(choice.error))
+        folds = [judges.together(pairs)]
+    found = _summary(judges.measured, folds, pairs)
+    return replace(found, margin=_margin(judges.choice.error))
 
 
 def _margin(error: float) -> float:
     return max(0.0, (MARGIN - 1) * error)
 
 
-@dataclass(frozen=True)
-class _Fold:
-    """Errors that judge, and the weight of each in a cost: rules × pairs × rates × decays.
-
-    A weight is NaN if what it needs was not measured. `straight` are the weights if errors between
-    measured decays lay on straight lines. `beyond` says which rules × pairs lead beyond these.
-    """
-
-    errors: Array
-    weights: Array
-    straight: Array
-    beyond: Flags
-
-    def cost(self, weights: Array) -> float:
-        """Return a weighted sum of the errors."""
-        used = weights != 0
-        return float((weights[used] * self.errors[used]).sum())
-
-
-def _fold(
-    grid: Arrays, choice: Choice, pairs: Sequence[Pair], errors: Array, everyone: Flags
-) -> _Fold:
-    """Carry the chosen decays to learning rates where some cells have an error.
-
-    `everyone` are the cells that some seed has trained. A decay beyond the last cell counts as that
-    one; if a seed lacks the last cell, as the one before it.
-    """
-    weights, straight = (np.zeros((len(RULES), len(pairs), *errors.shape)) for _ in range(2))
-    beyond = np.zeros((len(RULES), len(pairs)), dtype=np.bool_)
-    for at, (tuned, used) in enumerate(pairs):
-        rate = int(np.flatnonzero(grid.lrs == used)[0])
-        known = np.isfinite(errors[rate])
-        if not {tuned, used} <= choice.columns.keys() or not known.any():
-            weights[:, at] = math.nan
-            continue
-        logs, column = (np.log2(grid.decays[cells]) for cells in (known, everyone[rate]))
-        low = logs[0] if logs[0] <= column[:2][-1] else -math.inf
-        high = logs[-1] if logs[-1] >= column[-2:][0] else math.inf
-        own, other = (math.log2(choice.columns[lr].decay) for lr in (used, tuned))
-        best = min(max(own, low), high)
-        for row, rule in enumerate(RULES):
-            place = other - rule * math.log2(used / tuned)
-            beyond[row, at] = not low - _ROUNDED <= place <= high + _ROUNDED
-            carried = min(max(place, low), high)
-            weights[row, at, rate, known] = between(logs, carried) - between(logs, best)
-            lines = straight_between(logs, carried) - straight_between(logs, best)
-            straight[row, at, rate, known] = lines
-    return _Fold(errors, weights, straight, beyond)
-
-
-def _summary(grid: Arrays, folds: Sequence[_Fold], pairs: Sequence[Pair]) -> TransferRegret:
+def _summary(grid: Arrays, folds: Sequence[Fold], pairs: Sequence[Pair]) -> TransferRegret:
     weights, straight = (
         np.stack([getattr(fold, name) for fold in folds]) for name in ("weights", "straight")
     )
@@ -242,7 +236,7 @@ def _summary(grid: Arrays, folds: Sequence[_Fold], pairs: Sequence[Pair]) -> Tra
 
 
 def _estimate(
-    grid: Arrays, folds: Sequence[_Fold], weights: Array, straight: Array | None = None
+    grid: Arrays, folds: Sequence[Fold], weights: Array, straight: Array | None = None
 ) -> Estimate:
     """Return the mean cost over folds; its interval is of the noise, and of all else if `straight`.
 
@@ -251,7 +245,7 @@ def _estimate(
     parabolas follow errors between cells is what they differ by from straight lines.
     """
     count = len(folds)
-    value = math.fsum(map(_Fold.cost, folds, weights)) / count
+    value = math.fsum(map(Fold.cost, folds, weights)) / count
     if count < FEWEST:
         return Estimate(value, math.nan, math.nan)
     noise = grid.spread((weights**2).sum(0) / count**2)
@@ -278,23 +272,3 @@ def _pairs(choice: Choice, ended: Collection[float]) -> Iterator[Pair]:
                 found.append(lr)
         if len(found) == len(factors):
             yield found[0], found[1]
-
-
-def _without(landscape: Landscape, seed: int) -> Landscape | None:
-    """Return the runs of all seeds but one; None if they cannot choose."""
-    cells = {}
-    for place, cell in landscape.cells.items():
-        kept = [at for at, one in enumerate(cell.seeds) if one != seed]
-        if kept:
-            cells[place] = replace(
-                cell,
-                seeds=tuple(cell.seeds[at] for at in kept),
-                chosen=tuple(cell.chosen[at] for at in kept),
-                tested=tuple(cell.tested[at] for at in kept),
-                diverged=tuple(one for one in cell.diverged if one != seed),
-                losses=(),
-                packs=(),
-            )
-    found = replace(landscape, cells=cells)
-    ended = any(cell.decay > 0 and len(cell.diverged) < len(cell.seeds) for cell in cells.values())
-    return found if ended and not found.scattered else None
