@@ -26,20 +26,20 @@ pytestmark = pytest.mark.cpu("numbers of finished runs do not depend on the devi
 BEST = 2.0**-7
 
 
-def longer(run: Run, epochs: int = 3) -> Run:
-    """Return a run with a record per epoch, whose training error falls to a tenth of its test's."""
+def longer(run: Run, count: int = 3) -> Run:
+    """Return a run with several records, whose training error falls to a tenth of its test's."""
     last = run.last
     assert last.test_error is not None
     records = tuple(
         record(
             run.config,
-            epoch=at,
-            updates=100 * at,
-            train_error=last.test_error / 10 * epochs / at,
+            epoch=run.config.epochs * at // count,
+            updates=400 * at // count,
+            train_error=last.test_error / 10 * count / at,
             validation_error=last.validation_error,
-            test_error=last.test_error * epochs / at,
+            test_error=min(1.0, last.test_error * count / at),
         )
-        for at in range(1, epochs + 1)
+        for at in range(1, count + 1)
     )
     return replace(run, records=records)
 
@@ -72,10 +72,10 @@ def test_a_split_without_an_error_is_left_out() -> None:
 
 
 def test_points_made_elsewhere_have_the_splits_that_their_table_names() -> None:
-    given = {"lr": 0.1, "decay": 0.01, "way": "weight_decay", "tested": 0.3}
-    [unnamed] = landscapes([Point(**given)])
+    point = Point(lr=0.1, decay=0.01, way="weight_decay", tested=0.3)
+    [unnamed] = landscapes([point])
     assert list(by_split(unnamed, {})) == [""]
-    [named] = landscapes([Point(**given, chosen=0.2, tested_on="test", chosen_on="validation")])
+    [named] = landscapes([replace(point, chosen=0.2, tested_on="test", chosen_on="validation")])
     found = by_split(named, {})
     assert [(name, one.best.mean) for name, one in found.items()] == [
         ("test", 0.3),
@@ -99,7 +99,7 @@ def test_a_cells_curve_ends_at_its_error_and_one_record_is_no_curve() -> None:
     place, found = next(iter(own.items()))
     curves = cell_curves(found, ["test", "training"], "error")
     assert list(curves) == ["test", "training"]
-    assert curves["test"].x == (1.0, 2.0, 3.0)
+    assert curves["test"].x == (3.0, 6.0, 10.0)
     assert curves["test"].middle[-1] == pytest.approx(scape.cells[place].mean)
     short = [replace(run, records=run.records[-1:]) for run in found]
     assert cell_curves(short, ["test"], "error") == {}

@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import TextIO
 
 from weightdecay import __version__
-from weightdecay.cli import completion, convert, data, landscape, register, reproduce, run, sweep
+from weightdecay.cli import (
+    completion,
+    convert,
+    data,
+    landscape,
+    register,
+    report,
+    reproduce,
+    run,
+    sweep,
+)
 from weightdecay.cli.arguments import Parser, as_options
 from weightdecay.cli.encoding import spell_out
 from weightdecay.cli.printing import echo
@@ -26,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
     whole = Parser(prog="weightdecay", description="Decoupled weight decay, as in the paper.")
     whole.add_argument("--version", action="version", version=f"weightdecay {__version__}")
     commands = whole.add_subparsers(required=True, metavar="command")
-    for command in (convert, data, run, sweep, landscape, register, reproduce, completion):
+    for command in (convert, data, run, sweep, landscape, report, register, reproduce, completion):
         command.add(commands)
     return whole
 

@@ -44,12 +44,39 @@ class Advised:
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_reader(
+        commands,
         "landscape",
-        help="recommend a learning rate and a decay from finished runs",
+        brief="recommend a learning rate and a decay from finished runs",
         description=_DESCRIPTION,
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="also write figure.png, .svg and .pdf, report.html, cells.csv and regret.csv to this "
+        "folder",
+    )
+    parser.set_defaults(command=_landscape)
+
+
+def add_reader(
+    commands: Commands, name: str, *, brief: str, description: str
+) -> argparse.ArgumentParser:
+    """Add a command that reads runs of any origin and recommends settings; return its parser."""
+    parser = commands.add_parser(
+        name,
+        help=brief,
+        description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    _add_source(parser)
+    add_output_options(parser)
+    _add_foreign(parser)
+    return parser
+
+
+def _add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         type=Path,
@@ -69,16 +96,6 @@ def add(commands: Commands) -> None:
         default="validation",
         help="the split that settings are chosen on; the paper used test (default validation)",
     )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="FOLDER",
-        help="also write figure.png, .svg and .pdf, report.html, cells.csv and regret.csv to this "
-        "folder",
-    )
-    add_output_options(parser)
-    _add_foreign(parser)
-    parser.set_defaults(command=_landscape)
 
 
 def _add_foreign(parser: argparse.ArgumentParser) -> None:
@@ -136,7 +153,8 @@ def _foreign(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _landscape(options: argparse.Namespace) -> int:
+def gathered(options: argparse.Namespace) -> "tuple[list[Advised], Source, Doubts]":
+    """Read the source, and recommend a setting for each of its landscapes."""
     from weightdecay.cli import sources
     from weightdecay.cli.summary import judged_by
     from weightdecay.results import doubts, landscapes
@@ -155,7 +173,11 @@ def _landscape(options: argparse.Namespace) -> int:
             raise
         raise ValueError(said) from error
     doubtful = doubts(source.runs, source.repeats, of=options.of)
-    found = advised(scapes, doubtful, _second_stage(options, source))
+    return advised(scapes, doubtful, _second_stage(options, source)), source, doubtful
+
+
+def _landscape(options: argparse.Namespace) -> int:
+    found, source, doubtful = gathered(options)
     if options.out is not None:
         from weightdecay.cli.landscape_files import write
 

@@ -52,11 +52,11 @@ def title(landscape: Landscape, varied: Sequence[str] = ()) -> str:
         parts.insert(1, "normalized decay")
     told = {"algorithm", "schedule"}
     return ", ".join(
-        [*parts, *(f"{one} {_value(config, one)}" for one in varied if one not in told)]
+        [*parts, *(f"{one} {title_value(config, one)}" for one in varied if one not in told)]
     )
 
 
-def _value(config: RunConfig, name: str) -> object:
+def title_value(config: RunConfig, name: str) -> object:
     """Return a setting for a title; without a number of examples, it is all of them."""
     value = getattr(config, name)
     return "all" if name == "data" and value is None else value
@@ -81,10 +81,15 @@ def block(advice: Recommendation) -> list[tuple[str, str]]:
     return [*told, *(("add", line) for line in additions(advice))]
 
 
-def _setting(advice: Recommendation) -> str:
+def knobs(advice: Recommendation) -> dict[str, str]:
+    """Return the two settings to use, each with its range, by their symbols."""
     symbol = AXES[advice.landscape.way][1]
     factor = "L2 factor " * (advice.landscape.way == "l2")
-    said = f"α = {_range(advice.lr)}, {factor}{symbol} = {_range(advice.decay)}"
+    return {"α": _range(advice.lr), f"{factor}{symbol}": _range(advice.decay)}
+
+
+def _setting(advice: Recommendation) -> str:
+    said = ", ".join(f"{symbol} = {value}" for symbol, value in knobs(advice).items())
     return f"{said}: the best run, as no surface could be fitted" if advice.best_run else said
 
 
@@ -108,14 +113,22 @@ def _range(one: Range) -> str:
     return f"{shown(one.value, 3)} ({shown(one.low, 3)} to {shown(one.high, 3)})"
 
 
+def expected(advice: Recommendation) -> tuple[str, str]:
+    """Return the error to expect, and its interval in brackets, which is empty if unknown."""
+    found, metric = advice.error, advice.landscape.metric
+    ends = ""
+    if math.isfinite(found.low):
+        low, high = (number(in_units(end, metric)) for end in (found.low, found.high))
+        ends = f"[{low}, {high}]"
+    return measured(found.value, metric), ends
+
+
 def _error(advice: Recommendation) -> str:
     found, landscape = advice.error, advice.landscape
+    value, ends = expected(advice)
     top = " top-5" if landscape.of == "error_top5" else ""
     where = "" if landscape.tested_on is None else f" on the {landscape.tested_on} set"
-    said = f"{measured(found.value, landscape.metric)}{top}{where}"
-    if math.isfinite(found.low):
-        low, high = (number(in_units(end, landscape.metric)) for end in (found.low, found.high))
-        said += f" [{low}, {high}]"
+    said = f"{value}{top}{where}{f' {ends}' if ends else ''}"
     said += f", chosen on {landscape.chosen_on or 'the same numbers'}"
     if advice.no_interval:
         said += f"; no interval: {advice.no_interval}"

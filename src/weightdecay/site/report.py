@@ -11,6 +11,7 @@ from html import escape
 
 from weightdecay import checks
 from weightdecay.colours import OUTCOMES
+from weightdecay.site.document import opening
 from weightdecay.site.inline import inline
 from weightdecay.site.style import STYLE
 
@@ -81,19 +82,8 @@ def report(
     }
     shown = {heading: "\n".join(body) for heading, body in parts.items() if body}
     contents = "".join(f'<li><a href="#{_key(one)}">{one}</a></li>' for one in shown)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(_plain(title))}</title>
-<style>
-{STYLE}</style>
-</head>
-<body>
-<header>
+    start = opening(_plain(title), policy=_POLICY, style=f"\n{STYLE}")
+    return f"""{start}<header>
 <h1>{_text(title)}</h1>
 <p class="lead">{_text(lead)}</p>
 {_tally(verdicts)}<nav aria-label="Contents"><ul>{contents}</ul></nav>

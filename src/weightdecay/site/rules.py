@@ -113,6 +113,16 @@ def undecided(advice: Recommendation) -> bool:
     return advice.differ is not False and advice.knobs.rule is None
 
 
+def alone(advice: Recommendation) -> tuple[str, str]:
+    """Return whether α may change alone, in a word ("yes", "no", "not decided"), and what to do."""
+    if advice.differ is False:
+        return "not decided", "The settings do not differ by more than noise."
+    rule = advice.knobs.rule
+    if rule is None:
+        return "not decided", " ".join(_undecided(advice.knobs))
+    return "yes" if rule == 0 else "no", " ".join(_done(rule, advice.landscape))
+
+
 def sentence(advice: Recommendation) -> str:
     """Return what to do with the decay when the learning rate changes."""
     knobs, scape = advice.knobs, advice.landscape
@@ -120,16 +130,20 @@ def sentence(advice: Recommendation) -> str:
         return "The settings do not differ by more than noise, so no rule for λ is better."
     if knobs.rule is None:
         return " ".join(_undecided(knobs))
-    said = [f"If you multiply α by 4, {_DONE[knobs.rule]}."]
+    judged = _by_regret if knobs.by_regret else _by_exponent
+    return " ".join([*_done(knobs.rule, scape), *judged(knobs, knobs.rule, scape)])
+
+
+def _done(rule: float, scape: Landscape) -> Iterable[str]:
+    """Yield what a rule does to λ, and to torch's weight_decay."""
+    yield f"If you multiply α by 4, {_DONE[rule]}."
     if scape.way != "l2":
-        done = _TORCH[knobs.rule]
-        said.append(
+        done = _TORCH[rule]
+        yield (
             "That leaves torch's weight_decay, λ/α, as it is."
             if done == "leaves"
             else f"That divides torch's weight_decay, λ/α, {done}."
         )
-    judged = _by_regret if knobs.by_regret else _by_exponent
-    return " ".join([*said, *judged(knobs, knobs.rule, scape)])
 
 
 def _by_regret(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:

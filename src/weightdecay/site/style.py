@@ -91,8 +91,10 @@ footer p { max-width: none; }
 }
 """
 
-STYLE = f"""\
+#: The colours of both modes, for any page.
+COLOURS = f"""\
 {_colours(_LIGHT)}
 @media screen and (prefers-color-scheme: dark) {{ {_colours(_DARK)} }}
 {" ".join(f".{name} {{ color: var(--{name}); }}" for name in _NAMES)}
-{_RULES}"""
+"""
+STYLE = f"{COLOURS}{_RULES}"

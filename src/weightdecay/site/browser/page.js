@@ -1,0 +1,199 @@
+// The page: what is shown, the controls that change it, and one panel per landscape.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const MARKS = { recommended: "recommended ◆", ridge: "ridge", ties: "ties ▢", outliers: "outliers △", rules: "rules ◀" };
+const state = {
+  split: Object.keys(data.splits)[0],
+  way: Object.keys(data.ways)[0],
+  marks: Object.fromEntries(Object.keys(MARKS).map((name) => [name, true])),
+  budgets: new Map(),
+  rates: new Map(),
+  pinned: [],
+};
+const FRAME = 30; // milliseconds of drawing before the browser may paint
+const panels = [];
+let printing = false;
+let waiting = 0;
+
+function element(tag, text, attributes = {}) {
+  const made = document.createElement(tag);
+  if (text) made.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+function choice(place, type, name, text, checked, act) {
+  const label = element("label", "");
+  const input = element("input", "", { type, name });
+  input.checked = checked;
+  input.addEventListener("change", () => act(input.checked));
+  label.append(input, text);
+  document.getElementById(place).append(label);
+}
+
+function controls() {
+  const splits = Object.keys(data.splits);
+  for (const split of splits) {
+    choice("choose-split", "radio", "split", split || "as given", split === state.split, () => {
+      state.split = split;
+      drawAll();
+    });
+  }
+  const ways = Object.keys(data.ways).filter((way) => data.landscapes.some((scape) => scape.ways.includes(way)));
+  if (ways.length && !ways.includes(state.way)) [state.way] = ways;
+  for (const way of ways) {
+    choice("choose-way", "radio", "way", data.ways[way], way === state.way, () => {
+      state.way = way;
+      drawAll();
+    });
+  }
+  document.getElementById("choose-way").hidden = ways.length < 2;
+  document.getElementById("choose-split").hidden = splits.length < 2;
+  for (const [name, text] of Object.entries(MARKS)) {
+    choice("choose-marks", "checkbox", name, text, true, (checked) => {
+      state.marks[name] = checked;
+      drawAll();
+    });
+  }
+  for (const { factor, values } of data.budgets) budgetControl(factor, values);
+}
+
+// A slider over the amounts of one factor of the budget; its last place is all of them.
+function budgetControl(factor, values) {
+  const place = document.getElementById("choose-budget");
+  place.hidden = false;
+  const input = element("input", "", { type: "range", min: "0", max: String(values.length), step: "1", name: factor });
+  const text = element("span", "");
+  const label = element("label", `${factor} `);
+  const set = () => {
+    const at = Number(input.value);
+    state.budgets.set(factor, at < values.length ? at : null);
+    text.textContent = values[at] ?? "all budgets";
+    input.setAttribute("aria-valuetext", text.textContent);
+  };
+  input.value = String(values.length);
+  set();
+  input.addEventListener("input", () => {
+    set();
+    drawAll();
+  });
+  label.append(input, text);
+  place.append(label);
+}
+
+function isShown(scape) {
+  return [...state.budgets].every(([factor, at]) => at === null || !(factor in scape.budget) || scape.budget[factor] === at);
+}
+
+function addPanel(scape, at) {
+  const figure = element("figure", "");
+  const picture = element("div", "", {
+    class: "picture", tabindex: "0", role: "application", "aria-roledescription": "landscape, move between cells with arrow keys",
+  });
+  const panel = { scape, figure, picture, s: element("p", "", { class: "s" }), answer: document.getElementById(`answer-${at}`) };
+  figure.append(element("h3", scape.title), panel.s, picture);
+  if (scape.moves.length) figure.append(...rateControl(panel));
+  figure.append(filesOf(() => [`${scape.title}: ${data.splits[splitOf(scape)]}`, (how) => heatmap(scape, how)], () => cellsTable(scape), `landscape-${at + 1}`));
+  document.getElementById("panels").append(figure);
+  panels.push(panel);
+}
+
+function startPanel(panel) {
+  panel.chart = echarts.init(panel.picture, null, { renderer: isLarge(panel.scape) ? "canvas" : "svg" });
+  listen(panel);
+  if (panel.scape.moves.length) dragRate(panel);
+}
+
+// Write what a panel says. Its picture is drawn when it is in sight: see `refresh`.
+function drawPanel(panel) {
+  const { scape, figure, picture } = panel;
+  const shown = isShown(scape);
+  figure.hidden = !shown;
+  panel.answer.hidden = !shown;
+  const way = wayOf(scape, state.way);
+  panel.s.textContent = scape.advice ? scape.advice.s[way === "torch" ? "torch" : "paper"] : "";
+  const exponent = scape.advice ? `; ${panel.s.textContent}` : "";
+  picture.setAttribute("aria-label", `${scape.words} The picture shows ${data.splits[splitOf(scape)]}${exponent}.`);
+  if (scape.moves.length) drawRate(panel);
+  panel.fresh = false;
+}
+
+// Draw what is in sight and out of date, and let the browser paint and listen in between.
+function refresh() {
+  cancelAnimationFrame(waiting);
+  const started = performance.now();
+  for (const panel of panels) {
+    if (panel.fresh || panel.figure.hidden || !(panel.inSight || printing)) continue;
+    if (!printing && performance.now() - started > FRAME) {
+      waiting = requestAnimationFrame(refresh);
+      return;
+    }
+    if (!panel.chart) startPanel(panel);
+    panel.chart.resize();
+    outline(panel);
+    panel.chart.setOption(heatmap(panel.scape), { replaceMerge: ["series"] });
+    overlay(panel);
+    panel.fresh = true;
+  }
+}
+
+function drawScale() {
+  const bars = Object.entries(data.scales[state.split]).flatMap(([metric, scale]) => {
+    const bar = element("span", "", { class: "bar" });
+    bar.style.background = `linear-gradient(to right, ${data.colours.stops.join(", ")})`;
+    const part = element("span", `${metric || data.splits[state.split]}: ${scale.texts[0]}`);
+    part.append(bar, `${scale.texts[1]}${scale.beyond ? " and above" : ""}`);
+    return [part];
+  });
+  const place = document.getElementById("scale");
+  place.replaceChildren(...bars);
+  place.setAttribute("aria-label", `One colour scale for all landscapes. ${place.textContent}. Bright is good.`);
+}
+
+function drawAll() {
+  hideTip();
+  drawScale();
+  for (const panel of panels) drawPanel(panel);
+  refresh();
+  setTimeout(drawCurves);
+}
+
+function start() {
+  document.getElementById("landscapes").hidden = false;
+  controls();
+  data.landscapes.forEach(addPanel);
+  for (const scape of data.landscapes.slice(0, 4)) {
+    if (scape.curves) state.pinned.push([scape, bestCell(scape)]);
+  }
+  document.getElementById("clear-curves").addEventListener("click", () => {
+    state.pinned = [];
+    drawCurves();
+  });
+  document.getElementById("controls").addEventListener("submit", (event) => event.preventDefault());
+  drawAll();
+  const sight = new IntersectionObserver((seen) => {
+    for (const { target, isIntersecting } of seen) {
+      const panel = panels.find(({ figure }) => figure === target);
+      panel.inSight = isIntersecting;
+    }
+    refresh();
+  });
+  for (const { figure } of panels) sight.observe(figure);
+  const fit = () => {
+    for (const panel of panels.filter(({ chart }) => chart)) {
+      outline(panel);
+      panel.chart.resize();
+      overlay(panel);
+    }
+    curveChart?.resize();
+  };
+  new ResizeObserver(fit).observe(document.getElementById("panels"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  matchMedia("print").addEventListener("change", ({ matches }) => {
+    printing = matches;
+    drawAll();
+    fit();
+  });
+}
+
+start();
