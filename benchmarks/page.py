@@ -1,0 +1,131 @@
+"""How large the page of 10,000 cells is, how fast it loads, and how fast it responds.
+
+    python -m benchmarks.page                  # ten landscapes of 1,000 cells, 20 epochs each
+    python -m benchmarks.page --landscapes 4
+
+It needs Chromium and its driver. A response is the time until the browser has painted again, the
+median of seven.
+"""
+
+import argparse
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tests.browser import Browser, browser
+from tests.landscapes import Truth, measured, runs_of
+from weightdecay.cli.landscape import advised
+from weightdecay.cli.report import page
+from weightdecay.cli.sources import Source
+from weightdecay.records import Run
+from weightdecay.results import doubts, landscapes
+from weightdecay.table import table
+
+_CELLS, _EPOCHS, _RATES = 10_000, 20, 25
+_TIMED = """
+const [turn, done] = arguments, started = performance.now();
+%s;
+requestAnimationFrame(() => setTimeout(() => done(performance.now() - started), 0));
+"""
+_KEY = (
+    "document.querySelector('#panels .picture').dispatchEvent(new KeyboardEvent('keydown', {key}))"
+)
+# Each is done several times; `turn` says which time it is.
+_ACTIONS = {
+    "switch the split": "document.querySelectorAll('input[name=split]')[(turn + 1) % 3].click()",
+    "switch the axis": "document.querySelectorAll('input[name=way]')[(turn + 2) % 3].click()",
+    "switch ties": "document.querySelector('input[name=ties]').click()",
+    "move a learning rate": "const one = document.querySelector('.rate input');"
+    "one.value = turn; one.dispatchEvent(new Event('input'))",
+    "point at a cell": f"const key = 'ArrowUp'; {_KEY}",
+    "add a learning curve": f"const key = 'Enter'; {_KEY}",
+}
+_TURNS = 7
+
+
+def _runs(count: int) -> list[Run]:
+    runs = []
+    for k in range(count):
+        step = 2**0.25
+        decays = _CELLS // count // _RATES
+        truth = Truth(s=k / count, rates=_RATES, decays=decays, factor=step, decay_factor=step)
+        splits = measured(truth.errors(), 1, np.random.default_rng(k))
+        made = runs_of(truth, splits, model=f"mlp:width={10 + k}", epochs=_EPOCHS)
+        runs += [_with_curve(run) for run in made]
+    return runs
+
+
+def _with_curve(run: Run) -> Run:
+    last = run.last
+    assert last.test_error is not None
+    errors = np.minimum(1.0, last.test_error * np.linspace(3, 1, _EPOCHS))
+    records = tuple(
+        replace(last, epoch=at, updates=20 * at, test_error=float(error), train_error=float(error))
+        for at, error in enumerate(errors, 1)
+    )
+    return replace(run, records=records)
+
+
+def _written(runs: list[Run], file: Path) -> float:
+    """Write the page, and return the seconds that it took, without reading and recommending."""
+    doubtful = doubts(runs, [])
+    found = advised(landscapes(runs), doubtful)
+    started = time.perf_counter()
+    text = page(found, Source(runs, [], []), doubtful, path=Path("cells"), command="–")
+    file.write_text(text, "utf-8")
+    return time.perf_counter() - started
+
+
+def _loaded(shown: Browser, file: Path) -> float:
+    """Return the seconds until the page is loaded and its first pictures are drawn."""
+    started = time.perf_counter()
+    shown.open(file)
+    shown.settle()
+    return time.perf_counter() - started
+
+
+def _response(shown: Browser, script: str, turn: int) -> tuple[float, float]:
+    """Return the milliseconds of a response: on the clock, and of the page's own thread."""
+    before = _busy(shown)
+    took = float(shown.driver.execute_async_script(_TIMED % script, turn))
+    used = _busy(shown) - before
+    for _ in range(3):
+        shown.settle()
+    return took, used
+
+
+def _busy(shown: Browser) -> float:
+    metrics = shown.command("Performance.getMetrics")["metrics"]
+    return 1000.0 * next(float(one["value"]) for one in metrics if one["name"] == "TaskDuration")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--landscapes", type=int, default=10)
+    count = parser.parse_args().landscapes
+    with tempfile.TemporaryDirectory() as name, browser(Path(name)) as shown:
+        file = Path(name) / "page.html"
+        seconds = _written(_runs(count), file)
+        rows = [
+            ("size", f"{file.stat().st_size / 1e6:.1f} MB"),
+            ("write", f"{seconds:.0f} s"),
+            ("load", f"{_loaded(shown, file):.2f} s"),
+        ]
+        shown.js("document.querySelector('#panels .picture').scrollIntoView()")
+        for _ in range(5):
+            shown.settle()
+        shown.command("Performance.enable", timeDomain="threadTicks")
+        for action, script in _ACTIONS.items():
+            seen = [_response(shown, script, turn) for turn in range(_TURNS)]
+            took, used = (float(np.median(own)) for own in zip(*seen, strict=True))
+            rows.append((action, f"{took:.0f} ms, of which {used:.0f} ms of CPU"))
+        assert shown.complaints() == []
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,328 @@
+"""The page of `weightdecay report` in a real browser: it does what it says, and nothing else."""
+
+import csv
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.browser import Browser, browser, needs_browser
+from tests.test_cli_landscape import stored
+from tests.test_page import HOSTILE, embedded_in, rows, sweep
+from weightdecay.cli import main
+
+pytestmark = [needs_browser(), pytest.mark.cpu("a browser draws without torch")]
+SWEEP = Path(__file__).parents[1] / "results" / "cifar10-small" / "figure-2"
+ADAM, ADAMW = 0, 1
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="module")
+def shown(folder: Path) -> Iterator[Browser]:
+    with browser(folder) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> Path:
+    """Return the page of a real sweep: Figure 2 on CIFAR-10, four landscapes."""
+    file = folder / "page.html"
+    assert main(["report", str(SWEEP), "--out", str(file), "--quiet"]) == 0
+    return file
+
+
+@pytest.fixture(scope="module")
+def data(page: Path) -> dict[str, Any]:
+    return embedded_in(page.read_text("utf-8"))
+
+
+def picture(shown: Browser, at: int) -> Any:
+    """Return a landscape's picture, drawn and in the middle of the window."""
+    found = shown.driver.find_elements("css selector", "#panels .picture")[at]
+    shown.js("arguments[0].scrollIntoView({block: 'center'})", found)
+    shown.settle()
+    shown.settle()
+    return found
+
+
+def point_at(shown: Browser, drawn: Any, x: float, y: float, *, click: bool = False) -> None:
+    """Move the mouse to a place on a picture's axes."""
+    place = "return echarts.getInstanceByDom(arguments[0]).convertToPixel({gridIndex: 0}, [%r, %r])"
+    left, top = shown.js(place % (x, y), drawn)
+    around = drawn.rect
+    from selenium.webdriver import ActionChains  # noqa: PLC0415 - it may not be installed
+
+    moved = ActionChains(shown.driver, duration=0).move_to_element_with_offset(
+        drawn, round(left - around["width"] / 2), round(top - around["height"] / 2)
+    )
+    (moved.click() if click else moved).perform()
+    shown.settle()
+
+
+def cell_of(scape: dict[str, Any]) -> tuple[int, float, float]:
+    """Return a cell near the recommended one, and its place on the picture's axes."""
+    cells, (lr, decay) = scape["cells"], (scape["advice"][k][0] for k in ("lr", "decay"))
+    places = [
+        (math.log2(d or 1e-30), math.log2(scape["lrs"][i]))
+        for i, d in zip(cells["lr"], cells["decay"], strict=True)
+    ]
+    wanted = math.log2(decay), math.log2(lr)
+    at = min(range(len(places)), key=lambda k: math.dist(places[k], wanted))
+    return at, *places[at]
+
+
+def text(shown: Browser, selector: str, at: int = 0) -> str:
+    found = shown.driver.find_elements("css selector", selector)[at]
+    return str(shown.js("return arguments[0].textContent", found))
+
+
+def click(shown: Browser, selector: str) -> None:
+    shown.js("document.querySelector(arguments[0]).click()", selector)
+    shown.settle()
+
+
+def marks_of(shown: Browser, drawn: Any) -> set[str]:
+    """Return the marks of a picture, those on top of it included."""
+    chart = "const chart = echarts.getInstanceByDom(arguments[0]);"
+    top = "chart.getZr().storage.getRoots().map((one) => one.name)"
+    script = f"{chart} return [...chart.getOption().series.map((one) => one?.id), ...{top}]"
+    return set(shown.js(script, drawn))
+
+
+def test_a_real_sweeps_page_draws_without_complaints_or_requests(
+    shown: Browser, page: Path, data: dict[str, Any]
+) -> None:
+    shown.open(page)
+    for at, scape in enumerate(data["landscapes"]):
+        drawn = picture(shown, at)
+        count = "return arguments[0].querySelectorAll('svg path').length"
+        assert shown.js(count, drawn) >= len(scape["cells"]["decay"])
+        assert scape["words"] in drawn.get_attribute("aria-label")
+    shown.driver.save_screenshot(str(page.with_suffix(".png")))
+    assert shown.complaints() == []
+    assert {one.partition(":")[0] for one in shown.requests()} <= {"file", "data", "blob"}
+
+
+def test_pointing_at_a_cell_shows_its_numbers_and_its_curve(
+    shown: Browser, page: Path, data: dict[str, Any]
+) -> None:
+    shown.open(page)
+    scape = data["landscapes"][ADAMW]
+    at, x, y = cell_of(scape)
+    drawn = picture(shown, ADAMW)
+    point_at(shown, drawn, x, y)
+    told = text(shown, "#tip-text")
+    for split in ("test", "validation", "training"):
+        assert scape["splits"][split]["texts"][at] in told
+    assert scape["cells"]["texts"]["weight_decay"][at] in told
+    assert f"{scape['cells']['seeds'][at]} seed" in told
+    assert shown.js("return document.querySelectorAll('#tip-curve svg path').length") > 0
+    point_at(shown, drawn, x, math.log2(scape["lrs"][0]) - 0.9)
+    assert shown.js("return document.getElementById('tip').hidden")
+
+
+def test_clicking_a_cell_adds_its_curve_and_clicking_again_removes_it(
+    shown: Browser, page: Path, data: dict[str, Any]
+) -> None:
+    shown.open(page)
+    scape = data["landscapes"][ADAMW]
+    label = "document.querySelector('#curve-picture .picture').getAttribute('aria-label')"
+    assert str(shown.js(f"return {label}")).startswith("Learning curves of 4 cells.")
+    click(shown, "#clear-curves")
+    assert "No curve is chosen." in text(shown, "#curve-words")
+    at, x, y = cell_of(scape)
+    drawn = picture(shown, ADAMW)
+    point_at(shown, drawn, x, y, click=True)
+    told = str(shown.js(f"return {label}"))
+    assert told.startswith("Learning curves of 1 cells. AdamW")
+    assert scape["cells"]["texts"]["weight_decay"][at] in told
+    point_at(shown, drawn, x, y, click=True)
+    assert "No curve is chosen." in text(shown, "#curve-words")
+
+
+def test_a_switch_of_the_split_changes_colours_scale_and_numbers(
+    shown: Browser, page: Path, data: dict[str, Any]
+) -> None:
+    shown.open(page)
+    drawn = picture(shown, ADAMW)
+    fills = (
+        "return [...arguments[0].querySelectorAll('svg path')].map((p) => p.getAttribute('fill'))"
+    )
+    before = shown.js(fills, drawn)
+    shown.js("document.querySelectorAll('input[name=split]')[2].click()")
+    shown.settle()
+    assert shown.js(fills, drawn) != before
+    assert data["scales"]["training"][""]["texts"][0] in text(shown, "#scale")
+    assert "The picture shows training error" in drawn.get_attribute("aria-label")
+
+
+def test_torchs_axis_raises_s_by_one_before_ones_eyes(
+    shown: Browser, page: Path, data: dict[str, Any]
+) -> None:
+    shown.open(page)
+    adam, adamw = (data["landscapes"][at]["advice"]["s"] for at in (ADAM, ADAMW))
+    drawn = picture(shown, ADAMW)
+    assert [text(shown, "figure .s", at) for at in (ADAM, ADAMW)] == [adam["paper"], adamw["paper"]]
+    boxes = "return arguments[0].querySelector('svg path:nth-of-type(20)').getAttribute('d')"
+    before = shown.js(boxes, drawn)
+    shown.js("document.querySelectorAll('input[name=way]')[2].click()")
+    shown.settle()
+    # L2 regularization is the same number in torch.
+    assert [text(shown, "figure .s", at) for at in (ADAM, ADAMW)] == [adam["paper"], adamw["torch"]]
+    assert shown.js(boxes, drawn) != before
+    axis = "return echarts.getInstanceByDom(arguments[0]).getOption().xAxis[0].name"
+    assert shown.js(axis, drawn) == "torch's weight_decay λ/α"
+
+
+def test_marks_can_be_left_out_and_come_back(shown: Browser, page: Path) -> None:
+    shown.open(page)
+    drawn = picture(shown, ADAMW)
+    marks = {"recommended", "ridge", "ties", "outliers", "rules"}
+    assert marks <= marks_of(shown, drawn)
+    for mark in marks:
+        click(shown, f"input[name={mark}]")
+        assert mark not in marks_of(shown, drawn)
+    click(shown, "input[name=ridge]")
+    assert marks_of(shown, drawn) & marks == {"ridge"}
+
+
+def test_a_moved_learning_rate_shows_what_each_rule_makes_of_the_decay_and_its_cost(
+    shown: Browser, page: Path, data: dict[str, Any]
+) -> None:
+    from selenium.webdriver import ActionChains, Keys  # noqa: PLC0415 - it may not be installed
+
+    shown.open(page)
+    drawn = picture(shown, ADAMW)
+    scape = data["landscapes"][ADAMW]
+    tuned = scape["moves"][0]["tuned"]
+    assert "λ was tuned here" in text(shown, ".moved", ADAMW)
+    ends = "const c = echarts.getInstanceByDom(arguments[0]); const x = c.getOption().xAxis[0].max;"
+    ends += "return arguments[1].map((lr) => c.convertToPixel({gridIndex: 0}, [x, Math.log2(lr)]))"
+    start, end = shown.js(ends, drawn, [tuned, 4 * tuned])
+    box = drawn.rect
+    ActionChains(shown.driver, duration=0).move_to_element_with_offset(
+        drawn, round(start[0] + 6 - box["width"] / 2), round(start[1] - box["height"] / 2)
+    ).click_and_hold().move_by_offset(0, round(end[1] - start[1])).release().perform()
+    shown.settle()
+    [move] = [one for one in scape["moves"] if math.isclose(one["used"], 4 * tuned, rel_tol=1e-4)]
+    told = text(shown, ".moved", ADAMW)
+    assert "then α multiplied by 4." in told
+    for decay, cost in zip(move["texts"]["weight_decay"], move["costTexts"], strict=True):
+        assert f"{decay}{cost}" in told
+    assert "then α multiplied by 4." in text(shown, ".moved", ADAM)
+    slider = shown.driver.find_elements("css selector", ".rate input")[ADAMW]
+    slider.send_keys(Keys.ARROW_LEFT)
+    shown.settle()
+    assert "then α multiplied by 2." in text(shown, ".moved", ADAMW)
+    assert shown.complaints() == []
+
+
+def test_cells_can_be_visited_and_chosen_by_keyboard(
+    shown: Browser, page: Path, data: dict[str, Any]
+) -> None:
+    from selenium.webdriver import Keys  # noqa: PLC0415 - it may not be installed
+
+    shown.open(page)
+    drawn = picture(shown, ADAMW)
+    scape = data["landscapes"][ADAMW]
+    at, *_ = cell_of(scape)
+    drawn.send_keys(Keys.ARROW_UP)
+    assert scape["splits"]["test"]["texts"][at] in text(shown, "#live")
+    drawn.send_keys(Keys.ARROW_UP)
+    above = scape["lrTexts"][scape["cells"]["lr"][at] + 1]
+    assert f"α = {above}," in text(shown, "#live")
+    drawn.send_keys(Keys.ENTER)
+    assert "Added the curve of AdamW" in text(shown, "#live")
+    drawn.send_keys(Keys.ESCAPE)
+    assert shown.js("return document.getElementById('tip').hidden")
+
+
+def test_a_picture_gives_its_files_and_its_command(
+    shown: Browser, page: Path, data: dict[str, Any]
+) -> None:
+    shown.open(page)
+    picture(shown, ADAM)
+    for at in range(4):
+        button = f"document.querySelector('figure .files').children[{at}].click()"
+        shown.js(button)
+    scape = data["landscapes"][ADAM]
+    names = [f"landscape-1.{kind}" for kind in ("csv", "png", "svg")]
+    until = time.monotonic() + 20
+    while {one.name for one in shown.downloads.iterdir()} != set(names):
+        assert time.monotonic() < until, "the files were not saved"
+        time.sleep(0.05)
+    with (shown.downloads / names[0]).open(encoding="utf-8") as file:
+        table = list(csv.DictReader(file))
+    assert [float(row["l2"]) for row in table] == scape["cells"]["decay"]
+    assert [float(row["test"]) for row in table] == scape["splits"]["test"]["values"]
+    assert (shown.downloads / names[1]).read_bytes().startswith(b"\x89PNG")
+    root = ElementTree.fromstring((shown.downloads / names[2]).read_text("utf-8"))
+    assert "Adam, cosine annealing: test error" in "".join(root.itertext())
+    assert text(shown, "figure .files code") == data["command"]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_narrow_window_needs_no_sideways_scrolling(
+    shown: Browser, page: Path, dark: bool
+) -> None:
+    shown.open(page, width=500, dark=dark)
+    drawn = picture(shown, ADAMW)
+    assert shown.js("return document.documentElement.scrollWidth") <= 500
+    assert drawn.rect["width"] <= 500
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    assert (shown.js(ground) == "rgb(26, 26, 26)") is dark
+    label = "return echarts.getInstanceByDom(arguments[0]).getOption().xAxis[0].axisLabel.color"
+    assert (shown.js(label, drawn) == "#e9e7e2") is dark
+
+
+def test_a_slider_over_budgets_shows_one_of_them(shown: Browser, folder: Path) -> None:
+    runs = [run for epochs in (10, 40) for run in sweep(seeds=2, epochs=epochs)]
+    page = folder / "budgets.html"
+    store = stored(runs, folder / "sweep")
+    assert main(["report", str(store), "--out", str(page), "--quiet"]) == 0
+    shown.open(page)
+    seen = "return [...document.querySelectorAll('figure')].filter((f) => !f.hidden).length"
+    assert shown.js(seen) == 2
+    move = "const s = document.querySelector('input[name=epochs]'); s.value = arguments[0];"
+    move += "s.dispatchEvent(new Event('input'))"
+    shown.js(move, 0)
+    assert shown.js(seen) == 1
+    assert "epochs 10" in text(shown, "figure:not([hidden]) h3")
+    shown.js(move, 2)
+    assert shown.js(seen) == 2
+    assert shown.complaints() == []
+
+
+def test_hostile_names_do_nothing_and_injected_code_does_not_run(
+    shown: Browser, folder: Path
+) -> None:
+    rows([HOSTILE, "plain"], path=str(folder / "hostile.csv"))
+    page = folder / "hostile.html"
+    words = ["--convention", "torch", "--label", "model", "--out", str(page), "--quiet"]
+    assert main(["report", str(folder / "hostile.csv"), *words]) == 0
+    shown.open(page)
+    picture(shown, 0)
+    picture(shown, 1)
+    assert shown.js("return document.querySelectorAll('img, figure script').length") == 0
+    titles = [text(shown, "figure h3", at) for at in (0, 1)]
+    assert any(HOSTILE in title for title in titles)
+    assert shown.complaints() == []
+    shown.js(
+        "document.body.insertAdjacentHTML('beforeend', arguments[0])",
+        '<img src="data:," onerror="window.ran = 1">',
+    )
+    shown.js(
+        "const s = document.createElement('script'); s.textContent = 'window.ran = 2';"
+        "document.body.append(s)"
+    )
+    shown.settle()
+    assert shown.js("return window.ran") is None
+    assert any("Content Security Policy" in one for one in shown.complaints())
