@@ -318,6 +318,7 @@ SCENARIOS = (
     *(Scenario("diverged corner", replace(CLIFF, diverges=1.7), seeds) for seeds in (2, 3)),
     *(Scenario("near an edge", replace(CLIFF, s=1.0, centre=(0.0, 2.7)), k) for k in (2, 3)),
     *(Scenario("tilting seeds", CLIFF, seeds, tilt=0.3) for seeds in (2, 3, 5)),
+    *(Scenario("strongly tilting seeds", CLIFF, seeds, tilt=0.5) for seeds in (2, 3)),
     *(Scenario("half steps", _HALF, seeds) for seeds in (2, 3)),
     Scenario("half steps, drift +0.7", replace(_HALF, drift=0.7), 3),
 )

@@ -24,6 +24,7 @@ from weightdecay.results import Cell, Exponent, Landscape, coupling, landscapes,
 from weightdecay.results.arrays import grid
 from weightdecay.results.exponent import bend
 from weightdecay.results.ridge import optima
+from weightdecay.results.vertices import Vertices
 
 SOME = Truth(s=0.5, rates=8, decays=8)
 
@@ -135,6 +136,22 @@ def test_seeds_whose_ridge_tilts_widen_the_interval() -> None:
         for tilt in (0.0, 0.3)
     )
     assert tilting.high - tilting.low > 2 * (alike.high - alike.low)
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5])
+def test_the_fewer_seeds_agree_the_less_their_agreement_counts(seeds: int) -> None:
+    """They agree exactly here, as two seeds whose ridges tilt may do by luck."""
+    best = np.zeros((2, 3))
+    draws = np.random.default_rng(0).standard_normal((200, 2, 3))
+    without, depths = np.zeros((seeds, 2, 3)), np.zeros((201 + seeds, 3))
+    lrs = np.array([0.25, 0.5, 1.0])
+    found = Vertices(lrs, best, draws, without, depths, tuple(range(seeds)), 10.0, 0)
+    weights = np.array([[-0.5, 0.0, 0.5], [0.0, 0.0, 0.0]])
+    _, noise, freedom = found.weighed(weights)
+    _, variance, fewer = found.weighed(weights, cautious=True)
+    assert freedom == 10
+    assert variance == pytest.approx(noise * seeds / (seeds - 1))
+    assert fewer == pytest.approx(variance**2 / noise**2 / (1 / 10 + 1 / (seeds - 1) ** 3))
 
 
 def test_basins_may_differ_in_curvature() -> None:

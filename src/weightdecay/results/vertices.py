@@ -92,8 +92,9 @@ def weighed(
 
     Noise is drawn for each landscape apart. If all have the same seeds, one seed is left out of all
     of them at once, so that what a seed does to each adds up or cancels. From a few seeds, what
-    they have of their own is hard to tell from noise. If `cautious`, nothing that the jackknife
-    varies is therefore taken to be noise, and its whole variance is added.
+    they have of their own is hard to tell from noise, and often looks small by luck. If `cautious`,
+    nothing that the jackknife varies is therefore taken to be noise: its whole variance is added,
+    and its squares have one more among them, as large as noise makes one.
     """
     sums = [
         [each[..., w != 0] @ w[w != 0] for each in (one.best, one.draws, one.without)]
@@ -104,16 +105,21 @@ def weighed(
         (float(np.var(drawn)), one.freedom)
         for (one, _), (_, drawn, _) in zip(parts, sums, strict=True)
     ]
-    lefts = [left for _, _, left in sums]
+    of_noise = summed(*noise)[0]
+    lefts, of_each = [left for _, _, left in sums], [variance for variance, _ in noise]
     if len({one.seeds for one, _ in parts}) == 1:
-        lefts = [np.sum(lefts, 0)]
-    of_seeds = [
-        ((len(left) - 1) / len(left) * float(((left - left.mean()) ** 2).sum()), len(left) - 1.0)
-        for left in lefts
-    ]
-    of_noise, own = summed(*noise)[0], summed(*of_seeds)
+        lefts, of_each = [np.sum(lefts, 0)], [of_noise]
+    one_more = of_each if cautious else [0.0] * len(of_each)
+    own = summed(*map(_of_seeds, lefts, one_more))
     beyond = own[0] if cautious else max(own[0] - of_noise, 0.0)
     return value, *summed(*noise, (beyond, own[1]))
+
+
+def _of_seeds(without: Array, one_more: float) -> tuple[float, float]:
+    """Return the jackknife's variance, with one more square among its own, and its freedom."""
+    freedom = len(without) - 1.0
+    squares = freedom**2 / len(without) * float(((without - without.mean()) ** 2).sum())
+    return (squares + one_more) / freedom, freedom
 
 
 def vertices(grid: Arrays, log_decays: Array, rates: Flags) -> Vertices:
