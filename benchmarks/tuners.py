@@ -19,8 +19,12 @@ recommend the best trial that they saw:
 each with trials of a full run, and of 1/2, 1/4, 1/8 and 1/16 of one, whose λ is carried by keeping
 λ_norm (torch's: by keeping weight_decay); and TPE with full trials and a pruner that sees the
 intermediate errors: tpe-hyperband, tpe-median. A sampler makes at most 64 trials, and GP, which
-takes a second for each, 32; it recommends the same from then on. "middle" is a control, which makes
-no runs: the middle of the ranges.
+takes a second for each, 32; it recommends the same from then on.
+
+Two controls make no runs: "middle" is the middle of the ranges, and "start" is what our tuner
+recommends before its first run. Ours also knows the updates per epoch and the error of guessing,
+and its start was read off sweeps of the same tasks (docs/choosing.md): the row "start" says what
+that alone is worth.
 """
 
 import argparse
@@ -30,7 +34,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -52,7 +56,10 @@ _DIVERGED = 1.0
 
 @dataclass(frozen=True)
 class Table:
-    """Errors by seed, budget, learning rate and decay; `curves` are those within long runs."""
+    """Errors by seed, budget, learning rate and decay; `curves` are those within long runs.
+
+    `guess` is the error of guessing: runs with the largest decay have learned nothing else.
+    """
 
     lrs: Array
     decays: Array
@@ -61,6 +68,8 @@ class Table:
     tested: Array
     steps: tuple[int, ...]
     curves: Array
+    updates_per_epoch: int
+    guess: float
 
     @classmethod
     def of(cls, path: Path) -> "Table":
@@ -95,7 +104,18 @@ class Table:
                 f"{path} must have every setting at every budget, but lacks {missing}."
             )
         lrs, decays = np.array(axes[2]), np.array(axes[3])
-        return cls(lrs, decays, tuple(axes[1]), chosen, tested, tuple(steps), curves)
+        updates = runs[0].last.updates // runs[0].last.epoch
+        return cls(
+            lrs,
+            decays,
+            tuple(axes[1]),
+            chosen,
+            tested,
+            tuple(steps),
+            curves,
+            updates_per_epoch=updates,
+            guess=float(np.median(chosen[..., -1])),
+        )
 
     def within(self, draw: np.random.Generator) -> "Table":
         """Return the table with narrower ranges, for one life."""
@@ -105,14 +125,13 @@ class Table:
             high = int(draw.integers(most + 1 - low))
             kept.append(slice(low, count - high))
         rows, columns = kept
-        return Table(
-            self.lrs[rows],
-            self.decays[columns],
-            self.epochs,
-            self.chosen[:, :, rows, columns],
-            self.tested[:, :, rows, columns],
-            self.steps,
-            self.curves[:, rows, columns],
+        return replace(
+            self,
+            lrs=self.lrs[rows],
+            decays=self.decays[columns],
+            chosen=self.chosen[:, :, rows, columns],
+            tested=self.tested[:, :, rows, columns],
+            curves=self.curves[:, rows, columns],
         )
 
     @property
@@ -199,22 +218,37 @@ def our_life(table: Table, seed: int, most: float) -> Iterator[Event]:
     """Live as the tuner of this package, once for each spend."""
     for spend in (one for one in SPENDS if one <= most):
         draw = np.random.default_rng([seed, 1])
-        tuner = Tuner(
-            table.epochs[-1],
-            updates_per_epoch=100,
-            spend=spend,
-            lr=table.lrs.tolist(),
-            normalized_decay=table.decays.tolist(),
-            shortest=table.epochs[0],
-        )
+        tuner = _ours(table, spend)
         for trial in tuner:
             row, column = divmod(trial.cell.setting, len(table.decays))
             at = int(draw.integers(len(table.chosen)))
             tuner.tell(trial, error=table.chosen[at, trial.cell.rung, row, column])
-        found = tuner.recommendation()
-        row = int(np.abs(table.lrs - found.lr).argmin())
-        column = int(np.abs(table.decays - (found.decay.normalized or 0)).argmin())
-        yield spend, (row, column)
+        yield spend, _recommended(table, tuner)
+
+
+def start(table: Table, seed: int, most: float) -> Iterator[Event]:
+    """Recommend what our tuner recommends before its first run."""
+    del seed
+    yield 0.0, _recommended(table, _ours(table, most))
+
+
+def _ours(table: Table, spend: float) -> Tuner:
+    return Tuner(
+        table.epochs[-1],
+        updates_per_epoch=table.updates_per_epoch,
+        spend=spend,
+        guess=table.guess,
+        lr=table.lrs.tolist(),
+        normalized_decay=table.decays.tolist(),
+        shortest=table.epochs[0],
+    )
+
+
+def _recommended(table: Table, tuner: Tuner) -> tuple[int, int]:
+    found = tuner.recommendation()
+    row = int(np.abs(table.lrs - found.lr).argmin())
+    column = int(np.abs(table.decays - (found.decay.normalized or 0)).argmin())
+    return row, column
 
 
 def middle(table: Table, seed: int, most: float) -> Iterator[Event]:
@@ -226,7 +260,7 @@ def middle(table: Table, seed: int, most: float) -> Iterator[Event]:
 
 def tuners() -> dict[str, Life]:
     """Return all tuners by name."""
-    found: dict[str, Life] = {"weightdecay": our_life, "middle": middle}
+    found: dict[str, Life] = {"weightdecay": our_life, "start": start, "middle": middle}
     for sampler in ("random", "sobol", "tpe", "tpe-torch", "cmaes", "gp"):
         for fraction in FRACTIONS:
             name = sampler if fraction == 1 else f"{sampler} 1/{fraction}"
@@ -264,10 +298,12 @@ def reported(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield the lines of a report: errors in per cent with 95 % intervals, and the bar."""
     for table in dict.fromkeys(row["table"] for row in rows):
         here = {row["tuner"]: np.array(row["errors"]) for row in rows if row["table"] == table}
-        ours, control = here.pop("weightdecay"), here.pop("middle", None)
+        first = {
+            name: here.pop(name) for name in ("weightdecay", "start", "middle") if name in here
+        }
+        ours = first["weightdecay"]
         yield f"{table}: test error in % of the long run at the recommended setting"
         yield f"{'long runs spent':<18}" + "".join(f"{spend:>14g}" for spend in SPENDS)
-        first = {"weightdecay": ours} | ({} if control is None else {"middle": control})
         for name, errors in {**first, **here}.items():
             yield f"{name:<18}" + "".join(f"{_shown(column):>14}" for column in errors.T)
         yield "our error, less that of the best other with twice the compute:"

@@ -23,17 +23,15 @@ def surface(
     lr: float = 0.004,
     normalized: float = 0.125,
     noise: float = 0.02,
-    kept: float = 0.5,
 ) -> Loop:
     """Return a loop whose error is a bowl with a cliff one doubling above the best decay.
 
-    λ·epochs^kept is the best decay of every budget.
+    λ_norm of the best is the same at every budget.
     """
 
     def error(trial: Trial) -> float:
-        best = float(normalized * (trial.epochs / 64) ** (0.5 - kept))
         decay = trial.weight_decay * math.sqrt(trial.epochs * UPDATES)
-        x, z = math.log2(trial.lr / lr), math.log2(decay / best)
+        x, z = math.log2(trial.lr / lr), math.log2(decay / normalized)
         height = 0.02 * x**2 + 0.01 * z**2 + 0.4 * max(z - 1, 0.0)
         draw = np.random.default_rng([trial.seed, trial.cell.setting, trial.epochs])
         height += noise * float(draw.standard_normal())
@@ -72,13 +70,18 @@ def test_finds_a_setting_near_the_best_below_a_cliff(spend: float, most: float) 
     assert np.mean(found) < most
 
 
-@pytest.mark.parametrize("spend", [0.07, 0.3, 1.0, 2.5])
-def test_spends_at_most_what_it_may_and_less_than_a_shortest_run_is_left(spend: float) -> None:
+@pytest.mark.parametrize(
+    ("spend", "shortest"), [(0.07, 4), (0.3, 4), (1.0, 16), (2.5, 32), (9.5, 64)]
+)
+def test_a_quarter_of_the_spend_pays_for_the_shortest_run_and_none_is_left_to_pay_for(
+    spend: float, shortest: int
+) -> None:
     tuner = made(spend=spend)
     trials = tuned(surface(), tuner)
+    assert min(trial.epochs for trial in trials) >= shortest
     spent = sum(trial.epochs for trial in trials) / 64
     assert spent == pytest.approx(tuner.spent)
-    assert spend - 4 / 64 < spent <= spend
+    assert spend - shortest / 64 < spent <= spend
 
 
 def test_a_tuner_killed_after_any_trial_and_started_again_goes_on_as_if_nothing_had_happened(
@@ -105,7 +108,7 @@ def test_a_tuner_killed_after_any_trial_and_started_again_goes_on_as_if_nothing_
 def test_the_order_in_which_trials_are_told_does_not_matter() -> None:
     loop, found = surface(), []
     for order in (1, -1):
-        tuner = made()
+        tuner = made(spend=4, shortest=32)
         trials = [tuner.ask() for _ in range(4)]
         for trial in trials[::order]:
             assert trial is not None
@@ -115,14 +118,14 @@ def test_the_order_in_which_trials_are_told_does_not_matter() -> None:
 
 
 def test_trials_asked_for_at_once_are_different_runs_and_count_as_spent() -> None:
-    tuner = made(spend=1)
+    tuner = made(spend=4)
     trials = [tuner.ask() for _ in range(4)]
     assert len({trial.cell for trial in trials if trial is not None}) == 4
     assert len({(trial.lr, trial.weight_decay) for trial in trials if trial is not None}) > 1
     assert tuner.spent == sum(trial.epochs for trial in trials if trial is not None) / 64
     while tuner.ask() is not None:
         pass
-    assert tuner.spent <= 1
+    assert tuner.spent <= 4
 
 
 @pytest.mark.parametrize("convention", ["normalized", "torch", "l2"])
@@ -172,7 +175,9 @@ def test_says_that_every_trial_diverged() -> None:
     tuner = made()
     for trial in tuner:
         tuner.tell(trial, error=math.inf)
-    assert "Every trial diverged" in str(tuner.recommendation())
+    found = str(tuner.recommendation())
+    assert "Every trial diverged. No run supports this setting." in found
+    assert "probability" not in found
 
 
 def test_a_loop_that_always_returns_the_same_number_is_said_to_have_taught_nothing() -> None:
@@ -180,8 +185,70 @@ def test_a_loop_that_always_returns_the_same_number_is_said_to_have_taught_nothi
     for trial in tuner:
         tuner.tell(trial, error=0.9)
     found = tuner.recommendation()
-    assert "came out the same: nothing was learned" in str(found)
-    assert found.rule is None
+    assert "Nothing was learned: all 3 trials of 16 epochs came out alike." in str(found)
+    assert "Check that the loop uses a trial's lr and weight_decay" in str(found)
+    assert found.learned == 0
+
+
+def no_better_than_guessing(trial: Trial, *, below: int) -> float:
+    """Return the errors of a task on which runs of fewer epochs learn nothing."""
+    draw = np.random.default_rng([trial.seed, trial.cell.setting, trial.epochs])
+    return 0.9 + 0.008 * draw.uniform(-1, 1) if trial.epochs < below else surface()(trial)
+
+
+def test_budgets_at_which_no_run_beats_guessing_are_given_up_for_longer_ones() -> None:
+    tuner = made(spend=2, shortest=4, guess=0.9)
+    # All of the short budgets are tried, as by a tuner that continues with more to spend.
+    tuner.spend = 0.5
+    trials = tuned(lambda trial: no_better_than_guessing(trial, below=32), tuner)
+    tuner.spend = 3.0
+    trials += tuned(lambda trial: no_better_than_guessing(trial, below=32), tuner)
+    lengths = [trial.epochs for trial in trials]
+    assert lengths == sorted(lengths)
+    assert max(map(lengths.count, {*lengths} - {32, 64})) == 2
+    blank = [trial for trial in trials if trial.epochs < 32]
+    assert len({trial.cell for trial in blank}) == len({(t.lr, t.weight_decay) for t in blank})
+    found = tuner.recommendation()
+    assert found.learned == len(trials) - len(blank)
+    assert f"Left out: all {len(blank)} trials of 8 and 16 epochs came out like" in str(found)
+    assert excess(tuner) < 0.12
+
+
+@pytest.mark.parametrize("guess", [0.9, None])
+def test_a_spend_too_small_to_learn_anything_from_is_said_and_its_runs_are_kept(
+    guess: float | None, tmp_path: Path
+) -> None:
+    tuner = made(spend=0.25, guess=guess, folder=tmp_path)
+    start = tuner.recommendation()
+    trials = tuned(lambda trial: no_better_than_guessing(trial, below=65) / 1.001, tuner)
+    found = tuner.recommendation()
+    assert "Nothing was learned: " in str(found)
+    assert "spend more, or make longer runs with `shortest`" in str(found)
+    assert "than the best" not in str(found)
+    assert (found.lr, found.weight_decay) == (start.lr, start.weight_decay)
+    again = made(spend=0.25, guess=guess, folder=tmp_path)
+    assert again.recommendation() == found
+    assert found.trials == len(trials) > 1
+
+
+def test_runs_that_hardly_beat_guessing_do_not_move_the_recommendation() -> None:
+    tuner = made(spend=4, shortest=64, guess=0.9)
+    start = tuner.recommendation()
+    for error, trial in zip((0.9, 0.85, 0.89), tuner, strict=False):
+        tuner.tell(trial, error=error)
+    found = tuner.recommendation()
+    assert (found.lr, found.weight_decay) == (start.lr, start.weight_decay)
+    [trial] = first_of(tuner, 1)
+    tuner.tell(trial, error=0.2)
+    assert tuner.recommendation().learned == 4
+    assert tuner.recommendation().lr != start.lr
+
+
+def test_without_the_error_of_guessing_long_runs_that_are_nearly_alike_still_count() -> None:
+    tuner = made(spend=4, shortest=64)
+    for n, trial in enumerate(tuner):
+        tuner.tell(trial, error=0.1 + 0.0001 * n)
+    assert tuner.recommendation().learned == 4
 
 
 def test_a_best_at_an_end_of_the_range_is_said_with_what_to_widen() -> None:
@@ -190,22 +257,27 @@ def test_a_best_at_an_end_of_the_range_is_said_with_what_to_widen() -> None:
     assert "`lr` above 0.002" in str(tuner.recommendation())
 
 
-def test_before_the_first_trial_the_middle_is_recommended_a_little_away_from_the_cliff() -> None:
-    found = made(lr=(0.001, 0.004), normalized_decay=(0.05, 0.2)).recommendation()
-    assert found.lr == pytest.approx(0.002)
+@pytest.mark.parametrize("updates", [25, 400])
+@pytest.mark.parametrize("algorithm", ["adamw", "sgdw"])
+def test_before_the_first_trial_the_usual_start_is_recommended_a_little_away_from_the_cliff(
+    algorithm: str, updates: int
+) -> None:
+    tuner = made(lr=(0.01, 0.04), algorithm=algorithm, updates_per_epoch=updates)
+    found = tuner.recommendation()
+    assert found.lr == pytest.approx(0.02)
     assert found.decay.normalized is not None
-    assert 0.05 < found.decay.normalized < 0.101
+    assert 0.4 < found.decay.normalized / (1.5 / math.sqrt(updates)) < 1
     assert "No trial was told yet" in str(found)
 
 
-@pytest.mark.parametrize(("kept", "excluded"), [(0.0, "keep λ·epochs"), (1.0, "keep λ")])
-def test_the_rule_between_budgets_is_measured(kept: float, excluded: str) -> None:
-    tuner = made(spend=24)
-    tuned(surface(noise=0.003, kept=kept), tuner)
-    rule = tuner.recommendation().rule
-    assert rule is not None
-    assert excluded not in rule.possible
-    assert (rule.power - 0.5) * (kept - 0.5) > 0
+def test_with_adam_a_smaller_learning_rate_starts_with_less_decay() -> None:
+    low, high = (
+        made(lr=(middle / 2, middle * 2)).recommendation().decay.normalized
+        for middle in (0.0002, 0.02)
+    )
+    assert low is not None
+    assert high is not None
+    assert low < high / 2
 
 
 def test_a_loop_that_raises_loses_nothing_that_was_told(tmp_path: Path) -> None:
@@ -367,6 +439,7 @@ def test_another_tuner_may_not_continue_in_a_folder(tmp_path: Path) -> None:
     [
         ({"spend": 0.01}, "`spend` must pay for one of the shortest runs, of 4 of 64 epochs"),
         ({"spend": math.nan}, "`spend` must be finite and above 0"),
+        ({"guess": 0}, "`guess` must be finite and above 0"),
         ({"lr": (0.1, 0.01)}, "`lr` must increase"),
         ({"lr": (0.0, 0.01)}, "`lr` must be finite and above 0"),
         ({"lr": 0.1}, "`lr` must be two numbers or more"),
@@ -420,7 +493,7 @@ def table() -> Table:
     budgets = np.array([1.5, 1.4, 1.2, 1.1, 1.0])[:, None, None]
     both = np.stack([budgets * errors, budgets * errors * 1.01])
     curves = np.repeat(both[:, -1, ..., None], 2, axis=-1)
-    return Table(lrs, decays, (3, 6, 12, 24, 48), both, both, (24, 48), curves)
+    return Table(lrs, decays, (3, 6, 12, 24, 48), both, both, (24, 48), curves, 25, 0.9)
 
 
 def test_a_simulated_life_is_worth_the_mean_of_the_long_runs_at_its_recommendation() -> None:
@@ -432,7 +505,7 @@ def test_a_simulated_life_is_worth_the_mean_of_the_long_runs_at_its_recommendati
         assert control == own.tested[:, -1, row, column].mean()
         first, last = lived(our_life, whole, seed, [0.25, 2.0])
         assert {first, last} <= {*own.worth.ravel().tolist()}
-        assert last == pytest.approx(own.worth.min(), rel=0.04)
+        assert last == pytest.approx(own.worth.min(), rel=0.08)
 
 
 def test_ranges_of_a_life_are_parts_of_the_tables_and_differ_between_lives() -> None:

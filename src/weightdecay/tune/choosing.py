@@ -5,6 +5,9 @@ run, at any setting and budget, will move that expectation. How far it moves is 
 belief says how random, so the expected gain of a run is known before it is made (the knowledge
 gradient of Frazier, Powell & Dayanik, 2009). Candidates are settings that may be the best: those
 with the lowest height on one of several surfaces that are drawn at random from the belief.
+
+No run is shorter than need be: a quarter of the spend pays for one, unless that is less than the
+shortest run. Four runs that are long enough were worth more than many short ones.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -12,28 +15,49 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from scipy.special import ndtri
 
-from weightdecay.tune.belief import Array, Belief, Places
-from weightdecay.tune.heights import heights
+from weightdecay.tune.belief import Belief, Places
+from weightdecay.tune.heights import heights, unlearned
+from weightdecay.tune.shapes import Array
 from weightdecay.tune.space import Space
 from weightdecay.tune.trial import Cell, Outcome
 
 # Equally likely outcomes of a run, in standard deviations.
 _OUTCOMES = ndtri((np.arange(12) + 0.5) / 12)
 _DRAWS = 64  # surfaces, whose best settings are the candidates
+_SHARE = 0.25  # of the spend, which pays for one of the shortest runs
 
 
-def belief_of(space: Space, told: Mapping[Cell, Outcome], running: Collection[Cell] = ()) -> Belief:
+def belief_of(
+    space: Space,
+    told: Mapping[Cell, Outcome],
+    guess: float | None,
+    running: Collection[Cell] = (),
+) -> Belief:
     """Return the belief after what was told, in whatever order.
 
     Running trials are taken to come out as expected, so that the next one is another.
     """
-    cells = sorted(told)
+    nothing = unlearned(told, guess, longest=space.longest)
+    cells = sorted(cell for cell in told if cell.rung not in nothing)
     belief = Belief(space.prior, _numbers(space, cells), heights(told, cells))
     for cell in sorted(running):
         place = _numbers(space, [cell])
         seen = np.concatenate([belief.seen, place])
         belief = Belief(space.prior, seen, np.concatenate([belief.heights, belief.mean(place)]))
     return belief
+
+
+def lengths(
+    space: Space, told: Mapping[Cell, Outcome], guess: float | None, *, spend: float, left: float
+) -> list[int]:
+    """Return the rungs that the next trial may have; `left` epochs can be paid for."""
+    least = max(
+        [0, *(at for at, one in enumerate(space.ladder) if one <= spend * _SHARE * space.epochs)]
+    )
+    for rung, given_up in unlearned(told, guess, longest=space.longest).items():
+        if given_up:
+            least = max(least, rung + 1)
+    return [at for at, one in enumerate(space.ladder) if at >= least and one <= left]
 
 
 def _numbers(space: Space, cells: Sequence[Cell]) -> Places:
@@ -58,15 +82,20 @@ def choose(
     space: Space,
     told: Mapping[Cell, Outcome],
     running: Collection[Cell],
-    affordable: Sequence[int],
+    *,
+    guess: float | None,
+    rungs: Sequence[int],
     avoid: Collection[tuple[int, int]],
 ) -> tuple[int, int] | None:
     """Return the rung and the setting of the next trial; None if all are to be avoided."""
-    belief = belief_of(space, told, running)
-    plausible = np.unique(belief.drawn(space.long, _DRAWS)[0].argmin(axis=1))
+    belief = belief_of(space, told, guess, running)
+    plausible = np.unique(belief.drawn(space.long, _DRAWS).argmin(axis=1))
+    # A setting that learned nothing at a budget is not tried there again.
+    nothing = unlearned(told, guess, longest=space.longest)
+    avoid = {*avoid, *((cell.rung, cell.setting) for cell in told if cell.rung in nothing)}
     choices = [
         (rung, int(setting))
-        for rung in affordable
+        for rung in rungs
         for setting in plausible
         if (rung, int(setting)) not in avoid
     ]

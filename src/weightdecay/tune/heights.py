@@ -1,16 +1,21 @@
-"""Errors as heights above the best of their budget, on a scale on which cliffs are cut.
+"""Errors as heights above the best of their budget, and budgets at which nothing was learned.
 
-A decay that is a little too large can cost as much as one that is far too small, and the error on a
-cliff says nothing about its foot. So a height is log(error / best), bent to stay below a ceiling;
-a run that diverged is at the ceiling.
+A height is log(error / best), bent to stay below a ceiling; a run that diverged is at the ceiling.
+Runs that are no better than guessing say nothing about the best setting. If a budget has no others,
+its runs are left out, and longer ones are made.
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from weightdecay.tune.belief import CEILING, Array
+from weightdecay.tune.shapes import CEILING, Array, bent
 from weightdecay.tune.trial import Cell, Outcome
+
+_MARGIN = 0.06  # of the error of guessing, by which a run must be better to have learned something
+_ENOUGH = 2  # runs after which a budget is given up
+_ALIKE = 0.02  # where that error is not known, runs that differ by less say nothing,
+_ENOUGH_ALIKE = 3  # if there are so many
 
 
 def heights(told: Mapping[Cell, Outcome], cells: Sequence[Cell]) -> Array:
@@ -24,5 +29,28 @@ def heights(told: Mapping[Cell, Outcome], cells: Sequence[Cell]) -> Array:
         here = (rungs == rung) & np.isfinite(errors)
         if here.any():
             logs = np.log(np.maximum(errors[here], floor))
-            found[here] = CEILING * -np.expm1(-(logs - logs.min()) / CEILING)
+            found[here] = bent(logs - logs.min())
+    return found
+
+
+def unlearned(
+    told: Mapping[Cell, Outcome], guess: float | None, *, longest: int
+) -> dict[int, bool]:
+    """Return the rungs whose runs say nothing, and whether each is given up for longer runs.
+
+    `guess` is the error of guessing. If it is not known, runs say nothing if they came out like all
+    shorter ones. The longest runs may be alike because any setting is good: they must be equal.
+    """
+    errors = [(cell.rung, one.error) for cell, one in told.items() if not one.diverged]
+    found = {}
+    for rung in {at for at, _ in errors}:
+        here = [error for at, error in errors if at == rung]
+        so_far = [error for at, error in errors if at <= rung]
+        if guess is not None:
+            if min(here) > (1 - _MARGIN) * guess:
+                found[rung] = len(here) >= _ENOUGH and rung < longest
+        elif len(so_far) >= _ENOUGH_ALIKE:
+            alike = _ALIKE if rung < longest else 0.0
+            if min(so_far) >= (1 - alike) * max(so_far):
+                found |= {at: at < longest for at, _ in errors if at <= rung}
     return found

@@ -25,17 +25,16 @@ _COUPLED = {"adamw": "adam", "sgdw": "sgd"}
 class Keeper:
     """A folder with the trials of one tuner."""
 
-    def __init__(
-        self, folder: Path | str, space: Space, *, algorithm: str, task: str, metric: str
-    ) -> None:
+    def __init__(self, folder: Path | str, space: Space, *, task: str, metric: str) -> None:
         self._store, self._space = Store(folder), space
         self._task, self._metric = task, metric
-        self._algorithm = _COUPLED[algorithm] if space.convention == "l2" else algorithm
+        coupled = space.convention == "l2"
+        self._algorithm = _COUPLED[space.algorithm] if coupled else space.algorithm
         self._check()
 
     def _check(self) -> None:
         path = self._store.folder / "tuner.json"
-        made = {"algorithm": self._algorithm, "task": self._task, "metric": self._metric}
+        made = {"task": self._task, "metric": self._metric}
         now = json.loads(json.dumps({**asdict(self._space), **made}))
         if not path.exists():
             self._store.folder.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ import numpy as np
 from weightdecay import checks
 from weightdecay.decay import Decay, Reference
 from weightdecay.tune.belief import Places, Prior
+from weightdecay.tune.shapes import Expected
 
 #: The learning rates to search if none are given: four doublings on either side of the usual one.
 LRS = {"adamw": (0.001 / 16, 0.001 * 16), "sgdw": (0.1 / 16, 0.1 * 16)}
@@ -25,10 +26,14 @@ DECAYS = (2.0**-8, 2.0)
 #: L2 ten times, and Adam divides it by √v̂, which makes smaller factors do. In committed sweeps the
 #: best factors times α·√updates are 0.010 to 0.038 for SGD, and 0.0002 to 0.009 for Adam.
 L2 = {"adamw": 2.0**-6, "sgdw": 0.1}
+#: Where the search starts (docs/choosing.md): λ_norm = 1.5/√n with n updates per epoch, and at most
+#: λ = 3α with Adam. No such start is known for Adam with L2: there, it is the middle of the range.
+START, BOUND = 1.5, 3.0
 #: How a user's optimizer states its decay.
 CONVENTIONS = ("weight_decay", "normalized", "torch", "l2")
 _HALVINGS = 4  # the shortest run is this many halvings of the long one
-_SPREAD = 1 / 6  # of the ranges, by which the best is expected to differ from the middle
+_SPREAD = 1 / 6  # of a range, by which the best is expected to differ from its middle
+_DOUBT = 0.5  # doublings by which the knee is expected to differ from the start
 Axis: TypeAlias = Sequence[float]
 
 
@@ -36,7 +41,8 @@ Axis: TypeAlias = Sequence[float]
 class Space:
     """Learning rates, normalized decays, and the epochs of runs, from the shortest to the long one.
 
-    `convention` is how the user's optimizer states a decay.
+    `convention` is how the user's optimizer states a decay, and `algorithm` is what it does, apart
+    from L2.
     """
 
     lrs: tuple[float, ...]
@@ -44,11 +50,17 @@ class Space:
     ladder: tuple[int, ...]
     updates_per_epoch: int
     convention: str
+    algorithm: str
 
     @property
     def epochs(self) -> int:
         """The epochs of the long run."""
         return self.ladder[-1]
+
+    @property
+    def longest(self) -> int:
+        """The rung of the long run."""
+        return len(self.ladder) - 1
 
     @property
     def size(self) -> int:
@@ -62,12 +74,12 @@ class Space:
     @cached_property
     def long(self) -> Places:
         """The places at the long run's budget."""
-        return np.arange(self.size) + self.place(len(self.ladder) - 1, 0)
+        return np.arange(self.size) + self.place(self.longest, 0)
 
     @property
     def prior(self) -> Prior:
         """The belief about all places before the first run."""
-        return _prior(self.lrs, self.decays, self.ladder)
+        return _prior(self)
 
     def setting(self, index: int) -> tuple[float, float]:
         """Return the learning rate and the normalized decay of a setting."""
@@ -140,6 +152,7 @@ def space(
         _ladder(epochs, least),
         updates,
         convention,
+        algorithm,
     )
     highest = found.decays[-1] / math.sqrt(found.ladder[0] * updates)
     if not highest < 1:
@@ -152,13 +165,21 @@ def space(
 
 
 @lru_cache(maxsize=8)  # it is large, and tuners of the same space share it
-def _prior(lrs: tuple[float, ...], decays: tuple[float, ...], ladder: tuple[int, ...]) -> Prior:
-    axes = lrs, decays
-    x, z = (np.log2(axis) - np.log2([axis[0], axis[-1]]).mean() for axis in axes)
-    budgets = np.log2(np.array(ladder) / ladder[-1])
+def _prior(space: Space) -> Prior:
+    x, z = np.log2(space.lrs), np.log2(space.decays)
+    budgets = np.log2(np.array(space.ladder) / space.epochs)
     rows = [(one, other, budget) for budget in budgets for one in x for other in z]
-    spread_x, spread_z = (max(math.log2(axis[-1] / axis[0]) * _SPREAD, 0.5) for axis in axes)
-    return Prior(np.array(rows), (spread_x, spread_z))
+    spread = max(float(x[-1] - x[0]) * _SPREAD, 0.5)
+    decay, doubt, bound = float(z[0] + z[-1]) / 2, max(float(z[-1] - z[0]) * _SPREAD, 0.5), None
+    coupled, adam = space.convention == "l2", space.algorithm == "adamw"
+    if not (coupled and adam):
+        start = START * (L2[space.algorithm] if coupled else 1.0)
+        decay = math.log2(start / math.sqrt(space.updates_per_epoch))
+        decay, doubt = min(max(decay, float(z[0])), float(z[-1])), _DOUBT
+        if adam:
+            bound = math.log2(BOUND * math.sqrt(space.epochs * space.updates_per_epoch))
+    middle = float(x[0] + x[-1]) / 2
+    return Prior(np.array(rows), Expected(middle, spread, decay, doubt, bound))
 
 
 def _ladder(epochs: int, least: int) -> tuple[int, ...]:

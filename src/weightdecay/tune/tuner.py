@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from weightdecay import checks
-from weightdecay.tune.choosing import choose
+from weightdecay.tune.choosing import choose, lengths
 from weightdecay.tune.keeping import Keeper
 from weightdecay.tune.recommendation import Recommendation, recommend
 from weightdecay.tune.space import Axis, space
@@ -33,14 +33,17 @@ class Tuner:
 
     epochs             of the long run
     updates_per_epoch  optimizer steps per epoch: len(loader) in most loops
-    spend              what all trials together may cost, in long runs
+    spend              what all trials together may cost, in long runs: a quarter of it pays for one
+                       of the shortest
     algorithm          adamw or sgdw, or a relative: where to look for α if `lr` is not given
     convention         what a trial's `weight_decay` is: "weight_decay", the paper's λ, which the
                        optimizers of this package take; "normalized", λ_norm; "torch", that of
                        torch.optim.AdamW; or "l2", a factor of L2 regularization
     lr                 the lowest and highest learning rate to try, or all values to try
     normalized_decay   the same of λ_norm = λ·√(updates); with L2, of its factor times α·√(updates)
-    shortest           the fewest epochs from which something can be learned
+    shortest           the fewest epochs of a run
+    guess              the error of guessing, which is that of an untrained network: 0.9 with ten
+                       classes. Budgets at which no run is better are given up for longer ones
     folder             where to keep the trials, and to continue from
     task, metric       names for them in the folder
     """
@@ -57,6 +60,7 @@ class Tuner:
         lr: Axis | None = None,
         normalized_decay: Axis | None = None,
         shortest: int | None = None,
+        guess: float | None = None,
         folder: Path | str | None = None,
         task: str = "own",
         metric: str = "error",
@@ -77,10 +81,9 @@ class Tuner:
                 f"{epochs} epochs, got {spend!r}. Spend {self.space.ladder[0] / epochs:.3g} or "
                 "more, or lower `shortest`."
             )
+        self.guess = None if guess is None else checks.number("guess", guess, above=0)
         self._keeper = (
-            None
-            if folder is None
-            else Keeper(folder, self.space, algorithm=algorithm, task=task, metric=metric)
+            None if folder is None else Keeper(folder, self.space, task=task, metric=metric)
         )
         self._told: dict[Cell, Outcome] = {} if self._keeper is None else self._keeper.outcomes()
         self._running: dict[Cell, float] = {}
@@ -107,7 +110,7 @@ class Tuner:
                 )
 
     def ask(self) -> Trial | None:
-        """Return the next trial, or None if the spend is used up.
+        """Return the next trial, or None if no more can be learned for the spend.
 
         May be called again before earlier trials are told: they are expected to come out as the
         tuner believes.
@@ -119,11 +122,12 @@ class Tuner:
                 f"{reason}. See to that first."
             )
         left = (self.spend - self.spent) * self.space.epochs + 1e-9
-        affordable = [at for at, epochs in enumerate(self.space.ladder) if epochs <= left]
-        if not affordable:
+        rungs = lengths(self.space, self._told, self.guess, spend=self.spend, left=left)
+        if not rungs:
             return None
         avoid = {(cell.rung, cell.setting) for cell in self._failed}
-        found = choose(self.space, self._told, list(self._running), affordable, avoid)
+        running = list(self._running)
+        found = choose(self.space, self._told, running, guess=self.guess, rungs=rungs, avoid=avoid)
         if found is None:
             return None
         rung, setting = found
@@ -193,7 +197,7 @@ class Tuner:
 
     def recommendation(self) -> Recommendation:
         """Return the setting to use for the long run, by what was told so far."""
-        return recommend(self.space, self._told)
+        return recommend(self.space, self._told, self.guess)
 
     def _known(self, trial: Trial) -> Cell:
         if not isinstance(trial, Trial):
