@@ -60,7 +60,13 @@ def excess(tuner: Tuner, lr: float = 0.004, normalized: float = 0.125) -> float:
     return math.expm1(0.02 * x**2 + 0.01 * z**2 + 0.4 * max(z - 1, 0.0))
 
 
-@pytest.mark.parametrize(("spend", "most"), [(0.5, 0.12), (2.0, 0.06), (8.0, 0.04)])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("spend", "most"),
+    [(0.5, 0.12), pytest.param(2.0, 0.06, marks=SLOW), pytest.param(8.0, 0.04, marks=SLOW)],
+)
 def test_finds_a_setting_near_the_best_below_a_cliff(spend: float, most: float) -> None:
     found = []
     for lr, normalized in ((0.004, 0.125), (0.001, 0.03), (0.008, 0.5)):
@@ -371,6 +377,7 @@ def test_a_trial_that_was_not_stopped_counts_in_full_whatever_others_do_meanwhil
     assert tuner.spent == 4
 
 
+@SLOW
 def test_a_trial_that_was_stopped_counts_as_stopped_whatever_others_do_meanwhile() -> None:
     tuner = made(shortest=64, spend=10)
     stopped, *others = first_of(tuner, 8)
@@ -385,6 +392,7 @@ def test_a_trial_that_was_stopped_counts_as_stopped_whatever_others_do_meanwhile
     assert tuner.spent == 7.25
 
 
+@SLOW
 def test_after_a_restart_later_trials_are_compared_with_stopped_ones_as_before(
     tmp_path: Path,
 ) -> None:
