@@ -44,20 +44,20 @@ function curveAxes(scape, { small = false, colours = ink() } = {}) {
   };
 }
 
-function pinnedCurves() {
+function pinnedCurves(colours = ink()) {
   const counts = new Map();
   return state.pinned.flatMap(([scape, at]) => {
     const used = counts.get(scape) ?? 0;
     counts.set(scape, used + 1);
     const own = scape.colours[ORDER[used % ORDER.length]];
-    const colour = ink().dark ? echarts.color.lerp(0.35, [own, "#ffffff"]) : own;
+    const colour = colours.dark ? echarts.color.lerp(0.35, [own, "#ffffff"]) : own;
     const series = curveSeries(scape, at, splitOf(scape), colour, `${scape.title}: ${setting(scape, at)}`);
     return series ? [{ scape, at, series }] : [];
   });
 }
 
 function curvesOption({ title = false, colours = ink(), width = 900 } = {}) {
-  const found = pinnedCurves();
+  const found = pinnedCurves(colours);
   const first = found.length ? found[0].scape : data.landscapes.find((scape) => scape.curves);
   const axes = curveAxes(first, { colours });
   return {
@@ -100,7 +100,7 @@ function drawCurves() {
     const line = scape.curves.rows[splitOf(scape)][at][0];
     return `${scape.title}, ${setting(scape, at)}: ends at ${line[line.length - 1] ?? "no finite value"}`;
   });
-  host.firstChild.setAttribute("aria-label", `Learning curves of ${found.length} cells. ${words.join(". ")}`);
+  host.firstChild.setAttribute("aria-label", `Learning curves of ${found.length} cell${found.length === 1 ? "" : "s"}. ${words.join(". ")}`);
   document.getElementById("curve-words").textContent = curveWords(found);
 }
 

@@ -9,7 +9,9 @@ function save(name, content, type) {
 
 function csv(rows) {
   const field = (value) => {
-    const text = value === null || value === undefined ? "" : String(value);
+    // A spreadsheet would run a name that begins like a formula.
+    const formula = typeof value === "string" && /^[=+\-@\t\r]/.test(value);
+    const text = value === null || value === undefined ? "" : `${formula ? "'" : ""}${value}`;
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return `${rows.map((row) => row.map(field).join(",")).join("\n")}\n`;

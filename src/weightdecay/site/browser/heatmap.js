@@ -3,6 +3,7 @@
 const FONT = "system-ui, sans-serif";
 const LARGE = 600; // with more cells, a picture is drawn on a canvas, in fewer pieces
 const STEPS = 128; // colours of errors
+const ROWS = 16; // labels that fit beside a picture
 const DOT = 6; // the radius of a scattered setting
 
 // Colours of the mode that the reader has; paper is light.
@@ -49,11 +50,28 @@ function heatmap(scape, { title = false, colours = ink() } = {}) {
     xAxis: axis(along, data.ways[way] || scape.axis, colours, {
       min: found.left - pad, max: found.right + pad, nameGap: 28,
     }),
-    yAxis: axis(scape.lrs.map((lr, at) => [Math.log2(lr), scape.lrTexts[at]]), "learning rate α", colours, {
+    yAxis: axis(rateTicks(scape, found), "learning rate α", colours, {
       min: found.bottom, max: found.top, nameGap: 48,
     }),
+    visualMap: title ? colourBar(scape, colours) : undefined,
     series: [cells(scape, found, colours), ...marks(scape, way, found, colours, title)],
   };
+}
+
+// The scale of colours beside a saved picture. On the page, one stands above all pictures.
+function colourBar(scape, colours) {
+  const { low, high, texts, beyond } = scaleOf(scape);
+  return {
+    type: "continuous", min: low, max: high, right: 12, top: "middle", itemHeight: 260, calculable: false, hoverLink: false, seriesIndex: 0,
+    text: [`${beyond ? "≥ " : ""}${texts[1]}`, texts[0]], inRange: { color: data.colours.stops },
+    textStyle: { color: colours.ink, fontSize: 12, fontFamily: FONT },
+  };
+}
+
+// Every learning rate of a grid has its label, unless they are scattered or many.
+function rateTicks(scape, found) {
+  if (scape.scattered || scape.lrs.length > ROWS) return ticks(found.bottom, found.top);
+  return scape.lrs.map((lr, at) => [Math.log2(lr), scape.lrTexts[at]]);
 }
 
 function axis(labels, name, colours, more) {

@@ -2,6 +2,13 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const MARKS = { recommended: "recommended ◆", ridge: "ridge", ties: "ties ▢", outliers: "outliers △", rules: "rules ◀" };
+const HAS = {
+  recommended: (scape) => scape.advice,
+  ridge: (scape) => scape.advice?.line || scape.advice?.ridge.length,
+  ties: (scape) => scape.cells.tied.includes(1) && !scape.scattered,
+  outliers: (scape) => scape.cells.outlier.includes(1),
+  rules: (scape) => scape.moves.length,
+};
 const state = {
   split: Object.keys(data.splits)[0],
   way: Object.keys(data.ways)[0],
@@ -50,7 +57,7 @@ function controls() {
   document.getElementById("choose-way").hidden = ways.length < 2;
   document.getElementById("choose-split").hidden = splits.length < 2;
   for (const [name, text] of Object.entries(MARKS)) {
-    choice("choose-marks", "checkbox", name, text, true, (checked) => {
+    if (data.landscapes.some(HAS[name])) choice("choose-marks", "checkbox", name, text, true, (checked) => {
       state.marks[name] = checked;
       drawAll();
     });
@@ -169,6 +176,8 @@ function start() {
     state.pinned = [];
     drawCurves();
   });
+  document.getElementById("about-curves").hidden = !data.landscapes.some((scape) => scape.curves);
+  document.getElementById("about-rules").hidden = !data.landscapes.some(HAS.rules);
   document.getElementById("controls").addEventListener("submit", (event) => event.preventDefault());
   drawAll();
   const sight = new IntersectionObserver((seen) => {
