@@ -10,8 +10,10 @@ from tests.landscapes import Truth, exact, landscape_of, noisy, record, runs_of
 from tests.scattered import search
 from weightdecay.records import Run
 from weightdecay.results import (
+    Estimate,
     Landscape,
     Point,
+    TransferRegret,
     by_split,
     cell_curves,
     cell_runs,
@@ -141,6 +143,17 @@ def test_a_move_costs_what_the_transfer_regret_of_its_pair_says(seeds: int) -> N
         assert dict(moves[used].regret.costs) == dict(regret.pairs[tuned, used])
         compared += 1
     assert compared == 4
+
+
+def test_fresh_seeds_judge_the_moves_that_they_trained() -> None:
+    scape = noisy(Truth(s=0.5, decays=11), 3, np.random.default_rng(0))
+    moves = measure_moves(scape, near=BEST)
+    pair = moves[-1].tuned, moves[-1].used
+    cost = Estimate(0.01, 0.0, 0.02)
+    found = TransferRegret({0.0: cost}, {pair: {0.0: cost}}, seeds=8, fresh=True)
+    assert moves[-1].judged(found).regret.costs == {0.0: cost}
+    assert moves[0].judged(found) is moves[0]
+    assert moves[-1].judged(replace(found, fresh=False)) is moves[-1]
 
 
 def test_each_rule_keeps_what_it_says() -> None:

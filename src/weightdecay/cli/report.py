@@ -14,7 +14,7 @@ from weightdecay.cli.printing import echo
 
 if TYPE_CHECKING:
     from weightdecay.cli.sources import Source
-    from weightdecay.results import Doubts, Landscape, Outlier
+    from weightdecay.results import Doubts, Landscape, Move, Outlier, Recommendation
 
 _DESCRIPTION = """\
 Write one HTML file about finished runs: which learning rate and decay to use,
@@ -64,7 +64,7 @@ def page(
     found: Sequence[Advised], source: "Source", doubtful: "Doubts", *, path: Path, command: str
 ) -> str:
     """Return the page about landscapes and their recommendations."""
-    from weightdecay.results import by_split, cell_curves, cell_runs, measure_moves
+    from weightdecay.results import by_split, cell_curves, cell_runs
     from weightdecay.site import PageLandscape, advice, budgets, doubts, interactive
 
     scapes = [one.landscape for one in found]
@@ -80,7 +80,7 @@ def page(
                 why="" if one.advice is not None else one.why,
                 splits=splits,
                 curves={place: own for place, own in curves.items() if own},
-                moves=() if one.advice is None else measure_moves(scape, one.advice.lr.value),
+                moves=() if one.advice is None else _moves(one.advice),
                 outliers=_outliers(scape, doubtful),
             )
         )
@@ -88,6 +88,14 @@ def page(
     notes = [*carried, *source.notes, *doubts.lines(doubtful), advice.legend(scapes)]
     title = f"Learning rate and weight decay: {path.name}"
     return interactive(title, shown, command=command, notes=notes)
+
+
+def _moves(advice: "Recommendation") -> "Sequence[Move]":
+    """Return what each rule does at other learning rates, judged by fresh seeds if there are."""
+    from weightdecay.results import measure_moves
+
+    moves = measure_moves(advice.landscape, advice.lr.value)
+    return [move.judged(advice.knobs.regret) for move in moves]
 
 
 def _outliers(scape: "Landscape", doubtful: "Doubts") -> "Sequence[Outlier]":

@@ -102,6 +102,13 @@ class Move:
     decays: Mapping[float, float]
     regret: TransferRegret
 
+    def judged(self, regret: TransferRegret) -> "Move":
+        """Return it with what fresh seeds found, if a second stage has trained this move."""
+        pair = self.tuned, self.used
+        if not regret.fresh or pair not in regret.pairs:
+            return self
+        return replace(self, regret=regret.of_pair(pair))
+
 
 def of_fresh_seeds(costs: Mapping[Pair, Mapping[float, Array]], *, error: float) -> TransferRegret:
     """Summarize what each rule cost each fresh seed, for each pair of learning rates.

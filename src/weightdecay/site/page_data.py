@@ -22,8 +22,7 @@ from weightdecay.results import (
     TransferRegret,
 )
 from weightdecay.results.budget import FACTORS
-from weightdecay.site import advice as said
-from weightdecay.site import rules
+from weightdecay.site import advice, rules
 from weightdecay.site.advice import title_value
 from weightdecay.site.page_curves import curves_of
 from weightdecay.table import shown
@@ -133,7 +132,7 @@ def words(one: PageLandscape) -> str:
     what = f"{one.title}: {reported([scape])} of {settings} over learning rate and decay."
     if one.advice is None:
         return f"{what} {one.why}"
-    return f"{what} Use {dict(said.block(one.advice))['use']}. {rules.sentence(one.advice)}"
+    return f"{what} Use {dict(advice.block(one.advice))['use']}. {rules.sentence(one.advice)}"
 
 
 def _advice(found: Recommendation) -> dict[str, Any]:
@@ -153,6 +152,7 @@ def _advice(found: Recommendation) -> dict[str, Any]:
 
 def _move(move: Move, scape: Landscape) -> dict[str, Any]:
     regret, symbol = move.regret, AXES[scape.way][1]
+    known = regret.costs
     return {
         "tuned": _drawn(move.tuned),
         "used": _drawn(move.used),
@@ -160,19 +160,25 @@ def _move(move: Move, scape: Landscape) -> dict[str, Any]:
         "tunedText": f"α = {shown(move.tuned, 3)}, {symbol} = {shown(move.decay, 3)}",
         "decays": [_drawn(decay) for decay in move.decays.values()],
         "texts": _texts(scape, [(move.used, decay) for decay in move.decays.values()]),
-        "costs": [_drawn(in_units(one.value, scape.metric)) for one in regret.costs.values()],
-        "costTexts": [rules.cost(regret, rule, scape.metric) for rule in regret.costs],
-        "beyond": [int(rule in regret.beyond) for rule in regret.costs],
-        "judged": _judged(regret),
+        "costs": [
+            _drawn(in_units(regret.costs[rule].value, scape.metric)) if rule in known else None
+            for rule in rules.KEPT
+        ],
+        "costTexts": [
+            rules.cost(regret, rule, scape.metric) if rule in known else "unknown"
+            for rule in rules.KEPT
+        ],
+        "beyond": [int(rule in regret.beyond) for rule in rules.KEPT],
+        "judged": _judged(regret, scape.metric),
     }
 
 
-def _judged(regret: TransferRegret) -> str:
+def _judged(regret: TransferRegret, metric: str | None) -> str:
     """Return who judged the costs, or why they are unknown, as a sentence."""
     if not regret.costs:
         return f"What that costs is unknown. {regret.why}"
-    judges = rules.judges(regret)
-    return f"{judges[0].upper()}{judges[1:]}."
+    said = "; ".join([rules.judges(regret), *rules.negative(regret, metric)])
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _errors(scape: Landscape) -> dict[str, Any]:

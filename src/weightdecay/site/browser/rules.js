@@ -74,14 +74,14 @@ function moveTable(scape, move) {
   head.append(...["rule", name, `cost in ${unit}`].map((text) => element("th", text, { scope: "col" })));
   const top = element("thead", "");
   top.append(head);
-  const inside = move.costs.filter((_, rule) => !move.beyond[rule]);
+  const inside = move.costs.filter((cost, rule) => cost !== null && !move.beyond[rule]);
   const least = Math.min(...inside);
   const body = element("tbody", "");
   data.rules.forEach((rule, at) => {
     const row = element("tr", "");
-    const best = move.costs.length && !move.beyond[at] && move.costs[at] === least;
+    const best = !move.beyond[at] && move.costs[at] === least;
     row.append(element("th", rule, { scope: "row" }), element("td", move.texts[way][at]),
-      element("td", move.costTexts[at] ?? "unknown", best ? { class: "best" } : {}));
+      element("td", move.costTexts[at], best ? { class: "best" } : {}));
     body.append(row);
   });
   table.append(top, body);
