@@ -104,6 +104,9 @@ def test_the_first_answer_is_whether_one_knob_may_change_alone(s: float, answer:
     page = said(written("sweep"))
     assert f"Change α alone? {answer}" in page
     assert page.index("Change α alone?") < page.index("Landscapes")
+    said_below = re.search(r"torch's weight_decay λ/α = ([\d.]+)", page)
+    assert said_below is not None
+    assert f"torch's weight_decay {said_below[1]} " in page
 
 
 def test_knobs_that_are_separate_in_torch_alone_say_so() -> None:

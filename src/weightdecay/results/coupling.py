@@ -135,7 +135,7 @@ def _only(found: Vertices, column: int) -> Array:
 def _scattered(landscape: Landscape, convention: str) -> Coupling:
     """Return the exponent of the surface, without a check: there are no columns to fit."""
     fitted = fit_surface(landscape)
-    check = unknown("Scattered settings have no learning rate with several decays.")
+    check = unknown("Scattered settings: few learning rates share their decays.")
     exponent, drawn = fitted.exponent, fitted.line
     if convention == "torch":
         shifted = None if exponent.value is None else exponent.value + 1

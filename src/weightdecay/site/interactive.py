@@ -25,10 +25,12 @@ from weightdecay.colours import (
 )
 from weightdecay.labels import AXES
 from weightdecay.number_format import reported
+from weightdecay.results import Decays
 from weightdecay.site import advice, rules
 from weightdecay.site.document import opening
 from weightdecay.site.page_data import PageLandscape, page_data
 from weightdecay.site.style import COLOURS
+from weightdecay.table import shown
 
 #: The scripts of the page, in the order in which they run.
 SCRIPTS = (
@@ -106,6 +108,7 @@ def _answer(one: PageLandscape, at: int) -> str:
     settings = advice.knobs(one.advice).values()
     rows = [
         *(_row(name, *_apart(text)) for name, text in zip(names, settings, strict=True)),
+        *_in_torch(one.advice.decays),
         _row(reported([one.landscape]), value, ends),
     ]
     return (
@@ -114,6 +117,12 @@ def _answer(one: PageLandscape, at: int) -> str:
         f"{word.capitalize()}.</p>\n<p>{escape(done)}</p>\n"
         f"<details><summary>All numbers</summary>{_lines(one)}</details>\n</article>\n"
     )
+
+
+def _in_torch(decays: Decays) -> list[str]:
+    """Return the row with the number to type into torch's optimizers, if it is known."""
+    found = decays.torch or decays.l2
+    return [] if found is None else [_row("torch's weight_decay", shown(found.value, 3), "")]
 
 
 def _row(label: str, value: str, more: str) -> str:

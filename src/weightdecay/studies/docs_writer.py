@@ -54,10 +54,10 @@ def chapters(found: Sequence[Findings], results: str) -> str:
 
 
 _PROVISIONAL = """\
-> **Not complete yet.** Of CIFAR-10, Figure 3's fresh seeds, comparisons with λ = 0 and decays
-> carried under other schedules are registered and not trained. What there is of text is
-> **provisional**: it comes from earlier runs, which do not record where they were trained, and will
-> be trained anew, in two stages. mnist1d was trained on two cores with torch 2.13.
+> **Not complete yet.** On text, the second stages of Figure 4, Supplement 2 and the conjecture are
+> registered and not trained. Text's exponents are **provisional**: they come from earlier runs,
+> which do not record where they were trained. mnist1d was trained on two cores with torch 2.13;
+> text's first stage on 13 cores with torch 2.11, and its second stage on two with torch 2.13.
 """
 _POINTS = f"{100 * MARGIN:g} percentage point{'s' * (MARGIN != 0.01)}"
 _PREFACE = """# The paper's claims, and what was measured
