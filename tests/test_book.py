@@ -76,6 +76,20 @@ def test_runs_of_a_task_whose_data_have_changed_are_left_out(
     assert not judged()
 
 
+def test_a_supplement_on_a_second_task_is_left_out_where_that_task_has_the_figure(
+    tmp_path: Path,
+) -> None:
+    """Its fresh seeds judge the figure there; the supplement has none."""
+    runs = [run_of(cell) for cell in STUDIES["figure-3"].cells(TEXT)]
+
+    def judged(folder: str) -> set[tuple[str, str]]:
+        export(runs, tmp_path / folder / "records.parquet")
+        return {(one.study.name, one.scale.task) for one, _ in found_in(tmp_path) if one.runs}
+
+    assert judged(AT.folder) == {("supplement-4", "mnist1d")}
+    assert judged(TEXT.folder) == {("figure-3", "text")}
+
+
 def test_a_sweep_that_belongs_to_no_study_is_left_out(tmp_path: Path) -> None:
     """A search for one method's decay, for instance, in a folder that is named after no scale."""
     plan = tmp_path / "cifar10-headline" / "search" / "plan.jsonl"

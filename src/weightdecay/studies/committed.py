@@ -40,6 +40,8 @@ def found_in(results: Path) -> list[tuple[Findings, Evidence]]:
         # What trains nothing is the same at every scale: once is enough.
         if (cells := study.cells(at)) or at is scales[0]
         if all(cell.identity in there for cell in cells)
+        # A supplement that repeats a figure on a second task is that task's own figure.
+        if (place := study.place(at)) == at or place not in scales
     ]
     return [
         *(one for at in _scales(results, "*/*/plan.jsonl") for one in _swept(results, at)),
