@@ -351,6 +351,19 @@ def test_costs_with_intervals_are_not_called_estimates_where_s_is_only_bounded()
     assert sentence(found).endswith("Of the rules tried, keeping λ·α costs least.")
 
 
+def test_a_cost_that_may_be_nothing_has_its_interval_and_a_small_one_its_digits() -> None:
+    costs = {-1.0: Estimate(0.033, -0.013, 0.08), 0.0: Estimate(0.0, 0.0, 0.0)}
+    costs[1.0] = Estimate(0.0003, 0.0001, 0.0005)
+    regret = TransferRegret(costs, tied=(0.0,), seeds=4)
+    knobs = Knobs(Exponent(0.0, -0.1, 0.1), fitted=False, regret=regret)
+    truth = Truth(s=0.0)
+    found = replace(recommend(landscape_of(truth, exact(truth.errors()))), knobs=knobs)
+    assert sentence(found).endswith(
+        "keeping λ/α would have cost 3.3 points (uncertain: −1.3 to 8.0) and keeping λ·α 0.03 "
+        "points."
+    )
+
+
 def test_an_interval_of_an_error_has_no_end_below_0_or_above_1() -> None:
     """Two seeds that are far apart leave one degree of freedom for the noise that they share."""
 

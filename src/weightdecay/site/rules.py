@@ -196,11 +196,18 @@ def _told(
 
 
 def _words(found: TransferRegret, rule: float, scape: Landscape) -> str:
-    """Return what a rule costs in words, without its interval."""
+    """Return what a rule costs in words, with its interval if that includes 0."""
     least = "at least " * (rule in found.beyond)
     unit = " points" * (scape.metric is None)
-    said = f"{least}{_amount(found.costs[rule].value, scape.metric)}{unit}"
-    return f"nothing ({said})" if said.startswith("−") else said
+    one = found.costs[rule]
+    digits = 1 if abs(one.value) >= 0.001 else 2
+    said = f"{least}{_amount(one.value, scape.metric, digits)}{unit}"
+    if said.startswith("−"):
+        return f"nothing ({said})"
+    if not one.low <= 0:
+        return said
+    low, high = (_amount(end, scape.metric, digits) for end in (one.low, one.high))
+    return f"{said} (uncertain: {low} to {high})"
 
 
 def _nearest(found: Exponent) -> str:
