@@ -216,13 +216,22 @@ def test_what_neighbours_say_is_near_what_the_cell_would_have_come_to() -> None:
     assert one.allowed < one.error - one.expected
 
 
+#: Cells that stand out and are right: algorithm, lr, decay and seed. Trained again in another
+#: environment, text's had 57.6 % instead of 60.5 %: with that seed the cliff begins earlier.
+REAL = {("adam", 0.0625, 0.001381, 0)}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_nothing_stands_out_of_committed_records_whichever_seeds_are_there(task: str) -> None:
     for scape in committed(task):
         seeds = seeds_of(scape)
         for kept in [*((seed,) for seed in seeds), seeds[:2], seeds]:
-            assert outliers(of_seeds(scape, kept)) == (), (scape.config, kept)
+            found = {
+                (scape.config.algorithm, one.lr, round(one.decay, 6), one.seed)
+                for one in outliers(of_seeds(scape, kept))
+            }
+            assert found <= REAL, (scape.config, kept)
 
 
 @pytest.mark.slow
