@@ -123,7 +123,7 @@ def test_no_difference_of_the_committed_results_lacks_an_interval(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("said", ["provisional", "not all fixed beforehand"])
+@pytest.mark.parametrize("said", ["not trained yet", "not all fixed beforehand"])
 def test_both_pages_state_the_limits_of_the_results(committed: tuple[str, str], said: str) -> None:
     assert all(said in text for text in committed)
 
