@@ -31,6 +31,7 @@ lint: $(READY)
 book: $(READY)
 	$(BIN)/weightdecay book results --page docs/reproduction.md --readme README.md
 	$(BIN)/python results/cifar10-small/budgets.py
+	$(BIN)/python results/cifar10-headline/judge.py
 	$(BIN)/python -m tests.choosing --page docs/choosing.md
 
 format: $(READY)
