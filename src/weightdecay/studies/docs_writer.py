@@ -108,7 +108,7 @@ def at_a_glance(found: Sequence[Findings]) -> str:
                 cells[place] = f"{bold}{_link(verdict.outcome, one)}{bold}"
             rows.append((_figure(name), _claim(judged), *cells.values()))
     table = _markdown([("figure", "claim", *places), *rows])
-    return f"## At a glance\n\n{_GLANCE}\n{table}\nIn all: {tallies(found)}.\n"
+    return f"## At a glance\n\n{_GLANCE}\n{table}\nIn all: {tallies(found)}.\n\n{_ELSEWHERE}"
 
 
 def tallies(found: Sequence[Findings]) -> str:
@@ -131,6 +131,12 @@ def tallies(found: Sequence[Findings]) -> str:
 _GLANCE = """\
 A dash means that nothing was trained to judge the claim there. A claim that two figures judge by
 the same runs is listed once.
+"""
+_ELSEWHERE = """\
+Two parts of CIFAR-10 have designs of their own, and pages of their own:
+[how the best decay moves with epochs, examples and batch size](../results/cifar10-small/budgets.md)
+and [the headline](../results/cifar10-headline/README.md), AdamW against Adam with Shake-Shake over
+100 epochs. [What we know that the paper did not](carrying.md) sums up which rules carry a decay.
 """
 
 
