@@ -12,7 +12,7 @@ started again in its folder goes on as if nothing had happened.
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +91,11 @@ class Tuner:
         # Running trials that were told to stop when they last reported.
         self._stopped: set[Cell] = set()
         self._failed: dict[Cell, str] = {}
+
+    def remember(self, told: Mapping[Cell, Outcome], failed: Mapping[Cell, str]) -> None:
+        """Take over what came of trials that another tuner of the same space has asked for."""
+        self._told |= told
+        self._failed |= failed
 
     @property
     def spent(self) -> float:
