@@ -561,7 +561,7 @@ def test_a_simulated_life_is_worth_the_mean_of_the_long_runs_at_its_recommendati
         [control] = lived(middle, whole, seed, [1.0])
         row, column = (len(own.lrs) - 1) // 2, (len(own.decays) - 1) // 2
         assert control == own.tested[:, -1, row, column].mean()
-        first, last = lived(our_life, whole, seed, [0.25, 2.0])
+        first, last = lived(our_life(), whole, seed, [0.25, 2.0])
         assert {first, last} <= {*own.worth.ravel().tolist()}
         assert last == pytest.approx(own.worth.min(), rel=0.08)
 
