@@ -309,7 +309,7 @@ def test_a_task_whose_error_never_changes_is_said_to_have_taught_nothing(tmp_pat
 def test_the_programs_on_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[1] / "docs" / "tuning.md").read_text("utf-8")
-    command, loop = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    command, loop, _ = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     Path("command.py").write_text(command)
     done = subprocess.run(
         [sys.executable, "command.py"], capture_output=True, text=True, check=True

@@ -96,6 +96,12 @@ def add(commands: Commands) -> None:
         "from each; with more, more workers are busy)",
     )
     how.add_argument(
+        "--sampler",
+        metavar="MODULE:CLASS",
+        help="let a sampler of Optuna's choose the runs, such as optuna.samplers:TPESampler (needs "
+        "Optuna)",
+    )
+    how.add_argument(
         "--seed", type=whole, default=0, metavar="N", help="the first random seed (default 0)"
     )
     add_engine(parser)
@@ -117,7 +123,13 @@ def _tune(options: argparse.Namespace) -> int:
     from weightdecay.tune import Tuning
 
     check_folder(options.folder)
-    tuning = Tuning(options.folder, **{name: getattr(options, name) for name in _WHAT})
+    what = {name: getattr(options, name) for name in _WHAT}
+    if options.sampler is not None:
+        from weightdecay.references import imported
+        from weightdecay.tune.optuna_sampler import OptunaChooser
+
+        what["chooser"] = OptunaChooser(imported("sampler", options.sampler), seed=options.seed)
+    tuning = Tuning(options.folder, **what)
     with Kept(engine_of(options)) as engine:
         engine.repeats = 0.0  # a control would not be within the spend
         while plan := tuning.plan():

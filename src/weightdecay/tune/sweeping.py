@@ -22,6 +22,7 @@ from weightdecay.sweeps.engine import Engine
 from weightdecay.sweeps.kept import Kept
 from weightdecay.sweeps.name_checks import check_names
 from weightdecay.tune.cells import Cells
+from weightdecay.tune.choosing import Chooser, choose
 from weightdecay.tune.keeping import check_same
 from weightdecay.tune.recommendation import Recommendation
 from weightdecay.tune.space import Axis
@@ -53,8 +54,8 @@ class Tuning:
     spend      what all runs together may cost, in runs of `epochs`
     at_once    the number of runs to train at once, before the next ones are chosen
 
-    `lr`, `normalized_decay` and `shortest` are those of `Tuner`, and the others are those of
-    `RunConfig`; `seed` is the first of the seeds. Runs are annealed by a cosine. Settings are
+    `lr`, `normalized_decay`, `shortest` and `chooser` are those of `Tuner`, and the others those
+    of `RunConfig`; `seed` is the first of the seeds. Runs are annealed by a cosine. Settings are
     chosen on validation examples, by the task's metric.
     """
 
@@ -77,6 +78,7 @@ class Tuning:
         lr: Axis | None = None,
         normalized_decay: Axis | None = None,
         shortest: int | None = None,
+        chooser: Chooser = choose,
     ) -> None:
         relative, convention = ALGORITHMS[
             checks.one_of("algorithm", Spec.parse("algorithm", algorithm).name, ALGORITHMS)
@@ -123,6 +125,7 @@ class Tuning:
                 normalized_decay=normalized_decay,
                 shortest=shortest,
                 guess=guess,
+                chooser=chooser,
             )
 
         self._new, self.tuner = tuner, tuner()
