@@ -316,6 +316,9 @@ def measured(path: Path, names: Iterable[str], lives: int) -> Iterator[dict[str,
     table = Table.of(path)
     known = tuners()
     for name in names:
+        fraction = int(name.rpartition("/")[2]) if "/" in name else 1
+        if table.epochs[-1] % fraction or table.epochs[-1] // fraction not in table.epochs:
+            continue  # the table has no runs of that length
         spends = SPENDS[:-1] if name.startswith("weightdecay") else SPENDS
         count = min(lives, _FEWER) if name.startswith("gp") else lives
         errors = [lived(known[name], table, seed, spends) for seed in range(count)]
