@@ -331,28 +331,34 @@ def reported(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     for table in dict.fromkeys(row["table"] for row in rows):
         here = {row["tuner"]: np.array(row["errors"]) for row in rows if row["table"] == table}
         first = {
-            name: here.pop(name) for name in ("weightdecay", "start", "middle") if name in here
+            name: here.pop(name)
+            for name in [*here]
+            if name.startswith("weightdecay") or name in ("start", "middle")
         }
-        ours = first["weightdecay"]
         yield f"{table}: test error in % of the long run at the recommended setting"
-        yield f"{'long runs spent':<18}" + "".join(f"{spend:>14g}" for spend in SPENDS)
+        yield f"{'long runs spent':<22}" + "".join(f"{spend:>14g}" for spend in SPENDS)
         for name, errors in {**first, **here}.items():
-            yield f"{name:<18}" + "".join(f"{_shown(column):>14}" for column in errors.T)
-        yield "our error, less that of the best other with twice the compute:"
-        for at, spend in enumerate(SPENDS[:-1]):
-            means = {name: errors[:, at + 1].mean() for name, errors in here.items()}
-            best = min(
-                (name for name in means if means[name] == means[name]), key=means.__getitem__
-            )
-            both = min(len(ours), len(here[best]))
-            apart = ours[:both, at] - here[best][:both, at + 1]
-            low, high = _interval(apart)
-            verdict = "reached" if apart.mean() <= 0 else "open" if low <= 0 else "not reached"
-            yield (
-                f"{spend:>6g} against {best} at {2 * spend:g}: {100 * apart.mean():+.2f} points "
-                f"({100 * low:+.2f} to {100 * high:+.2f}), {verdict}"
-            )
+            yield f"{name:<22}" + "".join(f"{_shown(column):>14}" for column in errors.T)
+        untold = {name: errors for name, errors in here.items() if "-start" not in name}
+        for others, who in ((here, "the best other"), (untold, "the best that has not our start")):
+            yield f"our error, less that of {who}, with twice the compute:"
+            yield from _verdicts(first["weightdecay"], others)
         yield ""
+
+
+def _verdicts(ours: Array, others: dict[str, Array]) -> Iterator[str]:
+    """Yield, for each spend, how our error compares with the best other's at twice the compute."""
+    for at, spend in enumerate(SPENDS[:-1]):
+        means = {name: errors[:, at + 1].mean() for name, errors in others.items()}
+        best = min((name for name in means if means[name] == means[name]), key=means.__getitem__)
+        both = min(len(ours), len(others[best]))
+        apart = ours[:both, at] - others[best][:both, at + 1]
+        low, high = _interval(apart)
+        verdict = "reached" if apart.mean() <= 0 else "open" if low <= 0 else "not reached"
+        yield (
+            f"{spend:>6g} against {best} at {2 * spend:g}: {100 * apart.mean():+.2f} points "
+            f"({100 * low:+.2f} to {100 * high:+.2f}), {verdict}"
+        )
 
 
 def rules(path: Path, lives: int) -> Iterator[str]:
