@@ -2,7 +2,7 @@
 
     python -m benchmarks.tuners results/tuning/mnist1d.parquet --lives 200 --out rows.jsonl
     python -m benchmarks.tuners --report rows.jsonl
-    python -m benchmarks.tuners results/tuning/mnist1d.parquet --lives 20 --rules
+    python -m benchmarks.tuners results/tuning/mnist1d.parquet --lives 20 --beliefs
 
 A table has runs of every setting of a lattice at several budgets, with several seeds. A tuner asks
 for a run, and gets the validation error of one that was really trained, with a random seed of the
@@ -361,20 +361,33 @@ def _verdicts(ours: Array, others: dict[str, Array]) -> Iterator[str]:
         )
 
 
-def rules(path: Path, lives: int) -> Iterator[str]:
-    """Yield, for each spend, how probable our tuner's runs make it that λ_norm is to be kept.
+def beliefs(path: Path, lives: int) -> Iterator[str]:
+    """Yield, for each spend, what our tuner says of its recommendation, and what is true.
 
-    It is the rule by which λ is carried to other epochs; 50 % means that they cannot tell.
+    That is by how much its error exceeds that of the best setting; how probable it is that the best
+    is within a doubling; and how probable the runs make it that λ_norm is to be kept if the epochs
+    change, where 0.5 means that they cannot tell.
     """
     table = Table.of(path)
-    for spend in SPENDS[:5]:
-        found = []
+    for spend in SPENDS[:-1]:
+        rows = []
         for seed in range(lives):
             own = table.within(np.random.default_rng([seed, 0]))
-            carried = _tuned(own, spend, seed).recommendation().carrying
-            found.append(0.5 if carried is None else carried.normalized)
-        ends = f"{min(found):.2f} to {max(found):.2f}"
-        yield f"{path.stem}, {spend:g} long runs: {np.mean(found):.2f} on average, {ends}"
+            tuner = _tuned(own, spend, seed)
+            found, worth = tuner.recommendation(), own.worth
+            row, column = _recommended(own, tuner)
+            best = int(worth.argmin())
+            near = tuner.space.doublings(row * len(own.decays) + column, best) <= 1.01
+            excess = float(worth[row, column] / worth.min() - 1)
+            kept = 0.5 if found.carrying is None else found.carrying.normalized
+            rows.append((found.loss, excess, found.near, near, kept))
+        *means, _ = np.array(rows).mean(axis=0)
+        rule = [row[-1] for row in rows]
+        yield (
+            f"{path.stem}, {spend:g} long runs: excess {means[0]:.1%} said, {means[1]:.1%} true; "
+            f"near {means[2]:.0%} said, {means[3]:.0%} true; λ_norm {min(rule):.2f} to "
+            f"{max(rule):.2f}"
+        )
 
 
 def _interval(values: Array) -> tuple[float, float]:
@@ -397,14 +410,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", choices=[*tuners()])
     parser.add_argument("--out", type=Path)
     parser.add_argument("--report", type=Path, nargs="+")
-    parser.add_argument("--rules", action="store_true")
+    parser.add_argument("--beliefs", action="store_true")
     given = parser.parse_args(arguments)
     if given.report:
         lines = [line for path in given.report for line in path.read_text("utf-8").splitlines()]
         print("\n".join(reported([json.loads(line) for line in lines])))
         return
-    if given.rules:
-        print("\n".join(rules(given.table, given.lives)))
+    if given.beliefs:
+        print("\n".join(beliefs(given.table, given.lives)))
         return
     for row in measured(given.table, given.only or tuners(), given.lives):
         if given.out:

@@ -299,6 +299,13 @@ def test_a_best_at_an_end_of_the_range_names_the_option_to_widen(
     assert "--lr above 0.002" in capsys.readouterr().out
 
 
+def test_a_metric_below_zero_is_refused_and_what_was_trained_is_kept(tmp_path: Path) -> None:
+    below = replace(toy(), name="below", metric=lambda outputs, _: 0 * outputs[:, 0] - 1.0)
+    with pytest.raises(ValueError, match="`error` must be finite and at least 0, got -1"):
+        trained(tmp_path, task=below, spend=1)
+    assert len(read(tmp_path)) == 1
+
+
 def test_a_task_whose_error_never_changes_is_said_to_have_taught_nothing(tmp_path: Path) -> None:
     constant = replace(toy(), name="constant", metric=lambda outputs, _: 0 * outputs[:, 0] + 0.5)
     found = trained(tmp_path, task=constant, spend=1)

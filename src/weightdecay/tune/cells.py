@@ -42,9 +42,10 @@ class Cells:
             return None
         rung = self.space.ladder.index(config.epochs)
         for setting in range(self.space.size):
-            own = self.config(Cell(rung, setting, seed))
-            if _is_near(own, config):
-                return Cell(rung, setting, seed)
+            lr, _ = self.space.setting(setting)
+            cell = Cell(rung, setting, seed)
+            if _is_close(lr, config.lr) and _is_near(self.config(cell), config):
+                return cell
         return None
 
     def outcomes(self, runs: Iterable[Run]) -> dict[Cell, Outcome]:
@@ -55,14 +56,15 @@ class Cells:
 
 def _is_near(one: RunConfig, other: RunConfig) -> bool:
     """Whether two configurations are equal, up to the rounding of learning rate and decay."""
-    pairs = ((one.lr, other.lr), (one.normalized_decay, other.normalized_decay), (one.l2, other.l2))
-    for mine, theirs in pairs:
-        if mine is None or theirs is None:
-            if mine is not theirs:
-                return False
-        elif not math.isclose(mine, theirs, rel_tol=1e-9):
-            return False
-    return one == replace(other, lr=one.lr, normalized_decay=one.normalized_decay, l2=one.l2)
+    tuned = {name: getattr(one, name) for name in ("lr", "normalized_decay", "l2")}
+    near = all(_is_close(value, getattr(other, name)) for name, value in tuned.items())
+    return near and one == replace(other, **tuned)
+
+
+def _is_close(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=1e-9)
 
 
 def outcome_of(run: Run) -> Outcome:

@@ -13,6 +13,7 @@ started again in its folder goes on as if nothing had happened.
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -103,7 +104,9 @@ class Tuner:
         running: Iterable[Cell] = (),
     ) -> None:
         """Take over what came of trials that another tuner of the same space has asked for."""
-        self._told |= told
+        self._told |= {
+            cell: replace(outcome, error=_error(outcome.error)) for cell, outcome in told.items()
+        }
         self._failed |= failed
         self._running |= dict.fromkeys(running, time.monotonic())
 
