@@ -316,6 +316,16 @@ def test_runs_at_all_budgets_show_by_which_rule_the_best_decay_is_carried(
     assert found.high - found.low < 0.5
 
 
+def test_both_rules_begin_with_one_half_whatever_is_believed_of_them() -> None:
+    """Two runs of different lengths at one setting tell nothing: each budget has its own level."""
+    tuner = made(spend=4)
+    setting = tuner.space.size // 2
+    tuner.remember({Cell(rung, setting, 0): Outcome(0.1, 16) for rung in (2, 4)}, {})
+    found = tuner.recommendation().carrying
+    assert found is not None
+    assert found.normalized == pytest.approx(0.5, abs=0.03)
+
+
 def test_runs_of_one_length_cannot_tell_how_decay_is_carried_to_another() -> None:
     tuner = made(spend=4)
     tuned(surface(), tuner)
