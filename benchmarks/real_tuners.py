@@ -70,7 +70,7 @@ def _config(base: RunConfig, table: Table, row: int, column: int, epochs: int) -
     return replace(base, lr=lr, normalized_decay=decay, epochs=epochs, evaluate_every=0)
 
 
-def lives(path: Path, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:
+def lives(path: Path, numbers: Sequence[int], names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield, for each life, what every tuner recommended, and the errors of long runs there."""
     table, base = Table.of(path), next(iter(read(path))).config
     judged: dict[tuple[float, float], list[float]] = {}
@@ -78,6 +78,8 @@ def lives(path: Path, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:
         own = table.within(np.random.default_rng([number, 0]))
         found: dict[tuple[str, float], tuple[int, int]] = {}
         for place, (name, (life, spends)) in enumerate(TUNERS.items()):
+            if name not in names:
+                continue
             seed = _FIRST + 1000 * number + 100 * place
             live: Any = replace(
                 own,
@@ -124,6 +126,8 @@ def reported(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
             found = f"{50 * (low + high):.2f} ±{50 * (high - low):.2f}"
             yield f"{name:<14} {spend:>4g} long runs: {found}"
         for spend, other, compute in PAIRS:
+            if (other, compute) not in errors:
+                continue
             ours, theirs = errors["weightdecay", spend], errors[other, compute]
             apart = np.array([ours[life] - theirs[life] for life in ours if life in theirs])
             low, high = _interval(apart)
@@ -139,6 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("table", nargs="?", type=Path)
     parser.add_argument("--lives", type=int, default=16)
     parser.add_argument("--first", type=int, default=0, help="the first life's number")
+    parser.add_argument("--only", nargs="+", choices=[*TUNERS], default=[*TUNERS])
     parser.add_argument("--out", type=Path)
     parser.add_argument("--report", type=Path, nargs="+")
     given = parser.parse_args(arguments)
@@ -146,7 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         lines = [line for path in given.report for line in path.read_text("utf-8").splitlines()]
         print("\n".join(reported([json.loads(line) for line in lines])))
         return
-    for row in lives(given.table, range(given.first, given.first + given.lives)):
+    numbers = range(given.first, given.first + given.lives)
+    for row in lives(given.table, numbers, given.only):
         print(json.dumps(row), flush=True)
         if given.out:
             with given.out.open("a", encoding="utf-8") as file:
