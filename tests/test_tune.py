@@ -259,6 +259,25 @@ def test_a_task_that_fails_is_said_with_the_cure_and_goes_on_after_a_retry(
     assert "For 8 epochs, use lr " in capsys.readouterr().out
 
 
+def test_one_run_that_fails_is_counted_apart_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    once = MOODY.replace("raise Arith", 'Path("rain").unlink()\n            raise Arith')
+    Path("briefly.py").write_text(once)
+    Path("rain").touch()
+    words = ["tune", *WORDS[:-4], "--task", "briefly:task", *HERE, "--spend", "2", "--out", "tuned"]
+    assert main(words) == 1
+    said = capsys.readouterr()
+    assert "it rains" in said.err
+    assert "1 run could not be trained: `weightdecay status tuned` says why." in said.out
+    assert main([*words, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["failed"], found["trials"]) == (1, len(read("tuned")))
+    assert 1 < found["spent"] <= 2
+
+
 def test_a_stopped_tuning_is_said_to_continue_by_the_same_command(
     tmp_path: Path, capsys: Output
 ) -> None:
