@@ -19,7 +19,8 @@ test: $(READY)
 
 # Tests against other libraries, which are too large a dependency for every contributor.
 peers: $(PEERS)
-	$(BIN)/pytest -n0 tests/test_transformers.py tests/test_lightning.py tests/test_integrations.py
+	$(BIN)/pytest -n0 tests/test_transformers.py tests/test_lightning.py tests/test_integrations.py \
+	    tests/test_optuna.py
 
 lint: $(READY)
 	$(BIN)/ruff format --check

@@ -2,6 +2,7 @@
 
     python -m benchmarks.tuners results/tuning/mnist1d.parquet --lives 200 --out rows.jsonl
     python -m benchmarks.tuners --report rows.jsonl
+    python -m benchmarks.tuners results/tuning/mnist1d.parquet --lives 20 --beliefs
 
 A table has runs of every setting of a lattice at several budgets, with several seeds. A tuner asks
 for a run, and gets the validation error of one that was really trained, with a random seed of the
@@ -18,8 +19,9 @@ recommend the best trial that they saw:
 
 each with trials of a full run, and of 1/2, 1/4, 1/8 and 1/16 of one, whose λ is carried by keeping
 λ_norm (torch's: by keeping weight_decay); and TPE with full trials and a pruner that sees the
-intermediate errors: tpe-hyperband, tpe-median. A sampler makes at most 64 trials, and GP, which
-takes a second for each, 32; it recommends the same from then on.
+intermediate errors: tpe-hyperband, tpe-median. tpe-start and cmaes-start are given our tuner's
+start, as their first trial and as the place where CMA-ES begins its search. A sampler makes at
+most 64 trials, and GP, which takes a second for each, 32; it recommends the same from then on.
 
 Two controls make no runs: "middle" is the middle of the ranges, and "start" is what our tuner
 recommends before its first run. Ours also knows the updates per epoch and the error of guessing,
@@ -148,8 +150,13 @@ Event: TypeAlias = tuple[float, tuple[int, int]]
 Life: TypeAlias = Callable[[Table, int, float], Iterator[Event]]
 
 
-def optuna_life(sampler: str, fraction: int, pruner: str | None = None) -> Life:
-    """Return the life of a sampler of Optuna's with trials of one fixed length."""
+def optuna_life(
+    sampler: str, fraction: int, pruner: str | None = None, *, from_start: bool = False
+) -> Life:
+    """Return the life of a sampler of Optuna's with trials of one fixed length.
+
+    With `from_start`, its first trial is our tuner's start, and CMA-ES begins its search there.
+    """
 
     def life(table: Table, seed: int, most: float) -> Iterator[Event]:
         import optuna
@@ -158,11 +165,14 @@ def optuna_life(sampler: str, fraction: int, pruner: str | None = None) -> Life:
         warnings.simplefilter("ignore")
         draw = np.random.default_rng([seed, 1])
         budget = table.epochs.index(table.epochs[-1] // fraction)
+        first = dict(zip(("lr", "decay"), _recommended(table, _ours(table, most)), strict=True))
         samplers: dict[str, Callable[[], Any]] = {
             "tpe": lambda: optuna.samplers.TPESampler(seed=seed),
             "tpe-torch": lambda: optuna.samplers.TPESampler(seed=seed),
             "gp": lambda: optuna.samplers.GPSampler(seed=seed),
-            "cmaes": lambda: optuna.samplers.CmaEsSampler(seed=seed),
+            "cmaes": lambda: optuna.samplers.CmaEsSampler(
+                x0=first if from_start else None, seed=seed
+            ),
             "random": lambda: optuna.samplers.RandomSampler(seed=seed),
             "sobol": lambda: optuna.samplers.QMCSampler(seed=seed, scramble=True),
         }
@@ -174,6 +184,8 @@ def optuna_life(sampler: str, fraction: int, pruner: str | None = None) -> Life:
             ),
         }
         study = optuna.create_study(sampler=samplers[sampler](), pruner=pruners[pruner]())
+        if from_start:
+            study.enqueue_trial(first)
         rows, columns = table.worth.shape
         spent, best, found = 0.0, math.inf, (rows // 2, columns // 2)
         for _ in range(_MOST.get(sampler, 64)):
@@ -216,16 +228,26 @@ def _torch(table: Table, row: int, column: int, fraction: int) -> int:
     return int(np.abs(np.log(table.decays) - math.log(norm)).argmin())
 
 
-def our_life(table: Table, seed: int, most: float) -> Iterator[Event]:
-    """Live as the tuner of this package, once for each spend."""
-    for spend in (one for one in SPENDS if one <= most):
-        draw = np.random.default_rng([seed, 1])
-        tuner = _ours(table, spend)
-        for trial in tuner:
+def our_life(at_once: int = 1) -> Life:
+    """Return the life of the tuner of this package, which asks for so many trials at once."""
+
+    def life(table: Table, seed: int, most: float) -> Iterator[Event]:
+        for spend in (one for one in SPENDS if one <= most):
+            yield spend, _recommended(table, _tuned(table, spend, seed, at_once))
+
+    return life
+
+
+def _tuned(table: Table, spend: float, seed: int, at_once: int = 1) -> Tuner:
+    """Return our tuner after its life."""
+    draw = np.random.default_rng([seed, 1])
+    tuner = _ours(table, spend)
+    while trials := [trial for _ in range(at_once) if (trial := tuner.ask()) is not None]:
+        for trial in trials:
             row, column = divmod(trial.cell.setting, len(table.decays))
             at = int(draw.integers(len(table.chosen)))
             tuner.tell(trial, error=table.chosen[at, trial.cell.rung, row, column])
-        yield spend, _recommended(table, tuner)
+    return tuner
 
 
 def start(table: Table, seed: int, most: float) -> Iterator[Event]:
@@ -262,11 +284,16 @@ def middle(table: Table, seed: int, most: float) -> Iterator[Event]:
 
 def tuners() -> dict[str, Life]:
     """Return all tuners by name."""
-    found: dict[str, Life] = {"weightdecay": our_life, "start": start, "middle": middle}
+    found: dict[str, Life] = {"weightdecay": our_life(), "start": start, "middle": middle}
+    found |= {f"weightdecay, {count} at once": our_life(count) for count in (2, 4)}
     for sampler in ("random", "sobol", "tpe", "tpe-torch", "cmaes", "gp"):
         for fraction in FRACTIONS:
             name = sampler if fraction == 1 else f"{sampler} 1/{fraction}"
             found[name] = optuna_life(sampler, fraction)
+    for sampler in ("tpe", "cmaes"):
+        for fraction in FRACTIONS:
+            name = f"{sampler}-start" if fraction == 1 else f"{sampler}-start 1/{fraction}"
+            found[name] = optuna_life(sampler, fraction, from_start=True)
     for pruner in ("hyperband", "median"):
         found[f"tpe-{pruner}"] = optuna_life("tpe", 1, pruner)
     return found
@@ -289,7 +316,10 @@ def measured(path: Path, names: Iterable[str], lives: int) -> Iterator[dict[str,
     table = Table.of(path)
     known = tuners()
     for name in names:
-        spends = SPENDS[:-1] if name == "weightdecay" else SPENDS
+        fraction = int(name.rpartition("/")[2]) if "/" in name else 1
+        if table.epochs[-1] % fraction or table.epochs[-1] // fraction not in table.epochs:
+            continue  # the table has no runs of that length
+        spends = SPENDS[:-1] if name.startswith("weightdecay") else SPENDS
         count = min(lives, _FEWER) if name.startswith("gp") else lives
         errors = [lived(known[name], table, seed, spends) for seed in range(count)]
         rounded = [[round(error, 5) for error in one] for one in errors]
@@ -301,28 +331,63 @@ def reported(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     for table in dict.fromkeys(row["table"] for row in rows):
         here = {row["tuner"]: np.array(row["errors"]) for row in rows if row["table"] == table}
         first = {
-            name: here.pop(name) for name in ("weightdecay", "start", "middle") if name in here
+            name: here.pop(name)
+            for name in [*here]
+            if name.startswith("weightdecay") or name in ("start", "middle")
         }
-        ours = first["weightdecay"]
         yield f"{table}: test error in % of the long run at the recommended setting"
-        yield f"{'long runs spent':<18}" + "".join(f"{spend:>14g}" for spend in SPENDS)
+        yield f"{'long runs spent':<22}" + "".join(f"{spend:>14g}" for spend in SPENDS)
         for name, errors in {**first, **here}.items():
-            yield f"{name:<18}" + "".join(f"{_shown(column):>14}" for column in errors.T)
-        yield "our error, less that of the best other with twice the compute:"
-        for at, spend in enumerate(SPENDS[:-1]):
-            means = {name: errors[:, at + 1].mean() for name, errors in here.items()}
-            best = min(
-                (name for name in means if means[name] == means[name]), key=means.__getitem__
-            )
-            both = min(len(ours), len(here[best]))
-            apart = ours[:both, at] - here[best][:both, at + 1]
-            low, high = _interval(apart)
-            verdict = "reached" if apart.mean() <= 0 else "open" if low <= 0 else "not reached"
-            yield (
-                f"{spend:>6g} against {best} at {2 * spend:g}: {100 * apart.mean():+.2f} points "
-                f"({100 * low:+.2f} to {100 * high:+.2f}), {verdict}"
-            )
+            yield f"{name:<22}" + "".join(f"{_shown(column):>14}" for column in errors.T)
+        untold = {name: errors for name, errors in here.items() if "-start" not in name}
+        for others, who in ((here, "the best other"), (untold, "the best that has not our start")):
+            yield f"our error, less that of {who}, with twice the compute:"
+            yield from _verdicts(first["weightdecay"], others)
         yield ""
+
+
+def _verdicts(ours: Array, others: dict[str, Array]) -> Iterator[str]:
+    """Yield, for each spend, how our error compares with the best other's at twice the compute."""
+    for at, spend in enumerate(SPENDS[:-1]):
+        means = {name: errors[:, at + 1].mean() for name, errors in others.items()}
+        best = min((name for name in means if means[name] == means[name]), key=means.__getitem__)
+        both = min(len(ours), len(others[best]))
+        apart = ours[:both, at] - others[best][:both, at + 1]
+        low, high = _interval(apart)
+        verdict = "reached" if apart.mean() <= 0 else "open" if low <= 0 else "not reached"
+        yield (
+            f"{spend:>6g} against {best} at {2 * spend:g}: {100 * apart.mean():+.2f} points "
+            f"({100 * low:+.2f} to {100 * high:+.2f}), {verdict}"
+        )
+
+
+def beliefs(path: Path, lives: int) -> Iterator[str]:
+    """Yield, for each spend, what our tuner says of its recommendation, and what is true.
+
+    That is by how much its error exceeds that of the best setting; how probable it is that the best
+    is within a doubling; and how probable the runs make it that λ_norm is to be kept if the epochs
+    change, where 0.5 means that they cannot tell.
+    """
+    table = Table.of(path)
+    for spend in SPENDS[:-1]:
+        rows = []
+        for seed in range(lives):
+            own = table.within(np.random.default_rng([seed, 0]))
+            tuner = _tuned(own, spend, seed)
+            found, worth = tuner.recommendation(), own.worth
+            row, column = _recommended(own, tuner)
+            best = int(worth.argmin())
+            near = tuner.space.doublings(row * len(own.decays) + column, best) <= 1.01
+            excess = float(worth[row, column] / worth.min() - 1)
+            kept = 0.5 if found.carrying is None else found.carrying.normalized
+            rows.append((found.loss, excess, found.near, near, kept))
+        *means, _ = np.array(rows).mean(axis=0)
+        rule = [row[-1] for row in rows]
+        yield (
+            f"{path.stem}, {spend:g} long runs: excess {means[0]:.1%} said, {means[1]:.1%} true; "
+            f"near {means[2]:.0%} said, {means[3]:.0%} true; λ_norm {min(rule):.2f} to "
+            f"{max(rule):.2f}"
+        )
 
 
 def _interval(values: Array) -> tuple[float, float]:
@@ -345,10 +410,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", choices=[*tuners()])
     parser.add_argument("--out", type=Path)
     parser.add_argument("--report", type=Path, nargs="+")
+    parser.add_argument("--beliefs", action="store_true")
     given = parser.parse_args(arguments)
     if given.report:
         lines = [line for path in given.report for line in path.read_text("utf-8").splitlines()]
         print("\n".join(reported([json.loads(line) for line in lines])))
+        return
+    if given.beliefs:
+        print("\n".join(beliefs(given.table, given.lives)))
         return
     for row in measured(given.table, given.only or tuners(), given.lives):
         if given.out:

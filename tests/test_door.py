@@ -30,7 +30,10 @@ def test_the_top_level_has_what_a_training_loop_needs_and_nothing_else() -> None
         assert not hasattr(weightdecay, name)
 
 
-ROOMS = ("decay", "optim", "records", "results", "runs", "schedules", "sweeps", "tasks", "figures")
+ROOMS = (
+    *("decay", "optim", "records", "results", "runs", "schedules", "sweeps", "tasks"),
+    *("figures", "tune"),
+)
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -315,6 +315,30 @@ MUTANTS = {
         'np.log2(measured.decays) + (rates if convention == "torch" else 0 * rates)',
         "results_coupling -k torch",
     ),
+    "a tuner's best decay moves the other way with the epochs": Mutant(
+        "exponents",
+        "0.5 - (long - short) / doublings",
+        "0.5 + (long - short) / doublings",
+        "tuning -k rule",
+    ),
+    "a tuner's rule keeps what was believed before its runs": Mutant(
+        "carrying",
+        "weights[rule] /= max(int(rule.sum()), 1)",
+        "weights[rule] /= 1",
+        "tuning -k both_rules_begin",
+    ),
+    "a round that was begun is finished beyond the spend": Mutant(
+        "Tuning._affordable",
+        "left >= 0",
+        "left < 9999",
+        "tune -k lower_spend",
+    ),
+    "runs of a killed round are forgotten": Mutant(
+        "Tuning.plan",
+        "list(self._affordable(begun)) or list(self._asked())",
+        "list(self._asked())",
+        "tune -k killed_after",
+    ),
 }
 
 

@@ -26,6 +26,7 @@ from weightdecay.sweeps import CellFailed, Store, Working, sweep_events
 from weightdecay.sweeps.engine import Died, Ended, Engine, Job, Message
 from weightdecay.sweeps.inprocess import InProcess
 from weightdecay.tasks import Task
+from weightdecay.tune import Tuning
 
 pytest.importorskip("ray")
 import ray
@@ -126,6 +127,31 @@ def test_on_ray_results_are_those_of_this_process(
     assert len(found) == len(cells)
     assert found == swept(tmp_path / "here", cells, InProcess("cpu"))
     assert not ray.is_initialized()
+
+
+@pytest.mark.slow
+def test_a_tuning_on_ray_recommends_what_one_in_this_process_does(
+    cluster: Any, node: Any, tmp_path: Path
+) -> None:
+    found, results = [], []
+    engines: dict[str, Engine] = {"ray": OnRay(cluster.address), "here": InProcess("cpu")}
+    for name, engine in engines.items():
+        tuning = Tuning(
+            tmp_path / name,
+            task="tests.toys:toy",
+            model="linear",
+            epochs=8,
+            batch=10,
+            spend=2,
+            at_once=2,
+            shortest=1,
+            lr=(0.004, 0.5),
+        )
+        found.append(tuning.run(engine=engine, progress=False))
+        results.append(list(Store(tmp_path / name).results()))
+    assert found[0] == found[1]
+    assert results[0] == results[1]
+    assert found[0].learned > 1
 
 
 @pytest.mark.slow

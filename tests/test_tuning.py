@@ -13,6 +13,7 @@ import pytest
 from benchmarks.tuners import Table, lived, middle, our_life
 from weightdecay.records import read
 from weightdecay.tune import Trial, Tuner
+from weightdecay.tune.trial import Cell, Outcome
 
 UPDATES = 100
 Loop = Callable[[Trial], float]
@@ -192,7 +193,7 @@ def test_a_loop_that_always_returns_the_same_number_is_said_to_have_taught_nothi
         tuner.tell(trial, error=0.9)
     found = tuner.recommendation()
     assert "Nothing was learned: all 3 trials of 16 epochs came out alike." in str(found)
-    assert "Check that the loop uses a trial's lr and weight_decay" in str(found)
+    assert "Check that lr and weight_decay reach the optimizer" in str(found)
     assert found.learned == 0
 
 
@@ -284,6 +285,65 @@ def test_with_adam_a_smaller_learning_rate_starts_with_less_decay() -> None:
     assert low is not None
     assert high is not None
     assert low < high / 2
+
+
+@pytest.mark.parametrize(
+    ("power", "kept", "said"),
+    [
+        (0.5, "λ_norm", "For other epochs, keep λ_norm ("),
+        (0.0, "λ", "For other epochs, keep λ, and so its timescale ("),
+    ],
+)
+def test_runs_at_all_budgets_show_by_which_rule_the_best_decay_is_carried(
+    power: float, kept: str, said: str
+) -> None:
+    tuner = made(spend=100, algorithm="sgdw", lr=(0.05, 0.2))
+    space, told = tuner.space, {}
+    for rung, epochs in enumerate(space.ladder):
+        best = 0.15 * (epochs / 64) ** (0.5 - power)  # λ_norm, if the best λ is ∝ epochs^(−power)
+        for setting in range(space.size):
+            lr, normalized = space.setting(setting)
+            z = math.log2(normalized / best)
+            height = 0.1 * math.log2(lr / 0.1) ** 2 + 0.4 * max(z, 0) + 0.03 * max(-z, 0)
+            told[Cell(rung, setting, 0)] = Outcome(0.1 * math.exp(height), epochs)
+    tuner.remember(told, {})
+    found = tuner.recommendation().carrying
+    assert found is not None
+    assert found.kept == kept
+    assert said in str(tuner.recommendation())
+    assert found.low <= power + 0.1
+    assert found.high >= power - 0.1
+    assert found.high - found.low < 0.5
+
+
+def test_both_rules_begin_with_one_half_whatever_is_believed_of_them() -> None:
+    """Two runs of different lengths at one setting tell nothing: each budget has its own level."""
+    tuner = made(spend=4)
+    setting = tuner.space.size // 2
+    tuner.remember({Cell(rung, setting, 0): Outcome(0.1, 16) for rung in (2, 4)}, {})
+    found = tuner.recommendation().carrying
+    assert found is not None
+    assert found.normalized == pytest.approx(0.5, abs=0.03)
+
+
+def test_runs_of_one_length_cannot_tell_how_decay_is_carried_to_another() -> None:
+    tuner = made(spend=4)
+    tuned(surface(), tuner)
+    found = tuner.recommendation().carrying
+    assert found is not None
+    assert (found.kept, found.normalized, found.epochs) == (None, 0.5, (64,))
+    assert "these runs cannot tell: all have 64 epochs." in str(tuner.recommendation())
+
+
+def test_what_one_more_run_would_buy_falls_as_more_is_known() -> None:
+    gains = []
+    for spend in (0.5, 16.0):
+        tuner = made(spend=spend)
+        tuned(surface(), tuner)
+        found = tuner.recommendation()
+        assert found.next_epochs in tuner.space.ladder
+        gains.append(found.gain)
+    assert gains[1] < gains[0] / 2
 
 
 def test_a_loop_that_raises_loses_nothing_that_was_told(tmp_path: Path) -> None:
@@ -511,7 +571,7 @@ def test_a_simulated_life_is_worth_the_mean_of_the_long_runs_at_its_recommendati
         [control] = lived(middle, whole, seed, [1.0])
         row, column = (len(own.lrs) - 1) // 2, (len(own.decays) - 1) // 2
         assert control == own.tested[:, -1, row, column].mean()
-        first, last = lived(our_life, whole, seed, [0.25, 2.0])
+        first, last = lived(our_life(), whole, seed, [0.25, 2.0])
         assert {first, last} <= {*own.worth.ravel().tolist()}
         assert last == pytest.approx(own.worth.min(), rel=0.08)
 

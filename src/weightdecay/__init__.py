@@ -9,6 +9,7 @@ The names in `__all__` are what a training loop needs. Everything else is in the
     weightdecay.records   run configurations and their results, as plain data
     weightdecay.results   landscapes and numbers from runs
     weightdecay.figures   pictures of them
+    weightdecay.tune      a learning rate and a decay for a long run, by short ones
 
 Modules are imported on first use: `import weightdecay` does not import torch.
 """
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from weightdecay import schedules as schedules
     from weightdecay import sweeps as sweeps
     from weightdecay import tasks as tasks
+    from weightdecay import tune as tune
     from weightdecay.decay import Normalized
     from weightdecay.optim import (
         SGD,
@@ -85,6 +87,7 @@ _ROOMS = (
     "schedules",
     "sweeps",
     "tasks",
+    "tune",
 )
 
 __all__ = [

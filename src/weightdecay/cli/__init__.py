@@ -22,6 +22,7 @@ from weightdecay.cli import (
     reproduce,
     run,
     sweep,
+    tune,
 )
 from weightdecay.cli.arguments import Parser, as_options
 from weightdecay.cli.encoding import spell_out
@@ -36,7 +37,8 @@ def parser() -> argparse.ArgumentParser:
     whole = Parser(prog="weightdecay", description="Decoupled weight decay, as in the paper.")
     whole.add_argument("--version", action="version", version=f"weightdecay {__version__}")
     commands = whole.add_subparsers(required=True, metavar="command")
-    for command in (convert, data, run, sweep, landscape, report, register, reproduce, completion):
+    rooms = (convert, data, run, sweep, tune, landscape, report, register, reproduce, completion)
+    for command in rooms:
         command.add(commands)
     return whole
 

@@ -45,8 +45,9 @@ def lines(
             "unnoticed."
         )
     if status.left and not status.running and advice:
+        command = "tune" if (folder / "tuner.json").exists() else "sweep"
         text.append(
-            "Nothing is running. To continue, run the same `weightdecay sweep` again, or "
+            f"Nothing is running. To continue, run the same `weightdecay {command}` again, or "
             f"`weightdecay retry {folder}`."
         )
     reasons: dict[str, dict[str, list[Mapping[str, Any]]]] = {}

@@ -1,11 +1,11 @@
-"""Finds a learning rate and a weight decay for a long run, mostly by short ones.
+"""Finds a learning rate and a weight decay for a long run, mostly by short ones: docs/tuning.md.
 
-It has not been judged on a task that played no part in its design (benchmarks/README.md), so no
-command and no page leads here.
+`Tuner` is for a training loop of your own, `Tuning` for a task of `weightdecay.tasks`.
 """
 
 from weightdecay.tune.recommendation import Recommendation
+from weightdecay.tune.sweeping import Tuning
 from weightdecay.tune.trial import Trial
 from weightdecay.tune.tuner import Tuner
 
-__all__ = ["Recommendation", "Trial", "Tuner"]
+__all__ = ["Recommendation", "Trial", "Tuner", "Tuning"]

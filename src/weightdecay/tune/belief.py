@@ -44,6 +44,7 @@ class Prior:
 
     def __init__(self, places: Array, expected: Expected) -> None:
         x, z, t = places.T
+        self.expected = expected
         self.shapes = shapes(places, expected)
         budgets = np.abs(t[:, None] - t)
         apart = np.hypot(x[:, None] - x, z[:, None] - z)

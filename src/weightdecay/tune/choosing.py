@@ -11,6 +11,7 @@ shortest run. Four runs that are long enough were worth more than many short one
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri
@@ -25,6 +26,22 @@ from weightdecay.tune.trial import Cell, Outcome
 _OUTCOMES = ndtri((np.arange(12) + 0.5) / 12)
 _DRAWS = 64  # surfaces, whose best settings are the candidates
 _SHARE = 0.25  # of the spend, which pays for one of the shortest runs
+
+
+class Chooser(Protocol):
+    """Chooses the rung and the setting of the next trial; None if there is nothing to try."""
+
+    def __call__(
+        self,
+        space: Space,
+        told: Mapping[Cell, Outcome],
+        running: Collection[Cell],
+        *,
+        guess: float | None,
+        rungs: Sequence[int],
+        avoid: Collection[tuple[int, int]],
+    ) -> tuple[int, int] | None:
+        """Choose among these rungs, and none of the places to avoid."""
 
 
 def belief_of(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weightdecay.decay import Decay
+from weightdecay.tune.carrying import Carrying, carrying
 from weightdecay.tune.choosing import belief_of, gains
 from weightdecay.tune.heights import unlearned
 from weightdecay.tune.space import Space
@@ -26,7 +27,7 @@ _STATED = {
 _DRAWS = 400
 _UNSUPPORTED = "No run supports this setting."
 _CURE = (
-    "Check that the loop uses a trial's lr and weight_decay, spend more, or make longer runs with "
+    "Check that lr and weight_decay reach the optimizer, spend more, or make longer runs with "
     "`shortest`."
 )
 
@@ -42,7 +43,9 @@ class Recommendation:
                   L2 counts as λ/α, though no decay does the same
     near          the probability that the best setting is within one doubling of this α and λ
     loss          by what fraction the error here is expected to exceed that of the best setting
-    gain          by what fraction the next run alone is expected to lower the error, at least
+    gain          by what fraction one more run is expected to lower the error
+    next_epochs   the epochs of that run, the most instructive one of those that may be made
+    carrying      by which rule λ is to be carried to other epochs, as far as the runs show it
     notes         sentences about what is wrong with the runs, or with the ranges
     """
 
@@ -54,6 +57,8 @@ class Recommendation:
     near: float
     loss: float
     gain: float
+    next_epochs: int
+    carrying: Carrying | None
     spent: float
     trials: int
     learned: int
@@ -70,8 +75,10 @@ class Recommendation:
 Found by {count} that cost {self.spent:.2f} long runs.
 The best is within a factor of two of both with probability {self.near:.0%}.
 This setting is expected to have {self.loss:.1%} more error than the best.
-The next run would save about {self.gain:.1%}."""
+One more run, of {self.next_epochs} epochs, would save about {self.gain:.1%}."""
             lines.append(text)
+            if self.carrying is not None:
+                lines.append(str(self.carrying))
         return "\n".join([*lines, *self.notes])
 
 
@@ -85,10 +92,10 @@ def recommend(space: Space, told: Mapping[Cell, Outcome], guess: float | None) -
     draws = belief.drawn(space.long, _DRAWS)
     lowest = draws.argmin(axis=1)
     lr, _ = space.setting(best)
-    candidates = np.unique(lowest)
-    candidates = np.concatenate(
-        [candidates + space.place(at, 0) for at in range(len(space.ladder))]
-    )
+    plausible = np.unique(lowest)
+    candidates = [plausible + space.place(at, 0) for at in range(len(space.ladder))]
+    gained = gains(belief, space.long, np.concatenate(candidates))
+    instructive = int(gained.argmax()) // len(plausible)
     return Recommendation(
         epochs=space.epochs,
         lr=lr,
@@ -97,7 +104,9 @@ def recommend(space: Space, told: Mapping[Cell, Outcome], guess: float | None) -
         decay=space.decay(best, space.epochs),
         near=float(np.mean([space.doublings(best, int(at)) <= 1.01 for at in lowest])),
         loss=float((draws[:, best] - draws.min(axis=1)).mean()),
-        gain=float(gains(belief, space.long, candidates).max()),
+        gain=float(gained.max()),
+        next_epochs=space.ladder[instructive],
+        carrying=carrying(space, belief, best, (cell.rung for cell in learned)),
         spent=sum(outcome.epochs for outcome in told.values()) / space.epochs,
         trials=len(told),
         learned=len(learned),

@@ -56,19 +56,13 @@ def shapes(places: Array, expected: Expected) -> Array:
     A place is a row (x, z, τ): log2 of α and of λ_norm, and the doublings from the epochs of the
     long run.
     """
-    uniform = np.random.default_rng(0).random((9, _COUNT))
-    normal = ndtri(uniform)
+    uniform, normal = _drawn()
     middle = expected.lr + expected.spread * normal[0]
     half = 0.5 + 2 * uniform[1]  # of the doublings over which α is good
     slow, unstable = 0.7 + 0.8 * uniform[2], 0.5 + 1.5 * uniform[3]
     cost, steep = 0.03 * 5 ** uniform[6], 0.2 + 0.4 * uniform[7]
     x, z, t = (column[:, None] for column in places.T)
-    # The best λ_norm may move with the epochs.
-    knee = expected.decay + expected.doubt * normal[4] + 0.25 * normal[8] * t
-    if expected.bound is not None:
-        bound = expected.bound + expected.doubt * normal[5] + x + t / 2
-        knee = -np.logaddexp2(-2 * knee, -2 * bound) / 2  # the lower one, with a round corner
-    above = z - knee
+    above = z - _knees(x, t, expected)
     raw = _WALL * 2.0 ** (-slow * (x + t - middle + half))
     raw += _WALL * 2.0 ** (unstable * (x - middle - half))
     raw += cost * 2.0 ** (t / 2) * -np.expm1(np.minimum(above, 0) / _REACH)
@@ -77,3 +71,31 @@ def shapes(places: Array, expected: Expected) -> Array:
         here = places[:, 2] == budget
         heights[here] -= heights[here].min(axis=0)
     return heights
+
+
+def exponents(lr: float, doublings: float, expected: Expected) -> Array:
+    """Return, for each shape, how the best λ falls with the epochs: λ ∝ epochs^(−exponent).
+
+    `lr` is log2 of α, and `doublings` are those from the shortest epochs to those of the long run.
+    """
+    x = np.array([[lr]])
+    short, long = (_knees(x, np.array([[t]]), expected)[0] for t in (-doublings, 0.0))
+    found: Array = 0.5 - (long - short) / doublings
+    return found
+
+
+def _drawn() -> tuple[Array, Array]:
+    """Return what is random in shapes, as numbers between 0 and 1 and as normal ones."""
+    uniform = np.random.default_rng(0).random((9, _COUNT))
+    return uniform, ndtri(uniform)
+
+
+def _knees(x: Array, t: Array, expected: Expected) -> Array:
+    """Return log2 of the λ_norm above which each shape has its cliff."""
+    _, normal = _drawn()
+    # The best λ_norm may move with the epochs.
+    knee: Array = expected.decay + expected.doubt * normal[4] + 0.25 * normal[8] * t
+    if expected.bound is not None:
+        bound = expected.bound + expected.doubt * normal[5] + x + t / 2
+        knee = -np.logaddexp2(-2 * knee, -2 * bound) / 2  # the lower one, with a round corner
+    return knee

@@ -12,13 +12,14 @@ started again in its folder goes on as if nothing had happened.
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from weightdecay import checks
-from weightdecay.tune.choosing import choose, lengths
+from weightdecay.tune.choosing import Chooser, choose, lengths
 from weightdecay.tune.keeping import Keeper
 from weightdecay.tune.recommendation import Recommendation, recommend
 from weightdecay.tune.space import Axis, space
@@ -46,6 +47,8 @@ class Tuner:
                        classes. Budgets at which no run is better are given up for longer ones
     folder             where to keep the trials, and to continue from
     task, metric       names for them in the folder
+    chooser            what chooses the next trial, if not this tuner: a sampler of Optuna's,
+                       with `weightdecay.tune.optuna_sampler.OptunaChooser`
     """
 
     @checks.arguments
@@ -64,6 +67,7 @@ class Tuner:
         folder: Path | str | None = None,
         task: str = "own",
         metric: str = "error",
+        chooser: Chooser = choose,
     ) -> None:
         self.space = space(
             epochs=epochs,
@@ -85,12 +89,26 @@ class Tuner:
         self._keeper = (
             None if folder is None else Keeper(folder, self.space, task=task, metric=metric)
         )
+        self._choose = chooser
         self._told: dict[Cell, Outcome] = {} if self._keeper is None else self._keeper.outcomes()
         self._running: dict[Cell, float] = {}
         self._reports: dict[Cell, list[tuple[int, float]]] = {}
         # Running trials that were told to stop when they last reported.
         self._stopped: set[Cell] = set()
         self._failed: dict[Cell, str] = {}
+
+    def remember(
+        self,
+        told: Mapping[Cell, Outcome],
+        failed: Mapping[Cell, str],
+        running: Iterable[Cell] = (),
+    ) -> None:
+        """Take over what came of trials that another tuner of the same space has asked for."""
+        self._told |= {
+            cell: replace(outcome, error=_error(outcome.error)) for cell, outcome in told.items()
+        }
+        self._failed |= failed
+        self._running |= dict.fromkeys(running, time.monotonic())
 
     @property
     def spent(self) -> float:
@@ -127,7 +145,9 @@ class Tuner:
             return None
         avoid = {(cell.rung, cell.setting) for cell in self._failed}
         running = list(self._running)
-        found = choose(self.space, self._told, running, guess=self.guess, rungs=rungs, avoid=avoid)
+        found = self._choose(
+            self.space, self._told, running, guess=self.guess, rungs=rungs, avoid=avoid
+        )
         if found is None:
             return None
         rung, setting = found
