@@ -17,11 +17,11 @@ import numpy as np
 
 from tests.browser import Browser, browser
 from tests.landscapes import Truth, measured, runs_of
-from weightdecay.cli.landscape import advised
 from weightdecay.cli.report import page
 from weightdecay.cli.sources import Source
 from weightdecay.records import Run
 from weightdecay.results import doubts, landscapes
+from weightdecay.site import advised
 from weightdecay.table import table
 
 _CELLS, _EPOCHS, _RATES = 10_000, 20, 25

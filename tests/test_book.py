@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.landscapes import ended
+from tests.pages import embedded_in
 from weightdecay.number_format import number
 from weightdecay.records import Run, RunConfig
 from weightdecay.records.tables import export
@@ -19,9 +20,10 @@ from weightdecay.results import Estimate, Exponent, TransferRegret
 from weightdecay.results.transfer import RULES
 from weightdecay.studies import STUDIES, docs_writer, scale, studies_at
 from weightdecay.studies.committed import found_in
-from weightdecay.studies.findings import Findings, command, draw, find, tell
+from weightdecay.studies.findings import Findings, command, draw, find
 from weightdecay.studies.formats import because, rule
 from weightdecay.studies.landscape_numbers import numbers_of
+from weightdecay.studies.page import tell
 from weightdecay.studies.scales import values
 from weightdecay.studies.supplement import standard_epochs
 from weightdecay.studies.tables import BRIEF, COLUMNS, carrying_table, table_of
@@ -413,7 +415,7 @@ def test_a_report_without_a_picture_says_why(tmp_path: Path) -> None:
     runs = [run_of(cell) for cell in cells if cell.algorithm == "adamw"]
     found, seen = find(study, TEXT, runs)
     assert not draw(found, seen, tmp_path)
-    page = tell(found, tmp_path, drawn=False).read_text("utf-8")
+    page = tell(found, seen, tmp_path, drawn=False).read_text("utf-8")
     assert f"{len(runs)} of the {len(cells)} runs finished" in page
     assert "<svg" not in page
     assert html.escape(found.verdicts[0].claim) in page
@@ -427,12 +429,13 @@ def test_a_report_of_one_seed_says_what_that_cannot_decide(
     found, seen = find(STUDIES["figure-2"], at, figure_2)
     assert "; seed 0 alone; " in found.small_print
     draw(found, seen, tmp_path, formats=("svg",))
-    page = tell(found, tmp_path).read_text("utf-8")
+    page = tell(found, seen, tmp_path).read_text("utf-8")
     assert "<code>--scale paper</code> has one seed" in page
     more = len(values(scale("mnist1d", "medium").seeds))
     assert f"<code>--scale medium</code> has {more} seeds" in page
-    draw(*find(STUDIES["figure-2"], AT, figure_2), tmp_path, formats=("svg",))
-    assert "one seed" not in tell(judged(figure_2), tmp_path).read_text("utf-8")
+    found, seen = find(STUDIES["figure-2"], AT, figure_2)
+    draw(found, seen, tmp_path, formats=("svg",))
+    assert "has one seed" not in tell(found, seen, tmp_path).read_text("utf-8")
 
 
 def test_the_small_print_says_how_much_there_was(figure_2: list[Run]) -> None:
@@ -449,12 +452,14 @@ def test_the_small_print_says_how_much_there_was(figure_2: list[Run]) -> None:
 def test_a_report_tells_all_that_was_found(figure_2: list[Run], tmp_path: Path) -> None:
     found, seen = find(STUDIES["figure-2"], AT, figure_2)
     draw(found, seen, tmp_path, formats=("svg",))
-    page = tell(found, tmp_path).read_text("utf-8")
+    page = tell(found, seen, tmp_path).read_text("utf-8")
     rows = json.loads((tmp_path / "verdicts.json").read_text("utf-8"))
     assert rows == [as_json(verdict) for verdict in found.verdicts]
     for verdict in found.verdicts:
         assert html.escape(verdict.claim) in page
-    assert "<svg" in page
+    assert [one["title"] for one in embedded_in(page)["landscapes"]] == [
+        one.panel.title for one in seen.panels.values()
+    ]
 
 
 @pytest.mark.slow

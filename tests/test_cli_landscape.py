@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 
 from tests.landscapes import Truth, exact, measured, runs_of
+from tests.pages import embedded_in, text_of
 from tests.test_cli_encoding import PLAIN, said
 from weightdecay.cli import main
-from weightdecay.cli.landscape import advised
 from weightdecay.records import Run
 from weightdecay.records.codec import Cost
 from weightdecay.records.tables import export
 from weightdecay.results import Estimate, TransferRegret, doubts, landscapes
 from weightdecay.results.column_names import ROLES
+from weightdecay.site import advised
 from weightdecay.sweeps import Store
 
 pytestmark = pytest.mark.cpu("what is printed of finished runs does not depend on the device")
@@ -177,7 +178,8 @@ def test_out_has_a_picture_a_page_and_a_table_of_all_cells(
         assert float(row["normalized_decay"]) == pytest.approx(20 * float(row["decay"]))
     lowest = min(rows, key=lambda row: float(row["score"]))
     assert lowest["tied"] == "true"
-    assert "What it costs to carry λ to another learning rate" in page
+    [scape] = embedded_in(page)["landscapes"]
+    assert len(scape["moves"]) > 2
     with Path("a/b/regret.csv").open(encoding="utf-8", newline="") as file:
         costs = list(csv.DictReader(file))
     assert len(costs) == 6 * (1 + 4)  # rules × the mean and each pair of learning rates
@@ -232,8 +234,8 @@ def test_a_landscape_without_a_decay_or_without_a_survivor_says_what_to_train(
     if find_spec("matplotlib"):
         told(capsys, "sweep", "--out", "written")
         page = Path("written/report.html").read_text("utf-8")
-        assert "No run had a decay above 0." in page
-        assert "diverged" not in page
+        assert "No run had a decay above 0." in text_of(page)
+        assert "diverged" not in text_of(page)
     shutil.rmtree("sweep")
     diverged = [
         Run(run.config, tuple(_diverged(record) for record in run.records)) for run in some_runs()
@@ -254,9 +256,11 @@ def test_what_leads_out_of_the_grid_between_two_rates_costs_at_least_so_much(
     for row in rows:
         falls = float(row["used_at"]) < float(row["tuned_at"])
         assert row["out_of_grid"] == str(falls).lower()
-    page = Path("page/report.html").read_text("utf-8").partition("What it costs to carry")[2]
-    cells = re.findall(r"<td[^>]*>([^<]*)</td>", page)
-    assert sum(cell.startswith("≥") for cell in cells) == 8  # λ/α and λ·α twice each, λ·α² always
+    [scape] = embedded_in(Path("page/report.html").read_text("utf-8"))["landscapes"]
+    for move in scape["moves"]:
+        least = [text.startswith("≥") for text in move["costTexts"]]
+        assert least == [bool(beyond) for beyond in move["beyond"]]
+    assert sum(sum(move["beyond"]) for move in scape["moves"]) > 2
     [one] = json.loads(told(capsys, "sweep", "--json"))["landscapes"]
     for pair in one["recommendation"]["costs_by_pair"]:
         assert (1.0 in pair["rules_out_of_grid"]) == (pair["used_at"] < pair["tuned_at"])
@@ -274,8 +278,7 @@ def test_each_metric_has_a_figure_of_its_own(capsys: pytest.CaptureFixture[str])
     figures = {path.name for path in Path("written").glob("*.png")}
     assert figures == {"figure.png", "figure-2.png"}
     page = Path("written/report.html").read_text("utf-8")
-    assert "the mean test error over its seeds" in page
-    assert "the mean test bits over its seeds" in page
+    assert list(embedded_in(page)["scales"]["test"]) == ["", "bits"]
 
 
 def test_if_some_runs_of_every_setting_diverged_not_all_are_said_to_have(
@@ -463,8 +466,8 @@ def test_a_page_of_a_validation_loss_has_no_word_of_a_test_error(
     grid_elsewhere(Path("runs.csv"), "val_loss")
     told(capsys, "runs.csv", "--convention", "paper", "--out", "page")
     page = Path("page/report.html").read_text("utf-8")
-    assert "Each cell is the mean validation loss over its seeds." in page
-    assert "test" not in page.partition("</style>")[2].replace("latest", "")
+    assert list(embedded_in(page)["splits"].values()) == ["validation loss"]
+    assert "test" not in text_of(page)
 
 
 @pytest.mark.parametrize(
@@ -531,4 +534,5 @@ def test_a_page_of_several_landscapes_counts_the_runs_of_a_table(
     Path("runs.csv").write_text("\n".join(table), "utf-8")
     told(capsys, "runs.csv", "--convention", "paper", "--out", "page")
     page = Path("page/report.html").read_text("utf-8")
-    assert "50 runs in 2 landscapes. The table says what to use." in page
+    found = embedded_in(page)["landscapes"]
+    assert [sum(one["cells"]["seeds"]) for one in found] == [25, 25]

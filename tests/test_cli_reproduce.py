@@ -359,7 +359,7 @@ def test_a_figure_of_a_task_of_ones_own_is_trained_drawn_and_judged(
     assert all(f"{row['outcome'].upper():12} {row['claim']}" in said for row in rows)
     page = (out / "figure-2" / "report.html").read_text("utf-8")
     again = "--task minetask:mine --model linear --epochs 2 --batch 32 --seeds 2"
-    assert f"Made by <code>weightdecay reproduce figure-2 {again}</code>." in page
+    assert f"Made by <code>weightdecay reproduce figure-2 {again}</code>" in page
     assert own_scale("minetask:mine", model="linear", epochs=2, batch=32, seeds=2) == at
 
 

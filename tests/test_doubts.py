@@ -17,7 +17,8 @@ from weightdecay.records import Run, or_infinite
 from weightdecay.records.codec import Cost
 from weightdecay.results import Landscape, landscapes
 from weightdecay.studies import STUDIES, scale
-from weightdecay.studies.findings import draw, find, tell
+from weightdecay.studies.findings import draw, find
+from weightdecay.studies.page import tell
 from weightdecay.sweeps import Store
 
 TRUTH = Truth(rates=7, decays=8, zero=True)
@@ -164,7 +165,7 @@ def test_reproduce_says_it_in_the_picture_on_the_page_and_in_the_terminal(
     draw(found, seen, tmp_path)
     monkeypatch.undo()
     draw(found, seen, tmp_path, formats=("svg",))
-    page = tell(found, tmp_path)
+    page = tell(found, seen, tmp_path)
     _show(found, page, drawn=True)
     sentence = "1 cell stands out from its neighbours"
     assert any(sentence in text.get_text() for text in figures[0].texts) is doubted

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from tests.landscapes import Truth, exact, measured, runs_of
+from tests.pages import bare, embedded_in, text_of
 from tests.test_cli_landscape import stored
 from tests.test_results_splits import longer
 from weightdecay.cli import main
@@ -47,23 +48,6 @@ def written(*words: str, status: int = 0) -> str:
     return Path("page.html").read_text("utf-8")
 
 
-def embedded_in(page: str) -> dict[str, Any]:
-    [text] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)
-    data: dict[str, Any] = json.loads(text)
-    return data
-
-
-def bare(page: str) -> str:
-    """Return the page without what is in its scripts."""
-    return re.sub(r"(<script[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
-
-
-def said(page: str) -> str:
-    """Return the text of the page's body, without its scripts."""
-    body = bare(page)[page.index("<body>") :]
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
-
-
 def rows(
     names: list[str], path: str = "runs.csv", lrs: tuple[float, ...] = (0.001, 0.002, 0.004)
 ) -> None:
@@ -87,7 +71,7 @@ def test_the_page_says_what_the_landscape_command_says(capsys: pytest.CaptureFix
     stored(sweep())
     assert main(["landscape", "sweep", "--quiet"]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    page = said(written("sweep"))
+    page = text_of(written("sweep"))
     heading, _, lines = told.partition(" use ")
     for line in re.split(r" (?:use|error|ties|s|regret|knobs) (?=[A-Zα-ωa-z0-9])", f" use {lines}"):
         assert line.strip() in page
@@ -101,7 +85,7 @@ def test_the_page_says_what_the_landscape_command_says(capsys: pytest.CaptureFix
 )
 def test_the_first_answer_is_whether_one_knob_may_change_alone(s: float, answer: str) -> None:
     stored(sweep(s))
-    page = said(written("sweep"))
+    page = text_of(written("sweep"))
     assert f"Change α alone? {answer}" in page
     assert page.index("Change α alone?") < page.index("Landscapes")
     said_below = re.search(r"torch's weight_decay λ/α = ([\d.]+)", page)
@@ -110,14 +94,14 @@ def test_the_first_answer_is_whether_one_knob_may_change_alone(s: float, answer:
 
 
 def test_knobs_that_are_separate_in_torch_alone_say_so() -> None:
-    page = said(foreign(["plain"]))
+    page = text_of(foreign(["plain"]))
     assert "Change α alone? No. If you multiply α by 4, multiply λ by 4 too" in page
     assert "That leaves torch's weight_decay, λ/α, as it is. All numbers" in page
 
 
 def test_runs_that_decide_nothing_say_so() -> None:
     rows(["plain"], lrs=(0.002,))
-    page = said(written("runs.csv", "--convention", "torch"))
+    page = text_of(written("runs.csv", "--convention", "torch"))
     assert "Change α alone? Not decided. These runs do not decide what to do with λ" in page
     assert "The best run: no surface could be fitted." in page
 
@@ -126,7 +110,7 @@ def test_a_landscape_without_advice_says_what_to_train() -> None:
     runs = [run for run in sweep() if run.config.weight_decay == 0]
     stored(runs)
     page = written("sweep")
-    assert "No run had a decay above 0." in said(page)
+    assert "No run had a decay above 0." in text_of(page)
     [scape] = embedded_in(page)["landscapes"]
     assert (scape["advice"], scape["moves"]) == (None, [])
 

@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.browser import Browser, browser, needs_browser
+from tests.pages import embedded_in
 from tests.test_cli_landscape import stored
-from tests.test_page import HOSTILE, embedded_in, rows, sweep
+from tests.test_page import HOSTILE, rows, sweep
 from weightdecay.cli import main
 
 pytestmark = [needs_browser(), pytest.mark.cpu("a browser draws without torch")]

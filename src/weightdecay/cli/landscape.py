@@ -3,7 +3,6 @@
 import argparse
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,32 +13,14 @@ from weightdecay.cli.printing import echo
 if TYPE_CHECKING:
     from weightdecay.cli.sources import Source
     from weightdecay.records import RunConfig
-    from weightdecay.results import Doubts, Landscape, Recommendation, TransferRegret
+    from weightdecay.results import Doubts, TransferRegret
+    from weightdecay.site import Advised
 
 _DESCRIPTION = """\
 Recommend a learning rate and a weight decay from finished runs, and explain
 how to change one when the other changes. The recommendation is the lowest
 point of a surface fitted to all runs near the best, not the luckiest run."""
 _WIDTH, _LABEL = 96, 7
-
-
-@dataclass(frozen=True)
-class Advised:
-    """A landscape, its title, and the recommendation; if it is None, `why` says what to train."""
-
-    title: str
-    landscape: "Landscape"
-    advice: "Recommendation | None"
-
-    @property
-    def why(self) -> str:
-        """Return why nothing can be recommended."""
-        cells = [cell for cell in self.landscape.cells.values() if cell.decay]
-        if not cells:
-            return "No run had a decay above 0. Train some that have one."
-        some = any(len(cell.diverged) < len(cell.seeds) for cell in cells)
-        which = "Some run of every setting" if some else "All runs"
-        return f"{which} with a decay diverged. Try a smaller decay or learning rate."
 
 
 def add(commands: Commands) -> None:
@@ -158,6 +139,7 @@ def gathered(options: argparse.Namespace) -> "tuple[list[Advised], Source, Doubt
     from weightdecay.cli import sources
     from weightdecay.cli.summary import judged_by
     from weightdecay.results import doubts, landscapes
+    from weightdecay.site import advised
 
     if (only_judges := judged_by(options.source)) is not None:
         raise ValueError(
@@ -180,8 +162,10 @@ def _landscape(options: argparse.Namespace) -> int:
     found, source, doubtful = gathered(options)
     if options.out is not None:
         from weightdecay.cli.landscape_files import write
+        from weightdecay.cli.report import command_of
 
-        written = write(found, source, doubtful, options.source, options.out)
+        command = command_of(options, "landscape")
+        written = write(found, source, doubtful, options.source, options.out, command=command)
     if options.json:
         from weightdecay.cli.landscape_json import as_json
 
@@ -219,34 +203,8 @@ def _second_stage(
     }
 
 
-def advised(
-    scapes: "Sequence[Landscape]",
-    doubtful: "Doubts",
-    judged: "Mapping[RunConfig, TransferRegret] | None" = None,
-) -> list[Advised]:
-    """Recommend a setting for each landscape. Titles name what tells landscapes apart.
-
-    `judged` are the regrets of a second stage, which replace those of the sweep.
-    """
-    from weightdecay.results import recommend
-    from weightdecay.site.advice import title
-
-    found = []
-    for scape in scapes:
-        lost = all(cell.diverged or cell.decay == 0 for cell in scape.cells.values())
-        advice = None if lost else recommend(scape)
-        fresh = (judged or {}).get(scape.config) if scape.run_config is not None else None
-        if advice is not None and fresh is not None:
-            knobs = replace(advice.knobs, regret=fresh)
-            # Seeds that would decide on a rule are not needed once others have.
-            repeat = None if knobs.decided else advice.repeat
-            advice = replace(advice, knobs=knobs, repeat=repeat)
-        found.append(Advised(title(scape, doubtful.varied), scape, advice))
-    return sorted(found, key=lambda one: one.title)
-
-
 def _blocks(
-    found: Sequence[Advised], source: "Source", doubtful: "Doubts", *, legend: bool
+    found: "Sequence[Advised]", source: "Source", doubtful: "Doubts", *, legend: bool
 ) -> list[str]:
     from weightdecay.site import advice, budgets, doubts
 
@@ -259,7 +217,7 @@ def _blocks(
     return [*blocks, *(["\n".join(notes)] if notes else []), *last]
 
 
-def _heading(one: Advised) -> str:
+def _heading(one: "Advised") -> str:
     cells = one.landscape.cells.values()
     runs = sum(len(cell.seeds) for cell in cells)
     seeds = len({seed for cell in cells for seed in cell.seeds})
@@ -268,7 +226,7 @@ def _heading(one: Advised) -> str:
     return f"{one.title}: {settings}, {runs} run{'s' * (runs != 1)}, {of_seeds}"
 
 
-def _lines(one: Advised) -> list[str]:
+def _lines(one: "Advised") -> list[str]:
     from weightdecay.site.advice import block
 
     if one.advice is None:

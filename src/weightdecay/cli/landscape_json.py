@@ -18,8 +18,8 @@ from weightdecay.site import doubts as said
 from weightdecay.site.rules import sentence
 
 if TYPE_CHECKING:
-    from weightdecay.cli.landscape import Advised
     from weightdecay.cli.sources import Source
+    from weightdecay.site import Advised
 
 _CONFIG = ("task", "model", "algorithm", "schedule", "epochs", "batch", "data")
 

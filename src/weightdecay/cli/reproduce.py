@@ -176,7 +176,8 @@ def _judge(
     study: "Study", at: "Scale", trained: "Trained", folder: Path
 ) -> "tuple[Findings, Path, bool]":
     """Judge a figure and write its files. Return the report, and whether it could be drawn."""
-    from weightdecay.studies.findings import draw, find, tell
+    from weightdecay.studies.findings import draw, find
+    from weightdecay.studies.page import tell
 
     found, seen = find(
         study,
@@ -187,7 +188,7 @@ def _judge(
         second=trained.second,
     )
     drawn = bool(draw(found, seen, folder))
-    return found, tell(found, folder, drawn=drawn), drawn
+    return found, tell(found, seen, folder, drawn=drawn), drawn
 
 
 def _show(found: "Findings", page: Path, *, drawn: bool) -> None:

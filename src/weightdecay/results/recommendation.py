@@ -19,6 +19,7 @@ from weightdecay.results.kriging import FEWEST, expected_error, finished
 from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.scatter import fit_surface
 from weightdecay.results.stencils import usual_steps
+from weightdecay.results.transfer import TransferRegret
 
 #: By how many steps to extend a grid at an edge.
 STEPS = 2
@@ -118,6 +119,14 @@ class Recommendation:
         through = math.log2(self.decay.value) + exponent.value * math.log2(self.lr.value)
         line = Line(-exponent.value, through, self.lr.low, self.lr.high)
         return replace(self.coupling, exponent=exponent, line=line)
+
+    def judged(self, fresh: TransferRegret) -> "Recommendation":
+        """Return it with the costs that fresh seeds have measured.
+
+        Seeds that would decide on a rule are not needed once others have.
+        """
+        knobs = replace(self.knobs, regret=fresh)
+        return replace(self, knobs=knobs, repeat=None if knobs.decided else self.repeat)
 
     def __repr__(self) -> str:
         setting = f"lr {self.lr.value:.4g}, {self.landscape.way} {self.decay.value:.4g}"

@@ -1,7 +1,21 @@
 """Text, pictures and landscapes into one HTML page that needs no network."""
 
+from weightdecay.site.advised import Advised, advise, advised, page_landscapes
+from weightdecay.site.claims import PageClaim, PageInterval
 from weightdecay.site.interactive import interactive
-from weightdecay.site.page_data import PageLandscape
-from weightdecay.site.report import PageTable, PageVerdict, Picture, report
+from weightdecay.site.page_data import JudgedSetting, PageLandscape
+from weightdecay.site.parts import PageTable, Picture
 
-__all__ = ["PageLandscape", "PageTable", "PageVerdict", "Picture", "interactive", "report"]
+__all__ = [
+    "Advised",
+    "JudgedSetting",
+    "PageClaim",
+    "PageInterval",
+    "PageLandscape",
+    "PageTable",
+    "Picture",
+    "advise",
+    "advised",
+    "interactive",
+    "page_landscapes",
+]

@@ -8,6 +8,7 @@ from weightdecay.number_format import in_units, interval, measured, number, type
 from weightdecay.records import RunConfig, Spec
 from weightdecay.results import (
     Coupling,
+    Estimate,
     Extension,
     Landscape,
     Range,
@@ -83,9 +84,12 @@ def block(advice: Recommendation) -> list[tuple[str, str]]:
 
 def knobs(advice: Recommendation) -> dict[str, str]:
     """Return the two settings to use, each with its range, by their symbols."""
-    symbol = AXES[advice.landscape.way][1]
-    factor = "L2 factor " * (advice.landscape.way == "l2")
-    return {"α": _range(advice.lr), f"{factor}{symbol}": _range(advice.decay)}
+    return {"α": _range(advice.lr), symbol(advice.landscape): _range(advice.decay)}
+
+
+def symbol(landscape: Landscape) -> str:
+    """Return the symbol of a landscape's decay, with a word for that of L2 regularization."""
+    return f"{'L2 factor ' * (landscape.way == 'l2')}{AXES[landscape.way][1]}"
 
 
 def _setting(advice: Recommendation) -> str:
@@ -115,7 +119,11 @@ def _range(one: Range) -> str:
 
 def expected(advice: Recommendation) -> tuple[str, str]:
     """Return the error to expect, and its interval in brackets, which is empty if unknown."""
-    found, metric = advice.error, advice.landscape.metric
+    return error_words(advice.error, advice.landscape.metric)
+
+
+def error_words(found: Estimate, metric: str | None) -> tuple[str, str]:
+    """Return an error, and its interval in brackets, which is empty if unknown."""
     ends = ""
     if math.isfinite(found.low):
         low, high = (number(in_units(end, metric)) for end in (found.low, found.high))

@@ -1,10 +1,12 @@
 """Embed SVG pictures in a page without clashes between their names and styles.
 
 matplotlib numbers the parts of every figure from 1 and styles them with a rule for all elements.
-Two figures in one page would share letters, and their style would apply to the whole page.
+Two figures in one page would share letters, and their style would apply to the whole page, if its
+policy let it. Its declarations go to the picture's root, which its parts inherit from.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree
 
 
@@ -20,16 +22,17 @@ def inline(svg: str, *, key: str, label: str) -> str:
             f"`svg` must be an SVG document, got {svg[:40]!r} in {label!r}, where {error}. "
             "weightdecay.figures.save writes one."
         ) from None
-    for metadata in root.findall("{*}metadata"):
-        root.remove(metadata)
+    declared = [one.text or "" for one in root.iter() if _local(one.tag) == "style"]
+    for parent in [*root.iter()]:
+        for part in [*parent]:
+            if _local(part.tag) in ("metadata", "style"):
+                parent.remove(part)
     for element in root.iter():
         # In a page, SVG needs no namespaces, and their addresses look like links.
         element.tag = _local(element.tag)
         owned = {_local(name): _owned(_local(name), value, key) for name, value in element.items()}
         element.attrib.clear()
         element.attrib.update(owned)
-        if element.tag == "style" and element.text:
-            element.text = element.text.replace("*{", f"#{key} *{{")
     root.attrib.pop("height", None)  # it follows from the width
     root.attrib.update(
         {
@@ -37,10 +40,17 @@ def inline(svg: str, *, key: str, label: str) -> str:
             "role": "img",
             "aria-label": label,
             "aria-describedby": f"{key}-caption",
-            "style": f"--width: {root.get('width', '100%')}",
+            "style": "; ".join([f"--width: {root.get('width', '100%')}", *_inherited(declared)]),
         }
     )
     return ElementTree.tostring(root, encoding="unicode").strip()
+
+
+def _inherited(declared: Iterable[str]) -> Iterator[str]:
+    """Yield the declarations of rules for all elements."""
+    for style in declared:
+        for found in re.findall(r"\*\s*{([^}]*)}", style):
+            yield found.strip().rstrip(";")
 
 
 def _owned(name: str, value: str, key: str) -> str:

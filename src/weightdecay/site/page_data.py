@@ -15,6 +15,7 @@ from weightdecay.number_format import in_units, interval, measured, reported
 from weightdecay.results import (
     Cell,
     Curve,
+    Estimate,
     Landscape,
     Move,
     Outlier,
@@ -38,11 +39,23 @@ _SHADES = 5
 
 
 @dataclass(frozen=True)
+class JudgedSetting:
+    """A setting that was registered, and the error of the fresh `seeds` that judged it."""
+
+    lr: float
+    decay: float
+    error: Estimate
+    seeds: int
+
+
+@dataclass(frozen=True)
 class PageLandscape:
     """A landscape of the page, with all that is known about it.
 
     `why` says why nothing is recommended, if `advice` is None. `splits` has the landscape with the
-    errors of each split; its own comes first. `curves` are those of its cells, by split.
+    errors of each split; its own comes first. `curves` are those of its cells, by split. `judged`
+    is the setting that fresh seeds have judged, which then is the one to use. `answered` says that
+    the page begins with what to use here.
     """
 
     title: str
@@ -52,6 +65,8 @@ class PageLandscape:
     curves: Mapping[Place, Mapping[str, Curve]] = field(default_factory=dict)
     moves: Sequence[Move] = ()
     outliers: Sequence[Outlier] = ()
+    judged: JudgedSetting | None = None
+    answered: bool = True
 
     @property
     def landscape(self) -> Landscape:
@@ -120,7 +135,7 @@ def _landscape(
         },
         "splits": {name: _errors(own) for name, own in one.splits.items()},
         "curves": curves_of(cells, one.curves, scape.metric, curve_count),
-        "advice": None if one.advice is None else _advice(one.advice),
+        "advice": None if one.advice is None else _advice(one.advice, one.judged),
         "moves": [_move(move, scape) for move in one.moves],
     }
 
@@ -132,15 +147,27 @@ def words(one: PageLandscape) -> str:
     what = f"{one.title}: {reported([scape])} of {settings} over learning rate and decay."
     if one.advice is None:
         return f"{what} {one.why}"
-    return f"{what} Use {dict(advice.block(one.advice))['use']}. {rules.sentence(one.advice)}"
+    return f"{what} Use {used(one)}. {rules.sentence(one.advice)}"
 
 
-def _advice(found: Recommendation) -> dict[str, Any]:
+def used(one: PageLandscape) -> str:
+    """Return the setting to use, in words."""
+    assert one.advice is not None
+    if one.judged is None:
+        return dict(advice.block(one.advice))["use"]
+    symbol = advice.symbol(one.landscape)
+    lr, decay = (shown(value, 3) for value in (one.judged.lr, one.judged.decay))
+    return f"α = {lr}, {symbol} = {decay}"
+
+
+def _advice(found: Recommendation, judged: JudgedSetting | None) -> dict[str, Any]:
     drawn, exponent = found.shown_coupling, found.knobs.exponent
     line = None if drawn.line is None else list(map(_drawn, astuple(drawn.line)))
     return {
-        "lr": [_drawn(end) for end in astuple(found.lr)],
-        "decay": [_drawn(end) for end in astuple(found.decay)],
+        "lr": [_drawn(end) for end in (astuple(found.lr) if judged is None else [judged.lr] * 3)],
+        "decay": [
+            _drawn(end) for end in (astuple(found.decay) if judged is None else [judged.decay] * 3)
+        ],
         "s": {
             "paper": interval(exponent, reason=False),
             "torch": interval(exponent.in_torch, reason=False),

@@ -119,8 +119,61 @@ def alone(advice: Recommendation) -> tuple[str, str]:
         return "not decided", "The settings do not differ by more than noise."
     rule = advice.knobs.rule
     if rule is None:
-        return "not decided", " ".join(_undecided(advice.knobs))
-    return "yes" if rule == 0 else "no", " ".join(_done(rule, advice.landscape))
+        return "not decided", _open(advice.knobs)
+    done = [f"If you multiply α by 4, {_plainly(rule)}.", *_if_kept(advice, rule)]
+    return "yes" if rule == 0 else "no", " ".join(done)
+
+
+def _plainly(rule: float) -> str:
+    """Return what a rule does to λ, without its name."""
+    return _DONE[rule].partition(",")[0]
+
+
+def _if_kept(advice: Recommendation, rule: float) -> Iterator[str]:
+    """Yield what it costs to leave λ as it is, if that was measured."""
+    found = advice.knobs.regret
+    if 0.0 not in found.costs:
+        return
+    rises = f"the error rises by {_rise(advice)}"
+    if "nothing" in rises:
+        rises = "the error does not rise"
+    yield f"{'Then' if rule == 0 else 'If λ stays,'} {rises}."
+
+
+def least_kept(found: Sequence[Recommendation]) -> tuple[int, str] | None:
+    """Return where leaving λ as it is costs least, and what; None if some cost is unknown."""
+    regrets = [one.knobs.regret for one in found]
+    if any(0.0 not in one.costs or 0.0 in one.beyond for one in regrets):
+        return None
+    at = min(range(len(found)), key=lambda at: regrets[at].costs[0.0].value)
+    return at, _rise(found[at])
+
+
+def _rise(advice: Recommendation) -> str:
+    """Return by how much the error rises if λ stays, in words that need no explanation."""
+    said = _words(advice.knobs.regret, 0.0, advice.landscape)
+    return said.replace(" points", " percentage points")
+
+
+def in_torch(advice: Recommendation) -> str:
+    """Return what the rule does to torch's weight_decay; nothing if no rule is known, or for L2."""
+    rule = advice.knobs.rule
+    if advice.differ is False or rule is None or advice.landscape.way == "l2":
+        return ""
+    return _of_torch(rule)
+
+
+def _open(knobs: Knobs) -> str:
+    """Return in plain words what is left open."""
+    left = [_plainly(one) for one in knobs.possible] if knobs.exponent.bound is None else []
+    if knobs.exponent.value is None or not 2 <= len(left) <= 3:
+        said = "These runs do not decide what to do with λ when α changes."
+    else:
+        ways = f"{', '.join(left[:-1])} or {left[-1]}"
+        said = f"These runs do not decide what to do with λ if you multiply α by 4: {ways}."
+    if knobs.regret.least is None:
+        return said
+    return f"{said} By a first estimate, {_plainly(knobs.regret.least)}."
 
 
 def sentence(advice: Recommendation) -> str:
@@ -138,12 +191,14 @@ def _done(rule: float, scape: Landscape) -> Iterable[str]:
     """Yield what a rule does to λ, and to torch's weight_decay."""
     yield f"If you multiply α by 4, {_DONE[rule]}."
     if scape.way != "l2":
-        done = _TORCH[rule]
-        yield (
-            "That leaves torch's weight_decay, λ/α, as it is."
-            if done == "leaves"
-            else f"That divides torch's weight_decay, λ/α, {done}."
-        )
+        yield _of_torch(rule)
+
+
+def _of_torch(rule: float) -> str:
+    done = _TORCH[rule]
+    if done == "leaves":
+        return "That leaves torch's weight_decay, λ/α, as it is."
+    return f"That divides torch's weight_decay, λ/α, {done}."
 
 
 def _by_regret(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:

@@ -10,16 +10,14 @@ from weightdecay import files
 from weightdecay.records import Run
 from weightdecay.results import Doubts, doubts
 from weightdecay.results.choosing import chosen_otherwise
-from weightdecay.site import PageTable, PageVerdict, Picture, report
 from weightdecay.site import doubts as said
-from weightdecay.studies.formats import because, rule
 from weightdecay.studies.landscape_numbers import Numbers, is_grid, numbers_of
 from weightdecay.studies.own_scale import OWN, options_of
 from weightdecay.studies.registration import Registration
 from weightdecay.studies.scales import Scale, scale, values
 from weightdecay.studies.second_stage import UNCHANGED, Judged
 from weightdecay.studies.study import Evidence, Study
-from weightdecay.studies.tables import CARRYING, JUDGED, carrying_table, judged_table, table_of
+from weightdecay.studies.tables import CARRYING, JUDGED, carrying_table, judged_table
 from weightdecay.studies.verdict_json import as_json
 from weightdecay.studies.verdicts import Verdict
 
@@ -201,13 +199,13 @@ def draw(
     from weightdecay.figures import NothingToDrawError, save
 
     try:
-        figure = found.study.draw(seen, "\n".join([*_warning(found), found.small_print]))
+        figure = found.study.draw(seen, "\n".join([*warning(found), found.small_print]))
     except NothingToDrawError:
         return []
     return save(figure, folder / "figure", formats=formats)
 
 
-def _warning(found: Findings) -> list[str]:
+def warning(found: Findings) -> list[str]:
     """Return the doubts as lines for the picture; none if there are no doubts."""
     return said.lines(found.doubts) if found.doubts else []
 
@@ -219,28 +217,6 @@ def write_verdicts(found: Findings, folder: Path) -> None:
         file.write(json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
 
 
-_OF_CURVES = (
-    "Medians over seeds; a band holds the middle 60 % of them. If a curve shows the best of "
-    "several settings, each seed uses the one that the other seeds choose."
-)
-_OF_LANDSCAPES = (
-    "Each cell is the mean {tested} over seeds, λ along x and α upward. s says how the best "
-    "decay moves with the learning rate, λ* ∝ α⁻ˢ: 0 means two separate knobs, 1 a diagonal."
-)
-_WORDS = """\
-A basin is where the error is low: diagonal if its best decay falls as the learning rate grows.
-Transfer regret is what it costs to tune the decay at one learning rate and carry it to another, a \
-factor of 4 away, by a rule λ ∝ α⁻ˢ. Of rules that cost the same up to noise, the simplest is \
-named. Without a second stage, each seed judges the decays that the others choose, by errors \
-interpolated between the measured decays.
-Settings are tied if noise explains their difference from the best. Regret is the loss from tuning \
-one knob after the other instead of both together, on average over starting points and at worst.
-Sensitivity to α is the average loss of a learning rate of the grid, at its best decay. \
-Interaction is the share of the variance in the basin that the two knobs do not explain separately.
-Differences are judged by seeds that did not choose the settings, so they need not equal the \
-differences of the numbers in the picture.""".splitlines()
-
-
 def undrawn(found: Findings) -> str:
     """Return why there is nothing to draw."""
     count = len(found.study.cells(found.scale))
@@ -250,44 +226,3 @@ def undrawn(found: Findings) -> str:
         f"There is nothing to draw: {len(found.runs)} of the {count} runs finished, and the "
         "picture needs the others."
     )
-
-
-def tell(found: Findings, folder: Path, *, drawn: bool = True) -> Path:
-    """Write verdicts.json and the report page, with the picture if one was `drawn`."""
-    write_verdicts(found, folder)
-    name = found.study.name.replace("-", " ").capitalize()
-    pictures = []
-    if drawn:
-        svg = (folder / "figure.svg").read_text("utf-8")
-        caption = _OF_CURVES if found.study.curves else _OF_LANDSCAPES.format(tested=found.tested)
-        pictures.append(Picture(name, svg, caption))
-    notes = [undecided(found.study, found.scale), "" if drawn else undrawn(found)]
-    lead = f"{name} of Decoupled Weight Decay Regularization, on {found.scale.task}, "
-    at = found.scale.name
-    lead += "over the usual grids." if at == OWN else f"at {at} scale."
-    tables: list[tuple[str, Sequence[Sequence[str]]]] = [
-        ("Landscapes", table_of(found.numbers)),
-        *second_stage(found, pairs=True),
-        ("Cells that stand out from their neighbours", said.rows(found.doubts)),
-    ]
-    page = report(
-        found.study.title,
-        lead=" ".join([lead, *(line.strip() for line in _warning(found))]),
-        pictures=pictures,
-        verdicts=[
-            PageVerdict(one.claim, one.outcome, because(one), rule(one)) for one in found.verdicts
-        ],
-        tables=[PageTable(title, rows) for title, rows in tables if rows],
-        small_print=[
-            *filter(None, notes),
-            *of_second_stage(found),
-            *(() if found.doubts else said.lines(found.doubts)),
-            " ".join(line.strip() for line in said.bounds(found.doubts)),
-            *_WORDS,
-            f"Made by `{command(found.study, found.scale)}`.",
-        ],
-    )
-    path = folder / "report.html"
-    with files.written(path) as file:
-        file.write(page.encode())
-    return path

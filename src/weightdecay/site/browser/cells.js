@@ -70,7 +70,10 @@ function neighbour(scape, at, key) {
 
 function bestCell(scape) {
   const found = layout(scape, scape.ways[0]);
-  if (!scape.advice) return 0;
+  if (!scape.advice) {
+    const { values } = scape.splits[splitOf(scape)];
+    return values.reduce((best, value, at) => (value !== null && !(value >= values[best]) ? at : best), 0);
+  }
   const place = [x(scape, scape.ways[0], scape.advice.lr[0], scape.advice.decay[0]), Math.log2(scape.advice.lr[0])];
   const away = (one) => (one.middle - place[0]) ** 2 + (one.height - place[1]) ** 2;
   return found.boxes.reduce((best, one, at) => (away(one) < away(found.boxes[best]) ? at : best), 0);

@@ -21,12 +21,12 @@ function csv(rows) {
 function drawn(title, option, renderer) {
   const place = element("div", "", { class: "spoken" });
   document.body.append(place);
-  const chart = echarts.init(place, null, { renderer, width: 900, height: 640, devicePixelRatio: 2 });
   const colours = { ...data.colours, lost: "#e4e0dc", dark: false };
-  const whole = option({ title: true, colours });
+  const { height = 640, ...whole } = option({ title: true, colours });
+  const chart = echarts.init(place, null, { renderer, width: 900, height, devicePixelRatio: 2 });
   chart.setOption({
     ...whole, animation: false, backgroundColor: colours.paper,
-    title: whole.legend ? undefined : { text: title, left: 12, top: 10, textStyle: { color: colours.ink, fontSize: 16, fontFamily: FONT } },
+    title: whole.legend || whole.grid.length ? undefined : { text: title, left: 12, top: 10, textStyle: { color: colours.ink, fontSize: 16, fontFamily: FONT } },
   });
   const content = renderer === "svg" ? chart.renderToSVGString() : chart.getDataURL({ type: "png", pixelRatio: 2 });
   chart.dispose();

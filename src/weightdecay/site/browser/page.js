@@ -116,7 +116,7 @@ function drawPanel(panel) {
   const { scape, figure, picture } = panel;
   const shown = isShown(scape);
   figure.hidden = !shown;
-  panel.answer.hidden = !shown;
+  if (panel.answer) panel.answer.hidden = !shown;
   const way = wayOf(scape, state.way);
   panel.s.textContent = scape.advice ? scape.advice.s[way === "torch" ? "torch" : "paper"] : "";
   const exponent = scape.advice ? `; ${panel.s.textContent}` : "";
@@ -159,14 +159,15 @@ function drawScale() {
 
 function drawAll() {
   hideTip();
-  drawScale();
+  if (data.landscapes.length) drawScale();
   for (const panel of panels) drawPanel(panel);
   refresh();
   setTimeout(drawCurves);
+  setTimeout(drawForest);
 }
 
 function start() {
-  document.getElementById("landscapes").hidden = false;
+  document.getElementById("landscapes").hidden = !data.landscapes.length;
   controls();
   data.landscapes.forEach(addPanel);
   for (const scape of data.landscapes.slice(0, 4)) {
@@ -195,8 +196,9 @@ function start() {
       overlay(panel);
     }
     curveChart?.resize();
+    drawForest();
   };
-  new ResizeObserver(fit).observe(document.getElementById("panels"));
+  new ResizeObserver(fit).observe(document.querySelector("main"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   matchMedia("print").addEventListener("change", ({ matches }) => {
     printing = matches;

@@ -1,0 +1,172 @@
+"""What a page says first: which setting to use, and whether one knob may change alone."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from weightdecay.colours import OUTCOMES
+from weightdecay.labels import AXES
+from weightdecay.number_format import reported
+from weightdecay.results import Estimate, Recommendation
+from weightdecay.site import advice, rules
+from weightdecay.site.page_data import PageLandscape, used
+from weightdecay.table import shown
+
+#: What every page asks.
+QUESTION = "Which learning rate α, which weight decay λ, and may you change α and leave λ as it is?"
+# Which outcome of a claim has the colour and the shape of an answer.
+_ANSWERS = {"yes": "held", "no": "not held", "not decided": "not decided"}
+# With more landscapes, a sentence about all of them is too long.
+_SUMMED = 6
+# In these settings landscapes may differ, and their errors can be compared all the same.
+_ALIKE = ("task", "model", "data", "epochs", "batch")
+
+
+def answers(found: Sequence[PageLandscape]) -> str:
+    """Return one card per landscape, and sentences about all of them, as HTML."""
+    cards = "".join(_card(one, at) for at, one in enumerate(found) if one.answered)
+    if not cards:
+        return ""
+    said = "".join(f"<p>{escape(line)}</p>\n" for line in summary(found))
+    summed = f'<div class="summary">\n{said}</div>\n' if said else ""
+    return (
+        f'{summed}<section id="answers" aria-label="What to use">\n{cards}</section>\n'
+        f'<p class="hint" id="about-answers">{escape(_meaning(found))}</p>\n'
+    )
+
+
+def _meaning(found: Sequence[PageLandscape]) -> str:
+    """Return what the small numbers are, and how settings were judged."""
+    shown_ones = [one for one in found if one.answered]
+    told = []
+    if any(one.judged is None and not one.landscape.scattered for one in shown_ones):
+        told.append("“Nearly as good”: the error is at most 2 % above the lowest, relative to it.")
+    fresh = {one.judged.seeds for one in shown_ones if one.judged is not None}
+    if fresh:
+        seeds = " or ".join(map(str, sorted(fresh)))
+        told.append(
+            f"Each setting was chosen by some seeds and its error measured by {seeds} others."
+        )
+    scattered = any(one.landscape.scattered for one in shown_ones)
+    under = "errors and scattered settings" if scattered else "errors"
+    return " ".join([*told, f"Under {under}: 95 % intervals."])
+
+
+def summary(found: Sequence[PageLandscape]) -> list[str]:
+    """Return in a few sentences which landscape is best, and which let α change alone."""
+    known = [(one, one.advice) for one in found if one.answered and one.advice is not None]
+    if not 2 <= len(known) <= _SUMMED:
+        return []
+    return [*_lowest(known), *_alone(known)]
+
+
+def _lowest(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[str]:
+    """Yield the lowest error, if all errors are of the same task and budget."""
+    configs = [one.landscape.run_config for one, _ in known]
+    same = {tuple(getattr(config, name, None) for name in _ALIKE) for config in configs}
+    if len(same) > 1 or None in configs:
+        return
+    best, found = min(known, key=lambda pair: error(*pair).value)
+    symbols = ("α", advice.symbol(best.landscape))
+    knobs = " and ".join(
+        f"{symbol} = {shown(value, 3)}"
+        for symbol, value in zip(symbols, setting(best, found), strict=True)
+    )
+    value, _ = advice.error_words(error(best, found), best.landscape.metric)
+    yield f"Lowest {reported([best.landscape])}: {best.title}, {value} with {knobs}."
+
+
+def _alone(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[str]:
+    told = {word: [one for one, own in known if rules.alone(own)[0] == word] for word in _ANSWERS}
+    names = {word: _and([one.title for one in own]) for word, own in told.items()}
+    if told["yes"]:
+        yield f"You may change α and leave λ as it is with {names['yes']}."
+    if told["no"] and len(told["no"]) == len(known):
+        yield f"None of these {_count(len(known))} lets you change α alone: change λ with it."
+        least = rules.least_kept([own for _, own in known])
+        if least is not None:
+            at, said = least
+            yield (
+                f"{known[at][0].title} suffers least: if α changes by a factor of 4 and λ stays, "
+                f"its error rises by {said}."
+            )
+    elif told["no"]:
+        yield f"You may not with {names['no']}: change λ with α."
+    if told["not decided"]:
+        yield f"These runs do not decide it for {names['not decided']}."
+
+
+def _count(number: int) -> str:
+    words = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
+    return words[number]
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def _card(one: PageLandscape, at: int) -> str:
+    """Return a card: the setting to use, its error, and whether α may change alone."""
+    head = f'<article class="answer" id="answer-{at}">\n<h2>{escape(one.title)}</h2>\n'
+    if one.advice is None:
+        return f"{head}<p>{escape(one.why)}</p>\n</article>\n"
+    word, done = rules.alone(one.advice)
+    outcome = _ANSWERS[word]
+    best_run = "<p>The best run: no surface could be fitted.</p>\n" if one.advice.best_run else ""
+    torch = rules.in_torch(one.advice)
+    small = f'<p class="torch">{escape(torch)}</p>\n' if torch else ""
+    return (
+        f"{head}<dl>{''.join(_rows(one, one.advice))}</dl>\n{best_run}"
+        f'<p class="alone {outcome.replace(" ", "-")}">'
+        f'<span aria-hidden="true">{OUTCOMES[outcome][0]}</span> Change α alone? '
+        f"{word.capitalize()}.</p>\n<p>{escape(done)}</p>\n{small}"
+        f"<details><summary>All numbers</summary>{_lines(one)}</details>\n</article>\n"
+    )
+
+
+def _rows(one: PageLandscape, found: Recommendation) -> Iterator[str]:
+    scape, judged = one.landscape, one.judged
+    names = ("learning rate α", " ".join(AXES[scape.way]))
+    if judged is None:
+        near = "" if scape.scattered else " is nearly as good"
+        for label, own in zip(names, (found.lr, found.decay), strict=True):
+            ends = f"{shown(own.low, 3)} to {shown(own.high, 3)}{near}"
+            yield _row(label, shown(own.value, 3), ends if own.low < own.high else "")
+    else:
+        yield _row(names[0], shown(judged.lr, 3), "")
+        yield _row(names[1], shown(judged.decay, 3), "")
+    lr, decay = setting(one, found)
+    torch = decay if scape.way == "l2" else scape.stated(lr, decay).torch_weight_decay
+    if torch is not None:
+        how = "the same number" if scape.way == "l2" else "which is λ/α"
+        yield _row("torch's weight_decay", shown(torch, 3), how)
+    value, ends = advice.error_words(error(one, found), scape.metric)
+    yield _row(reported([scape]), value, ends.strip("[]").replace(", ", " to "))
+
+
+def setting(one: PageLandscape, found: Recommendation) -> tuple[float, float]:
+    """Return the learning rate and the decay to use."""
+    if one.judged is not None:
+        return one.judged.lr, one.judged.decay
+    return found.lr.value, found.decay.value
+
+
+def error(one: PageLandscape, found: Recommendation) -> Estimate:
+    """Return the error of the setting to use."""
+    return found.error if one.judged is None else one.judged.error
+
+
+def _row(label: str, value: str, more: str) -> str:
+    small = f" <small>{escape(more)}</small>" if more else ""
+    return f"<div><dt>{escape(label)}</dt><dd>{escape(value)}{small}</dd></div>"
+
+
+def _lines(one: PageLandscape) -> str:
+    assert one.advice is not None
+    lines = advice.block(one.advice)
+    if one.judged is not None:
+        # What the surface would recommend is not what to use.
+        lines = [("use", used(one)), ("fitted", lines[0][1]), *lines[1:]]
+    return "".join(
+        f"<p>{f'<b>{escape(label)}</b> ' if label else ''}{escape(text)}</p>"
+        for label, text in lines
+    )
