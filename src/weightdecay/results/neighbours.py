@@ -21,8 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from weightdecay.results.estimate import Array
+from weightdecay.results.index_rows import Indices
 from weightdecay.results.noise import Flags
-from weightdecay.results.stencils import Indices, Kind, Stencils
+from weightdecay.results.stencils import Kind, Stencils
 
 _NOISE, _NEARBY, _SLOPE = 5.5, 3.0, 0.5
 _LEAST = 0.005  # noise below half a percent of the error is treated as rounding
@@ -128,7 +129,7 @@ def compared(given: Values, aside: Sequence[int], *, noises: float = _NOISE) -> 
         1 / given.weights[lines.cells] + (lines.weights**2 / given.weights[lines.others]).sum(1)
     )
     off = np.abs(kept[lines.cells] - said) / spread
-    noise = _quantile(off, lines.elsewhere, 0.5) / _MAD
+    noise = _quantile_without(off, lines.blocks, lines.inside, 0.5) / _MAD
     nearby = _quantile(off, lines.nearby, 0.8)
     allowed = np.fmax(noises * np.fmax(noise, _LEAST), _NEARBY * nearby) / np.sqrt(given.weights)
     allowed = np.maximum.reduce([allowed, _SLOPE * _slope(lines, kept), given.least])
@@ -157,4 +158,27 @@ def _quantile(values: Array, rows: Indices, share: float) -> Array:
     found: Array = (1 - part) * ordered[index, low] + part * ordered[
         index, np.minimum(low + 1, last)
     ]
+    return found
+
+
+def _quantile_without(values: Array, among: Indices, rows: Indices, share: float) -> Array:
+    """Return a quantile of the values at `among`, for each row without those at its places.
+
+    All are sorted once. The n-th of those that are left is found by skipping the others' ranks.
+    """
+    known = among[np.isfinite(values[among])]
+    known = known[np.argsort(values[known], kind="stable")]
+    ordered = np.append(values[known], np.nan)
+    rank = np.full(len(values) + 1, len(known))  # the last is that of −1, which fills rows
+    rank[known] = np.arange(len(known))
+    left_out = np.sort(rank[rows], axis=1)
+    last = np.maximum(len(known) - (left_out < len(known)).sum(1) - 1, 0)
+    low = np.floor(share * last).astype(np.intp)
+    part = share * last - low
+    ends = []
+    for place in (low, np.minimum(low + 1, last)):
+        for skipped in left_out.T:
+            place = place + (skipped <= place)  # noqa: PLW2901 - it moves on
+        ends.append(ordered[np.minimum(place, len(known))])
+    found: Array = (1 - part) * ends[0] + part * ends[1]
     return found

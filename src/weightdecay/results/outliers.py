@@ -151,7 +151,7 @@ class _Errors:
         _, self._of_seed = effects(self._logs)
         self._level = self._logs - self._of_seed
         self._beside_lost: Flags = np.array(
-            [lost[self._stencils.around(cell, 1.0)].any() for cell in range(len(self.cells))]
+            [lost[near].any() for near in self._stencils.around(1.0)], dtype=bool
         )
 
     def alone(self, seed: int) -> Values:

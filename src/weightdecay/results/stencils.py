@@ -21,17 +21,18 @@ from statistics import median
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+from scipy.spatial import KDTree
 
 from weightdecay.results.estimate import Array
+from weightdecay.results.index_rows import Indices, grouped, padded, without_padding
 from weightdecay.results.noise import Flags
 
-Indices: TypeAlias = npt.NDArray[np.intp]
 Place: TypeAlias = tuple[float, float]
 _Weights: TypeAlias = dict[int, float]
 #: How far neighbours may be, in steps of the grid along each axis.
 REACH = 2.0
 _MOST = 8  # the most cells in one prediction
+_NONE: Indices = np.empty(0, dtype=np.intp)
 _STEEPEST = 3.0  # above this weight, two cells are too close together to extrapolate from
 
 
@@ -70,49 +71,54 @@ class Stencils:
     @cached_property
     def own(self) -> Indices:
         """Return, for each cell, its predictions, without those of kind NEXT."""
-        kept = self.kinds != Kind.NEXT
-        return _filled((self.cells == cell) & kept for cell in range(len(self.places)))
+        kept = np.flatnonzero(self.kinds != Kind.NEXT)
+        return grouped(self.cells[kept], kept, len(self.places))
 
     @cached_property
-    def elsewhere(self) -> Indices:
-        """Return, for each cell, the blocks that do not contain it."""
-        members = np.column_stack([self.others, self.cells])
-        blocks = self.kinds == Kind.BLOCK
-        return _filled(blocks & ~(members == cell).any(1) for cell in range(len(self.places)))
+    def blocks(self) -> Indices:
+        """Return the predictions that are blocks."""
+        return np.flatnonzero(self.kinds == Kind.BLOCK)
+
+    @cached_property
+    def inside(self) -> Indices:
+        """Return, for each cell, the blocks that contain it."""
+        members = np.column_stack([self.others, self.cells])[self.blocks]
+        blocks = np.broadcast_to(self.blocks[:, None], members.shape)
+        cells, found = np.unique(np.stack([members.ravel(), blocks.ravel()]), axis=1)
+        return grouped(cells, found, len(self.places))
 
     @cached_property
     def nearby(self) -> Indices:
-        """Return, for each cell, those of them that are around it."""
-        blocks = np.arange(len(self.cells))
-        return _filled(
-            np.isin(blocks, elsewhere) & self.around(cell, REACH)[self.cells]
-            for cell, elsewhere in enumerate(self.elsewhere)
+        """Return, for each cell, the blocks of cells around it that do not contain it."""
+        of_cell = without_padding(grouped(self.cells[self.blocks], self.blocks, len(self.places)))
+        near = (
+            np.concatenate([of_cell[other] for other in around]) for around in self.around(REACH)
         )
+        rows = zip(near, without_padding(self.inside), strict=True)
+        return padded([np.setdiff1d(some, own) for some, own in rows])
 
     @cached_property
     def paired(self) -> tuple[Indices, Indices]:
         """Return, for each cell, the pairs among its direct neighbours: in columns, and in rows."""
-        near = [
-            self.around(cell, 1.0)[self.pairs].all(1) & ~(self.pairs == cell).any(1)
-            for cell in range(len(self.places))
-        ]
-        return _filled(one & self.upward for one in near), _filled(
-            one & ~self.upward for one in near
+        count = len(self.places)
+        starting = without_padding(grouped(self.pairs[:, 0], np.arange(len(self.pairs)), count))
+        found = []
+        for cell, around in enumerate(self.around(1.0)):
+            near = around[around != cell]
+            begun = np.concatenate([starting[other] for other in near] or [_NONE])
+            found.append(np.sort(begun[np.isin(self.pairs[begun, 1], near)]))
+        return padded([one[self.upward[one]] for one in found]), padded(
+            [one[~self.upward[one]] for one in found]
         )
 
-    def around(self, cell: int, reach: float) -> Flags:
-        """Return which cells are within `reach` steps of one along both axes."""
-        near: Flags = np.abs(self.places - self.places[cell]).max(1) <= reach + 1e-6
-        return near
-
-
-def _filled(chosen: Iterable[Flags]) -> Indices:
-    """Return the indices of chosen items, in rows of equal length padded with −1."""
-    rows = [np.flatnonzero(one) for one in chosen]
-    filled = np.full((len(rows), max(map(len, rows), default=0)), -1, dtype=np.intp)
-    for row, places in zip(filled, rows, strict=True):
-        row[: len(places)] = places
-    return filled
+    def around(self, reach: float) -> list[Indices]:
+        """Return, for each cell, those within `reach` steps of it along both axes, itself too."""
+        limit = reach + 1e-6
+        near = KDTree(self.places).query_ball_point(self.places, 2 * limit, p=np.inf)
+        return [
+            np.sort(some)[np.abs(self.places[np.sort(some)] - self.places[cell]).max(1) <= limit]
+            for cell, some in enumerate(map(np.array, near))
+        ]
 
 
 @lru_cache(maxsize=32)
