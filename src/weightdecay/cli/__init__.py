@@ -21,6 +21,7 @@ from weightdecay.cli import (
     report,
     reproduce,
     run,
+    serve,
     sweep,
     tune,
 )
@@ -37,8 +38,8 @@ def parser() -> argparse.ArgumentParser:
     whole = Parser(prog="weightdecay", description="Decoupled weight decay, as in the paper.")
     whole.add_argument("--version", action="version", version=f"weightdecay {__version__}")
     commands = whole.add_subparsers(required=True, metavar="command")
-    rooms = (convert, data, run, sweep, tune, landscape, report, register, reproduce, completion)
-    for command in rooms:
+    training, reading = (run, sweep, tune), (landscape, report, serve)
+    for command in (convert, data, *training, *reading, register, reproduce, completion):
         command.add(commands)
     return whole
 

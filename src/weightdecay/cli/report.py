@@ -65,19 +65,27 @@ def page(
     found: "Sequence[Advised]", source: "Source", doubtful: "Doubts", *, path: Path, command: str
 ) -> str:
     """Return the page about landscapes and their recommendations."""
-    from weightdecay.site import advice, budgets, doubts, interactive, page_landscapes
+    from weightdecay.site import interactive, page_landscapes
+
+    title = f"Learning rate and weight decay: {path.name}"
+    shown = page_landscapes(found, source.runs, doubtful)
+    return interactive(title, shown, command=command, notes=notes_of(found, source, doubtful))
+
+
+def notes_of(found: "Sequence[Advised]", source: "Source", doubtful: "Doubts") -> list[str]:
+    """Return the small print of a page."""
+    from weightdecay.site import advice, budgets, doubts
 
     scapes = [one.landscape for one in found]
     carried = budgets.lines(scapes, doubtful.varied)
-    notes = [*carried, *source.notes, *doubts.lines(doubtful), advice.legend(scapes)]
-    title = f"Learning rate and weight decay: {path.name}"
-    shown = page_landscapes(found, source.runs, doubtful)
-    return interactive(title, shown, command=command, notes=notes)
+    return [*carried, *source.notes, *doubts.lines(doubtful), advice.legend(scapes)]
 
 
 def command_of(options: argparse.Namespace, name: str) -> str:
     """Return the command that writes the page again."""
-    words = ["weightdecay", name, str(options.source), "--out", str(options.out)]
+    words = ["weightdecay", name, str(options.source)]
+    if hasattr(options, "out"):
+        words += ["--out", str(options.out)]
     if options.of != "error":
         words += ["--of", options.of]
     if options.choose_on != "validation":

@@ -116,12 +116,16 @@ def doubts(runs: Iterable[Run], repeats: Iterable[Run] = (), *, of: str = "error
     return Doubts(
         agreement=_agreement(runs, repeats, found),
         outliers=tuple((scape, one) for scape in found for one in outliers(scape)),
-        varied=tuple(
-            name for name in _TOLD if len({getattr(scape.config, name) for scape in found}) > 1
-        ),
+        varied=varied(scape.config for scape in found),
         rises=tuple((scape, tuple(smallest_rises(scape).values())) for scape in found),
         environments=_mixed(found),
     )
+
+
+def varied(configs: Iterable[RunConfig]) -> tuple[str, ...]:
+    """Return the settings, besides learning rate, decay and seed, in which landscapes differ."""
+    configs = list(configs)
+    return tuple(name for name in _TOLD if len({getattr(one, name) for one in configs}) > 1)
 
 
 def _mixed(scapes: Iterable[Landscape]) -> Mapping[Environment | None, int]:

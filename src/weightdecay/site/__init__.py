@@ -3,7 +3,7 @@
 from weightdecay.site.advised import Advised, advise, advised, page_landscapes
 from weightdecay.site.claims import PageClaim, PageInterval
 from weightdecay.site.interactive import interactive
-from weightdecay.site.page_data import JudgedSetting, PageLandscape
+from weightdecay.site.page_landscape import JudgedSetting, PageLandscape
 from weightdecay.site.parts import PageTable, Picture
 
 __all__ = [

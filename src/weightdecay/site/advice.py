@@ -45,11 +45,15 @@ def title(landscape: Landscape, varied: Sequence[str] = ()) -> str:
     """Return a landscape's title; `varied` are the settings in which it differs from others."""
     if landscape.run_config is None:
         return titled(landscape.labels)
-    config = landscape.run_config
-    known = method_of(config, landscape.way)
+    return config_title(landscape.run_config, landscape.way, varied)
+
+
+def config_title(config: RunConfig, way: str, varied: Sequence[str] = ()) -> str:
+    """Return the title of the landscape that a configuration belongs to."""
+    known = method_of(config, way)
     schedule = SCHEDULES[Spec.parse("schedule", config.schedule).name]
     parts = [NAMES.get(known, name(known)), schedule]
-    if landscape.way == "normalized_decay":
+    if way == "normalized_decay":
         parts.insert(1, "normalized decay")
     told = {"algorithm", "schedule"}
     return ", ".join(

@@ -19,7 +19,7 @@ from weightdecay.results import (
     recommend,
 )
 from weightdecay.site.advice import title
-from weightdecay.site.page_data import PageLandscape
+from weightdecay.site.page_landscape import PageLandscape
 
 
 @dataclass(frozen=True)

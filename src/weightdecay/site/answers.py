@@ -8,7 +8,8 @@ from weightdecay.labels import AXES
 from weightdecay.number_format import reported
 from weightdecay.results import Estimate, Recommendation
 from weightdecay.site import advice, rules
-from weightdecay.site.page_data import PageLandscape, used
+from weightdecay.site.page_data import used
+from weightdecay.site.page_landscape import PageLandscape
 from weightdecay.table import shown
 
 #: What every page asks.
@@ -91,8 +92,10 @@ def _alone(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[st
             )
     elif told["no"]:
         yield f"You may not with {names['no']}: change λ with α."
-    if told["not decided"]:
-        yield f"These runs do not decide it for {names['not decided']}."
+    if len(told["not decided"]) == len(known):
+        yield "These runs do not decide yet whether you may change α alone."
+    elif told["not decided"]:
+        yield f"For {names['not decided']}, these runs do not decide that."
 
 
 def _count(number: int) -> str:

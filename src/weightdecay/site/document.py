@@ -1,5 +1,7 @@
 """What every page begins with: its policy, its title and its style."""
 
+import base64
+import hashlib
 from html import escape
 
 
@@ -17,3 +19,9 @@ def opening(title: str, *, policy: str, style: str) -> str:
 </head>
 <body>
 """
+
+
+def content_hash(text: str) -> str:
+    """Return the hash by which a policy allows a script or a style."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -6,10 +6,8 @@ alone. Names come from other people's files: in the page they are escaped text, 
 they are JSON without any character that HTML gives a meaning.
 """
 
-import base64
-import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -25,8 +23,9 @@ from weightdecay.colours import (
 )
 from weightdecay.site.answers import QUESTION, answers
 from weightdecay.site.claims import FOOTER, PageClaim, claims_data, claims_section, tally
-from weightdecay.site.document import opening
-from weightdecay.site.page_data import PageLandscape, page_data
+from weightdecay.site.document import content_hash, opening
+from weightdecay.site.page_data import page_data
+from weightdecay.site.page_landscape import PageLandscape
 from weightdecay.site.parts import PageTable, Picture, picture, plain, section, table, text
 from weightdecay.site.style import COLOURS
 
@@ -39,9 +38,16 @@ SCRIPTS = (
     "rules.js",
     "claims.js",
     "downloads.js",
+    "live.js",
     "page.js",
 )
 _LIBRARY = "vendor/echarts.min.js"
+_NOW = """\
+<section id="now" hidden aria-label="Progress">
+<p id="connection" role="status"></p>
+<div id="stages"></div>
+</section>
+"""
 
 
 def interactive(
@@ -56,36 +62,72 @@ def interactive(
     tables: Sequence[PageTable] = (),
 ) -> str:
     """Return the page; empty parts are left out. `command` is what makes it again."""
-    data = page_data(found) | {
-        "command": command,
-        "claims": claims_data(claims),
-        "colours": {
-            "stops": STOPS_OF_ERRORS,
-            "ink": INK,
-            "paper": PAPER,
-            "muted": MUTED,
-            "faint": FAINT,
-            "recommended": RECOMMENDED,
-            "outcomes": OUTCOMES,
-        },
-    }
-    style = COLOURS + _read("page.css")
-    library, own = _read(_LIBRARY), _own()
+    data = page_data(found) | fixed_data(command) | {"claims": claims_data(claims)}
     drawn = [picture(one, f"picture-{at}") for at, one in enumerate(pictures, 1)]
     numbers = [table(one, f"numbers-{at}") for at, one in enumerate(tables, 1)]
+    return _page(
+        title,
+        data,
+        lead=lead,
+        first=f"{answers(found)}{tally(claims)}",
+        middle=claims_section(claims),
+        last=f"{section('Figure', 'pictures', drawn)}{section('Numbers', 'numbers', numbers)}"
+        f"{small_print(notes, command)}",
+        footer=FOOTER if claims else "",
+    )
+
+
+def live_page(title: str, data: Mapping[str, Any], *, command: str) -> str:
+    """Return a page that asks its own server for news. `data` has all that it shows first."""
+    return _page(
+        title,
+        data,
+        lead=QUESTION,
+        first=data["answers"],
+        last=small_print(data["notes"], command),
+        connect="'self'",
+    )
+
+
+def fixed_data(command: str) -> dict[str, Any]:
+    """Return what every page's scripts are given."""
+    colours = {"ink": INK, "paper": PAPER, "muted": MUTED, "faint": FAINT}
+    marks = {"stops": STOPS_OF_ERRORS, "recommended": RECOMMENDED, "outcomes": OUTCOMES}
+    return {"command": command, "claims": [], "colours": colours | marks}
+
+
+def small_print(notes: Sequence[str], command: str) -> str:
+    """Return notes and the command that makes the page, as HTML."""
     small = [f"<p>{text(note)}</p>\n" for note in notes]
-    small.append(f"<p>Made by <code>{escape(command)}</code></p>\n")
-    return f"""{opening(plain(title), policy=_policy(style, library, own), style=style)}<header>
+    made = f"<p>Made by <code>{escape(command)}</code></p>\n"
+    return section("Small print", "small-print", [*small, made])
+
+
+def _page(
+    title: str,
+    data: Mapping[str, Any],
+    *,
+    lead: str,
+    first: str,
+    middle: str = "",
+    last: str,
+    footer: str = "",
+    connect: str = "",
+) -> str:
+    style = COLOURS + _read("page.css")
+    library, own = _read(_LIBRARY), _own()
+    policy = _policy(style, library, own, connect=connect)
+    return f"""{opening(plain(title), policy=policy, style=style)}<header>
 <h1>{text(title)}</h1>
 <p class="question">{text(lead)}</p>
 </header>
 <main>
-{answers(found)}{tally(claims)}<noscript><p>The pictures below need JavaScript. It runs in this file
-alone.</p></noscript>
-{claims_section(claims)}{_read("page.html")}
-{section("Figure", "pictures", drawn)}{section("Numbers", "numbers", numbers)}\
-{section("Small print", "small-print", small)}</main>
-{FOOTER if claims else ""}<script type="application/json" id="data">{embedded(data)}</script>
+{_NOW if connect else ""}<div id="first">
+{first}</div>
+<noscript><p>The pictures below need JavaScript. It runs in this page alone.</p></noscript>
+{middle}{_read("page.html")}
+{last}</main>
+{footer}<script type="application/json" id="data">{embedded(data)}</script>
 <script>{library}</script>
 <script>{own}</script>
 </body>
@@ -99,23 +141,18 @@ def embedded(data: Any) -> str:
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
 
 
-def _policy(style: str, *scripts: str) -> str:
-    """Return a policy under which nothing is fetched and only these scripts run.
+def _policy(style: str, *scripts: str, connect: str = "") -> str:
+    """Return a policy under which only these scripts run, and nothing is fetched but by `connect`.
 
     The library sets style attributes, which cannot be named by a hash. Older browsers only know
     `style-src`.
     """
-    hashes = " ".join(map(_hash, scripts))
+    hashes = " ".join(map(content_hash, scripts))
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; style-src-elem "
-        f"{_hash(style)}; style-src-attr 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
-        "form-action 'none'"
+        f"{content_hash(style)}; style-src-attr 'unsafe-inline'; img-src data: blob:; "
+        f"base-uri 'none'; form-action 'none'{f'; connect-src {connect}' if connect else ''}"
     )
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _own() -> str:

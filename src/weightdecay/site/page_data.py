@@ -6,19 +6,15 @@ next to it only say where to draw; they have six digits.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple
 from typing import Any
 
 from weightdecay.colours import STROKES, error_range, shades, stroke
 from weightdecay.labels import AXES, method_of
 from weightdecay.number_format import in_units, interval, measured, reported
 from weightdecay.results import (
-    Cell,
-    Curve,
-    Estimate,
     Landscape,
     Move,
-    Outlier,
     Recommendation,
     TransferRegret,
 )
@@ -26,9 +22,9 @@ from weightdecay.results.budget import FACTORS
 from weightdecay.site import advice, rules
 from weightdecay.site.advice import title_value
 from weightdecay.site.page_curves import curves_of
+from weightdecay.site.page_landscape import JudgedSetting, PageLandscape, Place
 from weightdecay.table import shown
 
-Place = tuple[float, float]
 #: The decay's conventions on the axis, in the order of `results.landscape.Stated`.
 WAYS = {
     "weight_decay": AXES["weight_decay"],
@@ -36,42 +32,6 @@ WAYS = {
     "torch": ("torch's weight_decay", "λ/α"),
 }
 _SHADES = 5
-
-
-@dataclass(frozen=True)
-class JudgedSetting:
-    """A setting that was registered, and the error of the fresh `seeds` that judged it."""
-
-    lr: float
-    decay: float
-    error: Estimate
-    seeds: int
-
-
-@dataclass(frozen=True)
-class PageLandscape:
-    """A landscape of the page, with all that is known about it.
-
-    `why` says why nothing is recommended, if `advice` is None. `splits` has the landscape with the
-    errors of each split; its own comes first. `curves` are those of its cells, by split. `judged`
-    is the setting that fresh seeds have judged, which then is the one to use. `answered` says that
-    the page begins with what to use here.
-    """
-
-    title: str
-    advice: Recommendation | None
-    why: str
-    splits: Mapping[str, Landscape]
-    curves: Mapping[Place, Mapping[str, Curve]] = field(default_factory=dict)
-    moves: Sequence[Move] = ()
-    outliers: Sequence[Outlier] = ()
-    judged: JudgedSetting | None = None
-    answered: bool = True
-
-    @property
-    def landscape(self) -> Landscape:
-        """Return the landscape that choices were made on."""
-        return next(iter(self.splits.values()))
 
 
 def page_data(found: Sequence[PageLandscape]) -> dict[str, Any]:
@@ -122,18 +82,18 @@ def _landscape(
             for name, values in budgets.items()
             if _budget(scape, name) in values
         },
-        "lrs": [_drawn(lr) for lr in scape.lrs],
+        "lrs": [drawn(lr) for lr in scape.lrs],
         "lrTexts": [shown(lr, 3) for lr in scape.lrs],
         "cells": {
             "lr": [scape.lrs.index(cell.lr) for cell in cells],
-            "decay": [_drawn(cell.decay) for cell in cells],
+            "decay": [drawn(cell.decay) for cell in cells],
             "seeds": [len(cell.seeds) for cell in cells],
             "diverged": [len(cell.diverged) for cell in cells],
             "tied": [int(several and (cell.lr, cell.decay) in tied) for cell in cells],
             "outlier": [int((cell.lr, cell.decay) in doubted) for cell in cells],
-            "texts": _decay_texts(scape, cells),
+            "texts": decay_texts(scape, [(cell.lr, cell.decay) for cell in cells]),
         },
-        "splits": {name: _errors(own) for name, own in one.splits.items()},
+        "splits": {name: errors_of(own) for name, own in one.splits.items()},
         "curves": curves_of(cells, one.curves, scape.metric, curve_count),
         "advice": None if one.advice is None else _advice(one.advice, one.judged),
         "moves": [_move(move, scape) for move in one.moves],
@@ -161,18 +121,18 @@ def used(one: PageLandscape) -> str:
 
 
 def _advice(found: Recommendation, judged: JudgedSetting | None) -> dict[str, Any]:
-    drawn, exponent = found.shown_coupling, found.knobs.exponent
-    line = None if drawn.line is None else list(map(_drawn, astuple(drawn.line)))
+    coupled, exponent = found.shown_coupling, found.knobs.exponent
+    line = None if coupled.line is None else list(map(drawn, astuple(coupled.line)))
     return {
-        "lr": [_drawn(end) for end in (astuple(found.lr) if judged is None else [judged.lr] * 3)],
+        "lr": [drawn(end) for end in (astuple(found.lr) if judged is None else [judged.lr] * 3)],
         "decay": [
-            _drawn(end) for end in (astuple(found.decay) if judged is None else [judged.decay] * 3)
+            drawn(end) for end in (astuple(found.decay) if judged is None else [judged.decay] * 3)
         ],
         "s": {
             "paper": interval(exponent, reason=False),
             "torch": interval(exponent.in_torch, reason=False),
         },
-        "ridge": [[_drawn(end) for end in astuple(point)] for point in drawn.ridge],
+        "ridge": [[drawn(end) for end in astuple(point)] for point in coupled.ridge],
         "line": line,
     }
 
@@ -181,14 +141,14 @@ def _move(move: Move, scape: Landscape) -> dict[str, Any]:
     regret, symbol = move.regret, AXES[scape.way][1]
     known = regret.costs
     return {
-        "tuned": _drawn(move.tuned),
-        "used": _drawn(move.used),
+        "tuned": drawn(move.tuned),
+        "used": drawn(move.used),
         "usedText": shown(move.used, 3),
         "tunedText": f"α = {shown(move.tuned, 3)}, {symbol} = {shown(move.decay, 3)}",
-        "decays": [_drawn(decay) for decay in move.decays.values()],
-        "texts": _texts(scape, [(move.used, decay) for decay in move.decays.values()]),
+        "decays": [drawn(decay) for decay in move.decays.values()],
+        "texts": decay_texts(scape, [(move.used, decay) for decay in move.decays.values()]),
         "costs": [
-            _drawn(in_units(regret.costs[rule].value, scape.metric)) if rule in known else None
+            drawn(in_units(regret.costs[rule].value, scape.metric)) if rule in known else None
             for rule in rules.KEPT
         ],
         "costTexts": [
@@ -208,11 +168,12 @@ def _judged(regret: TransferRegret, metric: str | None) -> str:
     return f"{said[0].upper()}{said[1:]}."
 
 
-def _errors(scape: Landscape) -> dict[str, Any]:
+def errors_of(scape: Landscape) -> dict[str, list[Any]]:
+    """Return the errors of cells: as numbers to draw, as text, and their standard errors."""
     cells = scape.cells.values()
     errors = [cell.standard_error for cell in cells]
     return {
-        "values": [_drawn(in_units(cell.mean, scape.metric)) for cell in cells],
+        "values": [drawn(in_units(cell.mean, scape.metric)) for cell in cells],
         "texts": [measured(cell.mean, scape.metric) for cell in cells],
         "spreads": [measured(one, scape.metric) if math.isfinite(one) else "" for one in errors],
     }
@@ -237,7 +198,7 @@ def _scale(landscapes: Sequence[Landscape], metric: str | None) -> dict[str, Any
     low, high, beyond = error_range(in_units(one, metric) for one in means if math.isfinite(one))
     unit = in_units(1.0, metric)
     ends = [measured(end / unit, metric) for end in (low, high)]
-    return {"low": _drawn(low), "high": _drawn(high), "beyond": beyond, "texts": ends}
+    return {"low": drawn(low), "high": drawn(high), "beyond": beyond, "texts": ends}
 
 
 def _ways(scape: Landscape) -> list[str]:
@@ -247,11 +208,8 @@ def _ways(scape: Landscape) -> list[str]:
     return [scape.way, *(way for way in known if way != scape.way)]
 
 
-def _decay_texts(scape: Landscape, cells: Sequence[Cell]) -> dict[str, list[str]]:
-    return _texts(scape, [(cell.lr, cell.decay) for cell in cells])
-
-
-def _texts(scape: Landscape, places: Sequence[Place]) -> dict[str, list[str]]:
+def decay_texts(scape: Landscape, places: Sequence[Place]) -> dict[str, list[str]]:
+    """Return the decays of settings in every convention, as text."""
     if scape.way == "l2":
         return {"l2": [shown(decay, 3) for _, decay in places]}
     stated = [astuple(scape.stated(lr, decay)) for lr, decay in places]
@@ -300,6 +258,6 @@ def _colours(found: Sequence[PageLandscape]) -> list[list[str]]:
     return chosen
 
 
-def _drawn(value: float) -> float | None:
+def drawn(value: float) -> float | None:
     """Return a number to draw, with six digits; None if it is not finite."""
     return float(f"{value:.6g}") if math.isfinite(value) else None

@@ -171,9 +171,10 @@ def _open(knobs: Knobs) -> str:
     else:
         ways = f"{', '.join(left[:-1])} or {left[-1]}"
         said = f"These runs do not decide what to do with λ if you multiply α by 4: {ways}."
-    if knobs.regret.least is None:
+    least = knobs.regret.least
+    if least is None or least not in knobs.possible:
         return said
-    return f"{said} By a first estimate, {_plainly(knobs.regret.least)}."
+    return f"{said} By a first estimate, {_plainly(least)}."
 
 
 def sentence(advice: Recommendation) -> str:

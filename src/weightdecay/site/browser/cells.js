@@ -12,6 +12,7 @@ function setting(scape, at) {
 
 function cellLines(scape, at) {
   const { seeds, diverged, tied, outlier } = scape.cells;
+  if (!seeds[at]) return [setting(scape, at), "planned, not trained yet"];
   const count = `${seeds[at]} seed${seeds[at] === 1 ? "" : "s"}`;
   const own = splitOf(scape);
   const errors = [own, ...Object.keys(scape.splits).filter((split) => split !== own)].map((split) => {

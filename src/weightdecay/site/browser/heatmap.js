@@ -25,6 +25,7 @@ function splitOf(scape) {
 
 function fill(scape, at, colours) {
   const value = scape.splits[splitOf(scape)].values[at];
+  if (!scape.cells.seeds[at]) return colours.paper;
   if (value === null || scape.cells.diverged[at] === scape.cells.seeds[at]) return colours.lost;
   const { low, high } = scaleOf(scape);
   return shade(Math.round(STEPS * Math.min(1, Math.max(0, (value - low) / (high - low)))));
@@ -98,7 +99,9 @@ function nearest(texts, place) {
 // The cells. Each is an item of its own, which moves when the axis changes. Of many, those with the
 // same colour are one path, which is much faster.
 function cells(scape, found, colours) {
-  const style = (at) => ({ fill: fill(scape, at, colours), stroke: colours.paper, lineWidth: 0.5 });
+  const style = (at) => ({
+    fill: fill(scape, at, colours), stroke: scape.cells.seeds[at] ? colours.paper : colours.faint, lineWidth: 0.5,
+  });
   const series = { type: "custom", id: "cells", silent: true, progressive: 0 };
   if (isLarge(scape)) {
     const draw = (_, api) => ({ type: "group", children: paths(scape, found, colours, (place) => api.coord(place)) });
@@ -147,7 +150,7 @@ function paths(scape, found, colours, at) {
     }
   });
   return [...parts].map(([colour, found]) => ({
-    type: "path", shape: { pathData: found.join("") }, style: { fill: colour, stroke: colours.paper, lineWidth: 0.5 },
+    type: "path", shape: { pathData: found.join("") }, style: { fill: colour, stroke: colour === colours.paper ? colours.faint : colours.paper, lineWidth: 0.5 },
   }));
 }
 

@@ -39,7 +39,9 @@ function choice(place, type, name, text, checked, act) {
 }
 
 function controls() {
+  for (const label of document.querySelectorAll("#controls label")) label.remove();
   const splits = Object.keys(data.splits);
+  if (!splits.includes(state.split)) [state.split] = splits;
   for (const split of splits) {
     choice("choose-split", "radio", "split", split || "as given", split === state.split, () => {
       state.split = split;
@@ -57,11 +59,12 @@ function controls() {
   document.getElementById("choose-way").hidden = ways.length < 2;
   document.getElementById("choose-split").hidden = splits.length < 2;
   for (const [name, text] of Object.entries(MARKS)) {
-    if (data.landscapes.some(HAS[name])) choice("choose-marks", "checkbox", name, text, true, (checked) => {
+    if (data.landscapes.some(HAS[name])) choice("choose-marks", "checkbox", name, text, state.marks[name], (checked) => {
       state.marks[name] = checked;
       drawAll();
     });
   }
+  state.budgets.clear();
   for (const { factor, values } of data.budgets) budgetControl(factor, values);
 }
 
@@ -92,12 +95,19 @@ function isShown(scape) {
   return [...state.budgets].every(([factor, at]) => at === null || !(factor in scape.budget) || scape.budget[factor] === at);
 }
 
+// The card of a landscape. Those that nothing is known about have none.
+function answerOf(scape, at) {
+  const named = (card) => card?.querySelector("h2").textContent === scape.title;
+  const card = document.getElementById(`answer-${at}`);
+  return named(card) ? card : [...document.querySelectorAll("#answers article")].find(named);
+}
+
 function addPanel(scape, at) {
   const figure = element("figure", "");
   const picture = element("div", "", {
     class: "picture", tabindex: "0", role: "application", "aria-roledescription": "landscape, move between cells with arrow keys",
   });
-  const panel = { scape, figure, picture, s: element("p", "", { class: "s" }), answer: document.getElementById(`answer-${at}`) };
+  const panel = { scape, figure, picture, s: element("p", "", { class: "s" }), answer: answerOf(scape, at) };
   figure.append(element("h3", scape.title), panel.s, picture);
   if (scape.moves.length) figure.append(...rateControl(panel));
   figure.append(filesOf(() => [`${scape.title}: ${data.splits[splitOf(scape)]}`, (how) => heatmap(scape, how)], () => cellsTable(scape), `landscape-${at + 1}`));
@@ -166,45 +176,65 @@ function drawAll() {
   setTimeout(drawForest);
 }
 
-function start() {
+// Make the controls and a panel for each landscape. With `first`, begin with some curves.
+function build(first) {
+  for (const panel of panels.splice(0)) {
+    sight.unobserve(panel.figure);
+    panel.chart?.dispose();
+    panel.figure.remove();
+  }
+  layouts.clear();
   document.getElementById("landscapes").hidden = !data.landscapes.length;
   controls();
   data.landscapes.forEach(addPanel);
-  for (const scape of data.landscapes.slice(0, 4)) {
-    if (scape.curves) state.pinned.push([scape, bestCell(scape)]);
+  if (first) {
+    const known = data.landscapes.filter((scape) => scape.curves).slice(0, 4);
+    state.pinned = known.map((scape) => [scape, bestCell(scape)]);
   }
+  document.getElementById("about-curves").hidden = !data.landscapes.some((scape) => scape.curves);
+  document.getElementById("about-rules").hidden = !data.landscapes.some(HAS.rules);
+  drawAll();
+  for (const { figure } of panels) sight.observe(figure);
+}
+
+const sight = new IntersectionObserver((seen) => {
+  for (const { target, isIntersecting } of seen) {
+    const panel = panels.find(({ figure }) => figure === target);
+    if (panel) panel.inSight = isIntersecting;
+  }
+  refresh();
+});
+
+function fit() {
+  for (const panel of panels.filter(({ chart }) => chart)) {
+    outline(panel);
+    panel.chart.resize();
+    overlay(panel);
+  }
+  curveChart?.resize();
+  drawForest();
+}
+
+function start() {
+  build(true);
   document.getElementById("clear-curves").addEventListener("click", () => {
     state.pinned = [];
     drawCurves();
   });
-  document.getElementById("about-curves").hidden = !data.landscapes.some((scape) => scape.curves);
-  document.getElementById("about-rules").hidden = !data.landscapes.some(HAS.rules);
   document.getElementById("controls").addEventListener("submit", (event) => event.preventDefault());
-  drawAll();
-  const sight = new IntersectionObserver((seen) => {
-    for (const { target, isIntersecting } of seen) {
-      const panel = panels.find(({ figure }) => figure === target);
-      panel.inSight = isIntersecting;
-    }
-    refresh();
-  });
-  for (const { figure } of panels) sight.observe(figure);
-  const fit = () => {
-    for (const panel of panels.filter(({ chart }) => chart)) {
-      outline(panel);
-      panel.chart.resize();
-      overlay(panel);
-    }
-    curveChart?.resize();
-    drawForest();
-  };
-  new ResizeObserver(fit).observe(document.querySelector("main"));
+  let width = 0;
+  new ResizeObserver(([{ contentRect }]) => {
+    if (contentRect.width === width) return;
+    width = contentRect.width;
+    fit();
+  }).observe(document.querySelector("main"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   matchMedia("print").addEventListener("change", ({ matches }) => {
     printing = matches;
     drawAll();
     fit();
   });
+  if (data.live) startLive();
 }
 
 start();

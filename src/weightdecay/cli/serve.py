@@ -1,0 +1,162 @@
+"""`weightdecay serve`: the page of `weightdecay report`, which fills in while runs finish."""
+
+import argparse
+import ipaddress
+import logging
+import os
+import secrets
+import signal
+import socket
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from weightdecay.cli.arguments import Commands, whole
+from weightdecay.cli.landscape import add_reader, gathered
+from weightdecay.cli.printing import echo
+from weightdecay.cli.report import command_of, notes_of
+
+if TYPE_CHECKING:
+    from weightdecay.live import Analysis
+
+_DESCRIPTION = """\
+Serve a page about runs to browsers: cells fill in while a sweep, a reproduction
+or a tuner trains, with workers, speed, time left and failures. It only reads,
+so it may be started and stopped at any time. Ctrl-C stops it."""
+_PORT = 8642
+_THREADS = 8  # that answer requests; more viewers take turns
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = add_reader(
+        commands,
+        "serve",
+        brief="show runs in a browser while they finish",
+        description=_DESCRIPTION,
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="the address to listen on (default 127.0.0.1, which only this machine can reach); "
+        "any other address needs a token, which the printed address carries",
+    )
+    parser.add_argument(
+        "--port",
+        type=whole,
+        default=_PORT,
+        help=f"the port to listen on; 0 takes a free one (default {_PORT})",
+    )
+    parser.set_defaults(command=_serve)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    try:
+        from waitress.server import create_server
+    except ImportError:
+        raise ImportError(
+            "`weightdecay serve` needs waitress: pip install 'weightdecay[serve]'"
+        ) from None
+    from weightdecay.live import App, Watched
+    from weightdecay.site.interactive import fixed_data, live_page
+
+    _check(options.source)
+    if not 0 <= options.port < 2**16:
+        raise ValueError(f"`port` must be below 65536, got {options.port}.")
+    with suppress(OSError, AttributeError):
+        os.nice(10)  # who trains comes first
+    command = command_of(options, "serve")
+    token = None if is_loopback(options.host) else secrets.token_urlsafe(24)
+    watched = Watched(
+        options.source,
+        lambda thorough: analysis(options, thorough=thorough),
+        began=secrets.token_hex(4),
+        fixed=fixed_data(command),
+        of=options.of,
+    )
+    title = f"Learning rate and weight decay: {options.source.name}"
+    app = App(
+        watched,
+        lambda: live_page(title, watched.view.data, command=command),
+        names=[options.host, socket.gethostname()],
+        token=token,
+    )
+    # That viewers take turns is no news.
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+    with _listening(options.host, options.port) as listening:
+        server = create_server(app, sockets=[listening], threads=_THREADS, ident=None)
+        if not options.quiet:
+            echo(f"Open {_address(options.host, listening.getsockname()[1], token)}", flush=True)
+            echo("Press Ctrl-C to stop.", flush=True)
+        signal.signal(signal.SIGTERM, _interrupt)
+        server.run()  # until Ctrl-C
+        server.close()
+    if not options.quiet:
+        echo("Stopped. The runs go on.")
+    return 0
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _check(source: Path) -> None:
+    """Raise if a source cannot become one that can be shown."""
+    from weightdecay.records.readers import not_a_sweep
+
+    if source.is_dir() and not any((source / name).exists() for name in ("log", "plan.jsonl")):
+        raise not_a_sweep(source, lacks="plan.jsonl")
+    if not source.exists():
+        raise FileNotFoundError(
+            f"{source} does not exist. Give the folder of a sweep that has begun, or a CSV or "
+            "Parquet file of runs."
+        )
+
+
+def analysis(options: argparse.Namespace, *, thorough: bool) -> "Analysis":
+    """Read the source and recommend settings; if not `thorough`, only read it."""
+    from weightdecay.live import Analysis
+    from weightdecay.site import page_landscapes
+
+    found, source, doubtful = gathered(options, recommended=thorough)
+    pages = page_landscapes(found, source.runs, doubtful)
+    if not thorough:
+        follows = "The recommendation follows."
+        return Analysis([replace(one, answered=False, why=follows) for one in pages], source.notes)
+    return Analysis(pages, notes_of(found, source, doubtful))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _address(host: str, port: int, token: str | None) -> str:
+    """Return what to open in a browser. An address that means all of them is this host's name."""
+    with suppress(ValueError):
+        one = ipaddress.ip_address(host)
+        if one.is_unspecified:
+            host = socket.gethostname()
+        elif one.version == 6:
+            host = f"[{host}]"
+    return f"http://{host}:{port}/{f'?token={token}' if token else ''}"
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens."""
+    try:
+        family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        why = (error.strerror or str(error)).partition(" (while")[0]
+        raise OSError(
+            f"`weightdecay serve` cannot listen on port {port} of {host}: {why}. If another "
+            "program uses the port, --port 0 takes a free one."
+        ) from error

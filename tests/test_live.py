@@ -1,0 +1,487 @@
+"""A page that fills in: it tells each viewer what is new, only reads, and lets nobody else in."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+
+from tests.pages import embedded_in
+from tests.test_cli_landscape import some_runs
+from tests.test_page import HOSTILE, rows
+from weightdecay.cli import main, serve
+from weightdecay.cli import parser as command_line
+from weightdecay.live import Analysis, App, Watched, watching
+from weightdecay.live.watching import as_json
+from weightdecay.records import Run
+from weightdecay.records.codec import Cost, Failure
+from weightdecay.site.interactive import fixed_data, live_page
+from weightdecay.sweeps import Store
+
+pytestmark = pytest.mark.cpu("a page of finished runs does not depend on the device")
+HERE = "127.0.0.1:8642"
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def planned(runs: list[Run], folder: Path = Path("sweep")) -> Store:
+    store = Store(folder)
+    store.ask_for({run.config.identity: run.config for run in runs})
+    return store
+
+
+def finish(store: Store, runs: list[Run]) -> None:
+    with store.writing(workers=2) as writer:
+        writer.results([(run, Cost(run.config.identity, 1.0, 10, 100)) for run in runs])
+
+
+def options(*words: str) -> Any:
+    return command_line().parse_args(["serve", *words])
+
+
+def watched(*words: str, clock: Callable[[], float] = time.monotonic) -> Watched:
+    given = options(*words)
+    return Watched(
+        given.source,
+        lambda thorough: serve.analysis(given, thorough=thorough),
+        began="b",
+        fixed=fixed_data("weightdecay serve"),
+        clock=clock,
+    )
+
+
+def values_of(data: Any) -> dict[tuple[str, float, float], Any]:
+    """Return what a page shows of each cell."""
+    return {
+        (scape["title"], scape["lrs"][row], decay): [
+            scape["cells"]["seeds"][at],
+            scape["cells"]["diverged"][at],
+            {
+                split: [own[name][at] for name in ("values", "texts", "spreads")]
+                for split, own in scape["splits"].items()
+                if own["values"][at] is not None
+            },
+        ]
+        for scape in data["landscapes"]
+        for at, (row, decay) in enumerate(
+            zip(scape["cells"]["lr"], scape["cells"]["decay"], strict=True)
+        )
+    }
+
+
+def test_cells_are_told_when_they_finish_and_only_once() -> None:
+    runs, clock = some_runs(), Clock()
+    store = planned(runs)
+    finish(store, runs[:30])
+    found = watched("sweep", clock=clock)
+    version, after = found.view.version, found.view.data["live"]["after"]
+    assert found.news(version, after)["cells"] == []
+    finish(store, runs[30:40])
+    clock.now += 2
+    news = found.news(version, after)
+    new = {(run.config.lr, run.config.weight_decay) for run in runs[30:40]}
+    assert len(news["cells"]) == len(new)
+    assert news["status"]["stages"][0]["done"] == 40
+    assert found.news(version, news["after"])["cells"] == []
+
+
+def test_all_news_together_give_what_a_new_page_shows() -> None:
+    runs, clock = some_runs(), Clock()
+    store = planned(runs)
+    finish(store, runs[:100])
+    found = watched("sweep", clock=clock)
+    data = json.loads(found.view.text)
+    version, after = data["live"].values()
+    for at in range(100, len(runs), 17):
+        finish(store, runs[at : at + 17])
+        clock.now += 2
+        found._next = float("inf")  # no new view in between
+        news = found.news(version, after)
+        after = news["after"]
+        for scape, cell, seeds, diverged, errors in news["cells"]:
+            one = data["landscapes"][scape]
+            one["cells"]["seeds"][cell], one["cells"]["diverged"][cell] = seeds, diverged
+            for split, texts in errors.items():
+                for name, value in zip(("values", "texts", "spreads"), texts, strict=True):
+                    one["splits"][split][name][cell] = value
+    assert values_of(data) == values_of(watched("sweep").view.data)
+
+
+def test_a_plan_without_results_is_shown_with_a_place_for_every_cell() -> None:
+    runs = some_runs()
+    planned(runs)
+    data = watched("sweep").view.data
+    [scape] = data["landscapes"]
+    places = {(run.config.lr, run.config.weight_decay) for run in runs}
+    assert len(scape["cells"]["decay"]) == len(places)
+    assert set(scape["cells"]["seeds"]) == {0}
+
+
+def test_a_new_view_has_the_recommendation_and_an_older_viewer_is_told_to_fetch_it() -> None:
+    runs, clock = some_runs(), Clock()
+    finish(planned(runs), runs)
+    found = watched("sweep", clock=clock)
+    before = found.view
+    assert before.data["landscapes"][0]["advice"] is None
+    found.news(before.version, 0)
+    found.finish()
+    assert found.view.data["landscapes"][0]["advice"] is not None
+    assert "Change α alone? Yes." in found.view.data["answers"]
+    news = found.news(before.version, 0)
+    assert news["version"] == found.view.version != before.version
+    assert news["cells"] == []
+
+
+def test_a_view_that_takes_long_is_made_rarely_and_none_if_nothing_has_changed() -> None:
+    runs, clock, made = some_runs(), Clock(), []
+    store = planned(runs)
+    finish(store, runs[:50])
+    given = options("sweep")
+
+    def slow(thorough: bool) -> Analysis:
+        made.append(clock.now)
+        clock.now += 10
+        return serve.analysis(given, thorough=thorough)
+
+    found = Watched(Path("sweep"), slow, began="b", fixed={}, clock=clock)
+    for _ in range(600):
+        clock.now += 1
+        found.news("", 0)
+        found.finish()
+    assert len(made) == 2  # one in a hurry, one with a recommendation
+    for at in range(50, 100):
+        finish(store, runs[at : at + 1])
+        for _ in range(20):
+            clock.now += 1
+            found.news("", 0)
+            found.finish()
+    assert len(made) > 4
+    assert min(np.diff(made[2:])) >= watching._SHARE * 10
+    finish(store, runs[100:])
+    clock.now += 2
+    found.news("", 0)
+    found.finish()
+    assert made[-1] == clock.now - 10  # all is trained, so at once
+
+
+def test_ten_viewers_read_no_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, clock, reads = some_runs(), Clock(), []
+    finish(planned(runs), runs)
+    found = watched("sweep", clock=clock)
+    refresh = Store.refresh
+
+    def counted(store: Store) -> Any:
+        reads.append(store)
+        return refresh(store)
+
+    monkeypatch.setattr(Store, "refresh", counted)
+    counts = []
+    for viewers in (1, 10):
+        clock.now += 5
+        reads.clear()
+        for _ in range(viewers):
+            found.news(found.view.version, 0)
+        counts.append(len(reads))
+    assert counts[0] == counts[1] > 0
+
+
+def files_of(folder: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        str(path): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_watching_changes_nothing_and_a_sweep_can_begin_meanwhile() -> None:
+    runs = some_runs()
+    store = planned(runs)
+    finish(store, runs[:50])
+    before = files_of(Path("sweep"))
+    found = watched("sweep")
+    found.news("", 0)
+    found.finish()
+    assert files_of(Path("sweep")) == before
+    finish(store, runs[50:])  # takes the locks that a sweep needs
+    assert len(Store("sweep").runs()) == len(runs)
+
+
+@pytest.mark.slow
+def test_memory_is_flat_over_an_hour_of_news() -> None:
+    runs, clock = some_runs(), Clock()
+    finish(planned(runs), runs)
+    found = watched("sweep", clock=clock)
+
+    def minutes(count: int) -> None:
+        for _ in range(60 * count):
+            clock.now += 1
+            as_json(found.news(found.view.version, 0))
+            found.finish()
+
+    minutes(3)
+    tracemalloc.start()
+    try:
+        minutes(1)
+        before, _ = tracemalloc.get_traced_memory()
+        minutes(60)
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 50_000
+
+
+def test_failures_are_told_with_their_reason_and_the_command_that_tries_again() -> None:
+    runs = some_runs()
+    store = planned(runs)
+    with store.writing(workers=1) as writer:
+        for at, run in enumerate(runs[:3]):
+            writer.failure(Failure(run.config.identity, f"No file '/data/{at}'."))
+    [stage] = watched("sweep").news("", 0)["status"]["stages"]
+    assert stage["failed"] == 3
+    [failure] = stage["failures"]
+    assert (failure["cells"], failure["reason"]) == (3, "No file '/data/0'.")
+    assert stage["retry"] == "weightdecay retry sweep"
+
+
+def test_a_table_is_shown_again_when_it_changes() -> None:
+    rows(["a"])
+    clock = Clock()
+    found = watched("runs.csv", "--convention", "torch", "--label", "model", clock=clock)
+    assert len(found.view.data["landscapes"]) == 1
+    rows(["a", "b"])
+    clock.now += 10
+    found.news("", 0)
+    found.finish()
+    assert len(found.view.data["landscapes"]) == 2
+
+
+def test_a_table_that_cannot_be_read_just_now_is_told_and_the_page_stays() -> None:
+    rows(["a"])
+    clock = Clock()
+    found = watched("runs.csv", "--convention", "torch", clock=clock)
+    Path("runs.csv").write_text("lr\n", "utf-8")
+    clock.now += 10
+    found.news("", 0)
+    found.finish()
+    assert "must have a row of names" in found.news("", 0)["status"]["trouble"]
+    assert len(found.view.data["landscapes"]) == 1
+
+
+def answer(
+    app: App, path: str, *, method: str = "GET", host: str = HERE, query: str = "", cookie: str = ""
+) -> SimpleNamespace:
+    told: list[Any] = []
+    environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query}
+    environ |= {"HTTP_HOST": host, "HTTP_COOKIE": cookie}
+    body = b"".join(app(environ, lambda status, headers: told.append((status, dict(headers)))))
+    [(status, headers)] = told
+    return SimpleNamespace(status=int(status[:3]), headers=headers, body=body.decode())
+
+
+def app(token: str | None = None, names: tuple[str, ...] = ()) -> App:
+    rows([HOSTILE, "plain"])
+    found = watched("runs.csv", "--convention", "torch", "--label", "model")
+    return App(
+        found,
+        lambda: live_page("Runs", found.view.data, command="weightdecay serve"),
+        names=names,
+        token=token,
+    )
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/../../etc/passwd", "/runs.csv", "//etc/passwd", "/data/../runs.csv", "/data/", ""),
+        *("/%2e%2e/runs.csv", "/news\x00", "/favicon.ico", "/log/000001.jsonl", "/./"),
+    ],
+)
+def test_no_file_can_be_read(path: str) -> None:
+    found = answer(app(), path)
+    assert found.status == 404
+    assert "weight_decay" not in found.body
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        *((one, 200) for one in (HERE, "127.0.0.1", "localhost:8642", "LOCALHOST", "[::1]:8642")),
+        *((one, 200) for one in ("10.1.2.3:80", "trainer:8642")),
+        *(
+            (one, 421)
+            for one in ("evil.example", "evil.example:8642", "", "127.0.0.1.evil.example")
+        ),
+        *((one, 421) for one in ("localhost.evil.example:8642", "trainer.evil.example", "[::1")),
+    ],
+)
+def test_only_requests_that_name_this_server_are_answered(host: str, status: int) -> None:
+    one = app(names=("trainer",))
+    for path in ("/", "/data", "/news"):
+        assert answer(one, path, host=host).status == status
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE"])
+def test_only_reading_is_answered(method: str) -> None:
+    assert answer(app(), "/news", method=method).status == 405
+
+
+def test_a_head_has_no_body() -> None:
+    found = answer(app(), "/news", method="HEAD")
+    assert (found.status, found.body) == (200, "")
+
+
+def test_elsewhere_nothing_is_told_without_the_token() -> None:
+    one = app(token="secret")
+    for path in ("/", "/data", "/news", "/other"):
+        for query in ("", "token=wrong", "token="):
+            found = answer(one, path, query=query)
+            assert found.status == 403
+            assert "secret" not in found.body
+        assert answer(one, path, cookie="weightdecay=wrong").status == 403
+        assert answer(one, path, cookie="weightdecay=\x01; =;").status == 403
+    assert answer(one, "/data", query="token=secret").status == 403
+    opened = answer(one, "/", query="token=secret")
+    assert (opened.status, opened.headers["Location"]) == (303, "/")
+    kept = opened.headers["Set-Cookie"]
+    assert {"HttpOnly", "SameSite=Strict"} <= {part.strip() for part in kept.split(";")}
+    for path in ("/", "/data", "/news"):
+        found = answer(one, path, cookie=kept.partition(";")[0])
+        assert found.status == 200
+        assert "secret" not in found.body
+
+
+def test_every_answer_is_guarded_and_the_page_may_ask_its_own_server_alone() -> None:
+    one = app()
+    for path in ("/", "/data", "/news", "/other"):
+        headers = answer(one, path).headers
+        assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Cache-Control"] == "no-store"
+        assert "Access-Control-Allow-Origin" not in headers
+    [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', answer(one, "/").body)
+    rules = dict(part.strip().partition(" ")[::2] for part in policy.split(";"))
+    assert (rules["default-src"], rules["connect-src"]) == ("'none'", "'self'")
+    assert "unsafe" not in rules["script-src"]
+
+
+def test_hostile_names_are_text_in_the_page_its_data_and_its_answers() -> None:
+    one = app()
+    page = answer(one, "/").body
+    assert HOSTILE not in page
+    assert page.count("<script>") == 2
+    data = json.loads(answer(one, "/data").body)
+    assert embedded_in(page)["landscapes"][0]["title"] == data["landscapes"][0]["title"]
+    assert "<script" not in data["answers"]
+    assert answer(one, "/data").headers["Content-Type"].startswith("application/json")
+
+
+@pytest.mark.parametrize(
+    "query", ["after=-1", "after=x", "after=9" * 40, "version=%00&after=", "&&="]
+)
+def test_an_odd_question_gets_an_ordinary_answer(query: str) -> None:
+    assert answer(app(), "/news", query=query).status == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [
+        *((one, True) for one in ("127.0.0.1", "127.8.8.8", "::1", "localhost")),
+        *((one, False) for one in ("0.0.0.0", "::", "192.168.1.4", "trainer")),
+    ],
+)
+def test_only_this_machines_own_addresses_need_no_token(host: str, here: bool) -> None:
+    assert serve.is_loopback(host) is here
+
+
+def test_a_port_in_use_is_said_plainly(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("waitress")
+    rows(["a"])
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        words = ["runs.csv", "--convention", "torch", "--port", str(port)]
+        assert main(["serve", *words]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"cannot listen on port {port} of 127.0.0.1: Address already in use" in said
+    assert "--port 0 takes a free one" in said
+
+
+def test_without_the_server_library_the_cure_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("waitress", "waitress.server"):
+        monkeypatch.setitem(sys.modules, name, None)
+    rows(["a"])
+    assert main(["serve", "runs.csv", "--convention", "torch"]) == 2
+    assert "pip install 'weightdecay[serve]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("none", "none does not exist. Give the folder of a sweep that has begun"),
+        (".", "no plan.jsonl"),
+    ],
+)
+def test_a_source_that_is_none_is_refused(
+    source: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("waitress")
+    assert main(["serve", source]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Serve a sweep in another process, and return that and the address it prints."""
+    pytest.importorskip("waitress")
+    runs = some_runs()
+    finish(planned(runs), runs[:60])
+    words = [sys.executable, "-m", "weightdecay", "serve", "sweep", "--port", "0"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+    assert process.stdout is not None
+    try:
+        yield process, process.stdout.readline().removeprefix("Open ").strip()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_answers_until_it_is_stopped_and_ends_cleanly(
+    server: tuple[subprocess.Popen[str], str], sign: signal.Signals
+) -> None:
+    process, address = server
+    assert address.startswith("http://127.0.0.1:")
+    with urlopen(f"{address}news?version=&after=0") as answered:
+        news = json.load(answered)
+    assert news["status"]["stages"][0]["done"] == 60
+    process.send_signal(sign)
+    said, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert said.endswith("Stopped. The runs go on.\n")

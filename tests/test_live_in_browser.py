@@ -1,0 +1,161 @@
+"""`weightdecay serve` in a real browser: cells appear as they finish, and a stop is said."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser import Browser, browser, needs_browser
+from tests.test_cli_landscape import some_runs
+from tests.test_live import finish, planned
+from tests.test_page import HOSTILE, rows
+from weightdecay.records.codec import Failure
+
+pytest.importorskip("waitress")
+pytestmark = [needs_browser(), pytest.mark.cpu("a browser draws without torch")]
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@contextmanager
+def serving(*words: str, port: int = 0) -> Iterator[str]:
+    """Serve a source in another process, and return its address."""
+    command = [sys.executable, "-m", "weightdecay", "serve", *words, "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().removeprefix("Open ").strip()
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def visit(shown: Browser, address: str, width: int = 1280) -> None:
+    size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    shown.command("Emulation.setDeviceMetricsOverride", **size)
+    shown.driver.get_log("browser")
+    shown.driver.get_log("performance")
+    shown.driver.get(address)
+
+
+def eventually(look: Callable[[], Any], *, seconds: float = 30) -> Any:
+    """Return what is seen once it is true; it must be so in time."""
+    ends = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < ends, "it never came"
+        time.sleep(0.1)
+    return found
+
+
+def told(shown: Browser, place: str) -> str:
+    return str(shown.js("return document.querySelector(arguments[0])?.textContent ?? ''", place))
+
+
+def coloured(shown: Browser) -> int:
+    """Return how many cells of the first picture have the colour of an error."""
+    fills = shown.js(
+        "return [...document.querySelectorAll('#panels .picture svg path[stroke=\"#ffffff\"]')]"
+        ".map((one) => one.getAttribute('fill'))"
+    )
+    return sum(fill not in ("none", "#ffffff") for fill in fills)
+
+
+def test_cells_appear_as_they_finish_and_then_the_answer(shown: Browser) -> None:
+    runs = some_runs()
+    store = planned(runs)
+    with serving("sweep") as address:
+        visit(shown, address)
+        assert eventually(lambda: "0 of 168 cells done" in told(shown, "#stages"))
+        assert shown.js("return document.querySelectorAll('figure').length") == 1
+        empty = coloured(shown)
+        finish(store, runs[:40])
+        eventually(lambda: "40 of 168 cells done" in told(shown, "#stages"))
+        some = eventually(lambda: coloured(shown) > empty and coloured(shown))
+        assert "Best so far, AdamW" in told(shown, "#stages")
+        finish(store, runs[40:])
+        eventually(lambda: coloured(shown) > some)
+        assert eventually(lambda: "Change α alone? Yes." in told(shown, "#answers"))
+        asked = shown.requests()
+        assert {one for one in asked if not one.startswith(("data:", "blob:"))} <= {
+            one for one in asked if one.startswith(address)
+        }
+        assert shown.complaints() == []
+
+
+def test_what_a_person_has_chosen_stays_when_news_come(shown: Browser) -> None:
+    runs = some_runs()
+    store = planned(runs)
+    finish(store, runs[:60])
+    with serving("sweep") as address:
+        visit(shown, address)
+        eventually(
+            lambda: shown.js("return document.querySelectorAll('input[name=way]').length === 3")
+        )
+        eventually(lambda: "learning rate" in told(shown, "#answers"))
+        shown.js("document.querySelectorAll('input[name=way]')[2].click()")
+        shown.js("document.querySelector('input[name=ridge]').click()")
+        shown.js("document.querySelector('#answers details').open = true")
+        finish(store, runs[60:])
+        eventually(lambda: "168 of 168 cells done" in told(shown, "#stages"))
+        eventually(lambda: "Change α alone? Yes." in told(shown, "#first"))
+        assert shown.js("return document.querySelectorAll('input[name=way]')[2].checked")
+        assert not shown.js("return document.querySelector('input[name=ridge]').checked")
+        assert shown.js("return document.querySelector('#answers details').open")
+
+
+def test_a_stopped_server_is_said_and_the_page_goes_on_when_it_is_back(shown: Browser) -> None:
+    runs = some_runs(seeds=2)
+    store = planned(runs)
+    finish(store, runs[:40])
+    with serving("sweep") as address:
+        visit(shown, address)
+        eventually(lambda: "40 of 112 cells done" in told(shown, "#stages"))
+        assert told(shown, "#connection") == ""
+    eventually(lambda: "No answer from the server since" in told(shown, "#connection"))
+    finish(store, runs[40:50])
+    port = int(address.rstrip("/").rpartition(":")[2])
+    with serving("sweep", port=port) as again:
+        assert again == address
+        eventually(lambda: "50 of 112 cells done" in told(shown, "#stages"))
+        assert told(shown, "#connection") == ""
+
+
+def test_failures_are_shown_as_text_with_the_command_that_tries_again(shown: Browser) -> None:
+    runs = some_runs(seeds=2)
+    store = planned(runs)
+    with store.writing(workers=1) as writer:
+        writer.failure(Failure(runs[0].config.identity, HOSTILE))
+    with serving("sweep") as address:
+        visit(shown, address)
+        eventually(lambda: HOSTILE.partition("\u2028")[0] in told(shown, "#stages"))
+        assert "weightdecay retry sweep" in told(shown, "#stages")
+        assert shown.js("return document.querySelectorAll('img, #stages script').length") == 0
+        assert shown.complaints() == []
+
+
+def test_hostile_names_do_nothing_when_news_bring_them(shown: Browser) -> None:
+    rows(["plain"])
+    with serving("runs.csv", "--convention", "torch", "--label", "model") as address:
+        visit(shown, address, width=500)
+        eventually(lambda: shown.js("return document.querySelectorAll('figure').length === 1"))
+        rows(["plain", HOSTILE])
+        eventually(lambda: shown.js("return document.querySelectorAll('figure').length === 2"))
+        eventually(lambda: HOSTILE.partition("\u2028")[0] in told(shown, "#first"))
+        assert shown.js("return document.querySelectorAll('img, #first script').length") == 0
+        assert shown.js("return document.documentElement.scrollWidth") <= 500
+        assert shown.complaints() == []
