@@ -68,7 +68,7 @@ def watched(*words: str, clock: Callable[[], float] = time.monotonic) -> Watched
     given = options(*words)
     return Watched(
         given.source,
-        lambda thorough: serve.analysis(given, thorough=thorough),
+        lambda: serve.analysis(given),
         began="b",
         fixed=fixed_data("weightdecay serve"),
         clock=clock,
@@ -163,17 +163,17 @@ def test_a_view_that_takes_long_is_made_rarely_and_none_if_nothing_has_changed()
     finish(store, runs[:50])
     given = options("sweep")
 
-    def slow(thorough: bool) -> Analysis:
+    def slow() -> Analysis:
         made.append(clock.now)
         clock.now += 10
-        return serve.analysis(given, thorough=thorough)
+        return serve.analysis(given)
 
     found = Watched(Path("sweep"), slow, began="b", fixed={}, clock=clock)
     for _ in range(600):
         clock.now += 1
         found.news("", 0)
         found.finish()
-    assert len(made) == 2  # one in a hurry, one with a recommendation
+    assert len(made) == 1
     for at in range(50, 100):
         finish(store, runs[at : at + 1])
         for _ in range(20):
@@ -181,7 +181,7 @@ def test_a_view_that_takes_long_is_made_rarely_and_none_if_nothing_has_changed()
             found.news("", 0)
             found.finish()
     assert len(made) > 4
-    assert min(np.diff(made[2:])) >= watching._SHARE * 10
+    assert min(np.diff(made[1:])) >= watching._SHARE * 10
     finish(store, runs[100:])
     clock.now += 2
     found.news("", 0)

@@ -134,18 +134,12 @@ def _foreign(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def gathered(
-    options: argparse.Namespace, *, recommended: bool = True
-) -> "tuple[list[Advised], Source, Doubts]":
-    """Read the source, and recommend a setting for each of its landscapes.
-
-    Unless `recommended`, it is only read, without what takes long.
-    """
+def gathered(options: argparse.Namespace) -> "tuple[list[Advised], Source, Doubts]":
+    """Read the source, and recommend a setting for each of its landscapes."""
     from weightdecay.cli import sources
     from weightdecay.cli.summary import judged_by
-    from weightdecay.results import Doubts, doubts, landscapes
-    from weightdecay.site import Advised, advised
-    from weightdecay.site.advice import title
+    from weightdecay.results import doubts, landscapes
+    from weightdecay.site import advised
 
     if (only_judges := judged_by(options.source)) is not None:
         raise ValueError(
@@ -160,8 +154,6 @@ def gathered(
         if said == str(error):
             raise
         raise ValueError(said) from error
-    if not recommended:
-        return [Advised(title(scape), scape, None) for scape in scapes], source, Doubts()
     doubtful = doubts(source.runs, source.repeats, of=options.of)
     return advised(scapes, doubtful, _second_stage(options, source)), source, doubtful
 

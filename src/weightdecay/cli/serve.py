@@ -8,7 +8,6 @@ import secrets
 import signal
 import socket
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +70,7 @@ def _serve(options: argparse.Namespace) -> int:
     token = None if is_loopback(options.host) else secrets.token_urlsafe(24)
     watched = Watched(
         options.source,
-        lambda thorough: analysis(options, thorough=thorough),
+        lambda: analysis(options),
         began=secrets.token_hex(4),
         fixed=fixed_data(command),
         of=options.of,
@@ -115,16 +114,13 @@ def _check(source: Path) -> None:
         )
 
 
-def analysis(options: argparse.Namespace, *, thorough: bool) -> "Analysis":
-    """Read the source and recommend settings; if not `thorough`, only read it."""
+def analysis(options: argparse.Namespace) -> "Analysis":
+    """Read the source and recommend settings."""
     from weightdecay.live import Analysis
     from weightdecay.site import page_landscapes
 
-    found, source, doubtful = gathered(options, recommended=thorough)
+    found, source, doubtful = gathered(options)
     pages = page_landscapes(found, source.runs, doubtful)
-    if not thorough:
-        follows = "The recommendation follows."
-        return Analysis([replace(one, answered=False, why=follows) for one in pages], source.notes)
     return Analysis(pages, notes_of(found, source, doubtful))
 
 

@@ -28,6 +28,7 @@ from weightdecay.sweeps import Store
 _SOON = 2.0  # seconds between two views, at least
 _SHARE = 20.0  # a view may take this part of the time
 _STATUS = 1.0  # seconds for which a status is good
+_FOLLOWS = "The recommendation follows."
 
 
 @dataclass(frozen=True)
@@ -55,15 +56,14 @@ class View:
 class Watched:
     """A source and its viewers.
 
-    `analyse` reads the source and recommends settings; if its argument is false, it leaves out what
-    takes long. It raises an error if there is nothing to show yet. `began` tells this server from
-    an earlier one. `fixed` are more data for the page.
+    `analyse` reads the source and recommends settings. It raises an error if there is nothing to
+    show yet. `began` tells this server from an earlier one. `fixed` are more data for the page.
     """
 
     def __init__(
         self,
         path: Path,
-        analyse: Callable[[bool], Analysis],
+        analyse: Callable[[], Analysis],
         *,
         began: str,
         fixed: Mapping[str, Any],
@@ -86,7 +86,7 @@ class Watched:
         self._trouble = ""
         with self._lock:
             self._look()
-        self._view = self._made(thorough=False)
+        self._view = self._made(thorough=self._store is None)
 
     @property
     def view(self) -> View:
@@ -201,14 +201,14 @@ class Watched:
         with self._lock:
             stamp, after = self._stamp(), self._sequence
             plan: Plan = {} if self._standing is None else self._standing.plan()
-            there = [run.config for own in self._runs.values() for run in own.values()]
+            there = [run for own in self._runs.values() for run in own.values()]
         try:
-            found = self._analyse(thorough)
+            found = self._analyse() if thorough else self._glance(there)
         except (FileNotFoundError, ValueError):
             if not plan:
                 raise
             found = Analysis([], [])
-        every = {**planned(there), **plan}
+        every = {**planned(run.config for run in there), **plan}
         pages = [_titled(page, titles(every)) for page in found.pages]
         data, where = with_planned(pages, every)
         self._views += 1
@@ -218,6 +218,17 @@ class Watched:
         told = {"answers": answers(pages), "notes": list(found.notes)}
         live = {"version": version, "after": after}
         return View(version, {**data, **self._fixed, **told, "live": live}, where)
+
+    def _glance(self, runs: Sequence[Run]) -> Analysis:
+        """Return landscapes with their errors alone, for a first view that is there soon."""
+        scapes = landscapes(runs, of=self._of)
+        return Analysis(
+            [
+                PageLandscape("", None, _FOLLOWS, by_split(scape, own), answered=False)
+                for scape, own in zip(scapes, cell_runs(scapes, runs), strict=True)
+            ],
+            [],
+        )
 
 
 def _titled(page: PageLandscape, named: Mapping[Key, str]) -> PageLandscape:

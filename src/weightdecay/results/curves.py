@@ -1,6 +1,7 @@
 """Errors as training goes on: the median over seeds, and the band that holds the middle 60 %."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -97,10 +98,11 @@ def _held(
     A finished run that is shorter than others has no values beyond its end.
     """
     end = max(places) if run.diverged else getattr(run.last, by)
+    reached = [getattr(record, by) for record in records]
     values = []
     for place in places:
-        until = [record for record in records if getattr(record, by) <= place <= end]
-        number = getattr(until[-1], of) if until else math.nan
+        until = bisect_right(reached, place) if place <= end else 0
+        number = getattr(records[until - 1], of) if until else math.nan
         values.append(math.inf if number is None else float(number))
     return values
 
@@ -110,6 +112,8 @@ def _quantiles(values: Array) -> Array:
     known = values if values.ndim > 1 else values[~np.isnan(values)]
     if not len(known):
         return np.full(3, np.nan)
+    if len(known) == 1:
+        return np.stack([known[0]] * 3)
     # Interpolating with infinity gives infinity.
     finite = np.where(np.isinf(known), np.finfo(float).max / 4, known)
     quantiles = np.quantile(finite, [0.2, 0.5, 0.8], axis=0)
