@@ -105,6 +105,13 @@ def add(commands: Commands) -> None:
     book.add_argument("results", type=Path, metavar="RESULTS", help="the folder of results")
     book.add_argument("--page", type=Path, required=True, help="the page to write")
     book.add_argument("--readme", type=Path, required=True, help="the README to update")
+    book.add_argument(
+        "--site",
+        type=Path,
+        metavar="FOLDER",
+        help="also write an interactive page for every figure and task, and their index, to this "
+        "folder",
+    )
     add_output_options(book)
     book.set_defaults(command=_book)
 
@@ -114,6 +121,7 @@ def _reproduce(options: argparse.Namespace) -> int:
     from weightdecay.cli.reproduce_json import as_json
     from weightdecay.cli.stages import train
     from weightdecay.studies.findings import undecided
+    from weightdecay.studies.index import write_index
 
     at = _scale(options)
     studies = _asked(options.figures, at)
@@ -130,10 +138,13 @@ def _reproduce(options: argparse.Namespace) -> int:
         figures.append(as_json(found, page, drawn=drawn))
         if not options.json:
             _show(found, page, drawn=drawn)
+    index = write_index(options.out)
     if options.json:
         print_json(
             {"folder": options.folder, "task": at.task, "scale": at.name, "figures": figures}
         )
+    else:
+        echo(f"All figures and tasks: {index.resolve().as_uri()}")
     return 1 if trained.failed else 0
 
 
@@ -246,7 +257,7 @@ def _cost(found: "Findings", folder: Path) -> str:
 def _book(options: argparse.Namespace) -> int:
     from weightdecay.studies.docs_writer import write
 
-    written = write(options.results, page=options.page, readme=options.readme)
+    written = write(options.results, page=options.page, readme=options.readme, site=options.site)
     if options.json:
         print_json({"written": list(written)})
     elif not options.quiet:

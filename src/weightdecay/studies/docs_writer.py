@@ -20,6 +20,8 @@ from weightdecay.studies.findings import (
     write_verdicts,
 )
 from weightdecay.studies.formats import because, rule
+from weightdecay.studies.index import write_index
+from weightdecay.studies.page import tell
 from weightdecay.studies.tables import in_torch, table_of
 from weightdecay.studies.verdicts import BETWEEN, MARGIN, NOT_DECIDED, Missing, Verdict
 
@@ -238,13 +240,19 @@ def texts(results: Path, readme: str) -> tuple[str, str]:
     return chapters(found, "../results"), inserted(readme, summary(found))
 
 
-def write(results: Path, *, page: Path, readme: Path) -> list[Path]:
-    """Draw every picture again, and write the page and the README's part."""
+def write(results: Path, *, page: Path, readme: Path, site: Path | None = None) -> list[Path]:
+    """Draw every picture again, and write the page and the README's part.
+
+    `site` is a folder for interactive pages of all figures and tasks, and their index.
+    """
     for findings, seen in found_in(results):
-        place = results / findings.scale.folder / findings.study.name
-        draw(findings, seen, place, formats=("png",))
-        write_verdicts(findings, place)
+        place = Path(findings.scale.folder) / findings.study.name
+        draw(findings, seen, results / place, formats=("png",))
+        write_verdicts(findings, results / place)
+        if site is not None:
+            drawn = draw(findings, seen, site / place, formats=("svg",))
+            tell(findings, seen, site / place, drawn=bool(drawn))
     for path, text in zip((page, readme), texts(results, readme.read_text("utf-8")), strict=True):
         with files.written(path) as file:
             file.write(text.encode())
-    return [page, readme]
+    return [page, readme, *([] if site is None else [write_index(site)])]

@@ -120,3 +120,11 @@ function claimsTable() {
   const head = ["claim", "part", "outcome", "unit", "value", "low", "high", "held_above", "held_below"];
   return [head, ...data.claims.map((row) => [row.claim, row.part, row.outcome, row.unit, ...row.ends])];
 }
+
+// A link to a claim, such as that of an index, shows its words.
+function openClaim() {
+  const claim = /^#claim-\d+$/.test(location.hash) ? document.getElementById(location.hash.slice(1)) : null;
+  if (!claim) return;
+  claim.closest("details").open = true;
+  claim.scrollIntoView();
+}

@@ -234,6 +234,8 @@ function start() {
     drawAll();
     fit();
   });
+  addEventListener("hashchange", openClaim);
+  openClaim();
   if (data.live) startLive();
 }
 
