@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+SCREENSHOTS = Path(__file__).parents[1] / ".screenshots"
 #: What is not tested without a browser.
 UNTESTED = "so nothing checks that the page draws, hovers, switches, drags and saves"
 
@@ -41,6 +42,11 @@ class Browser:
         self.driver.get_log("performance")
         self.driver.get(page.as_uri())
         return self
+
+    def keep(self, name: str) -> None:
+        """Keep a picture of the window in .screenshots, to look at after the tests."""
+        SCREENSHOTS.mkdir(exist_ok=True)
+        self.driver.save_screenshot(str(SCREENSHOTS / f"{name}.png"))
 
     def command(self, name: str, **arguments: Any) -> Any:
         """Send a command of the DevTools protocol."""

@@ -88,6 +88,7 @@ def test_a_link_opens_the_page_at_the_words_of_the_claim(tmp_path: Path) -> None
     some(tmp_path)
     with browser(tmp_path) as shown:
         shown.open(tmp_path / "index.html", width=500, dark=True)
+        shown.keep("index")
         assert shown.js("return document.documentElement.scrollWidth") <= 500
         shown.js("document.querySelector('a[href$=\"#claim-2\"]').click()")
         shown.settle()

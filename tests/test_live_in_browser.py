@@ -90,6 +90,7 @@ def test_cells_appear_as_they_finish_and_then_the_answer(shown: Browser) -> None
         finish(store, runs[40:])
         eventually(lambda: coloured(shown) > some)
         assert eventually(lambda: "Change α alone? Yes." in told(shown, "#answers"))
+        shown.keep("serve")
         asked = shown.requests()
         assert {one for one in asked if not one.startswith(("data:", "blob:"))} <= {
             one for one in asked if one.startswith(address)
@@ -127,6 +128,7 @@ def test_a_stopped_server_is_said_and_the_page_goes_on_when_it_is_back(shown: Br
         eventually(lambda: "40 of 112 cells done" in told(shown, "#stages"))
         assert told(shown, "#connection") == ""
     eventually(lambda: "No answer from the server since" in told(shown, "#connection"))
+    shown.keep("serve-stopped")
     finish(store, runs[40:50])
     port = int(address.rstrip("/").rpartition(":")[2])
     with serving("sweep", port=port) as again:

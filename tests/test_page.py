@@ -43,6 +43,17 @@ def sweep(s: float = 0.0, seeds: int = 3, **config: Any) -> list[Run]:
     return [longer(run) for run in runs_of(truth, splits, **config)]
 
 
+def with_twins() -> list[Run]:
+    """Return runs of AdamW, and those of Adam without decay, which must agree with AdamW's."""
+    runs = sweep()
+    twins = [
+        replace(run, config=replace(run.config, algorithm="adam", weight_decay=None, l2=0.0))
+        for run in runs
+        if run.config.weight_decay == 0
+    ]
+    return [*runs, *twins]
+
+
 def written(*words: str, status: int = 0) -> str:
     assert main(["report", *words, "--out", "page.html"]) == status
     return Path("page.html").read_text("utf-8")
@@ -302,3 +313,11 @@ def test_a_diverged_cell_is_kept_and_counted() -> None:
     stored(runs)
     [scape] = embedded_in(written("sweep"))["landscapes"]
     assert sum(scape["cells"]["diverged"]) == 1
+
+
+def test_runs_that_must_agree_are_marked_with_how_far_apart_they_are() -> None:
+    stored(with_twins())
+    adam, adamw = embedded_in(written("sweep"))["landscapes"]
+    for scape in (adam, adamw):
+        for decay, words in zip(scape["cells"]["decay"], scape["cells"]["twin"], strict=True):
+            assert words.startswith("has a twin: 0.00 points apart, and noise ") == (decay == 0)

@@ -142,5 +142,6 @@ def test_the_plot_draws_every_interval_and_says_it_in_words(page: Path, tmp_path
                 colour = black if dark else light
                 count = sum(row["outcome"] == outcome for row in rows)
                 assert fills.count(colour) >= count
+            shown.keep(f"reproduce-{width}{'-dark' * dark}")
             assert shown.js("return document.documentElement.scrollWidth") <= width
             assert shown.complaints() == []

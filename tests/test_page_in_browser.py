@@ -14,7 +14,7 @@ import pytest
 from tests.browser import Browser, browser, needs_browser
 from tests.pages import embedded_in
 from tests.test_cli_landscape import stored
-from tests.test_page import HOSTILE, rows, sweep
+from tests.test_page import HOSTILE, rows, sweep, with_twins
 from weightdecay.cli import main
 
 pytestmark = [needs_browser(), pytest.mark.cpu("a browser draws without torch")]
@@ -126,7 +126,7 @@ def test_a_real_sweeps_page_draws_without_complaints_or_requests(
         count = "return arguments[0].querySelectorAll('svg path').length"
         assert shown.js(count, drawn) >= len(scape["cells"]["decay"])
         assert scape["words"] in drawn.get_attribute("aria-label")
-    shown.driver.save_screenshot(str(page.with_suffix(".png")))
+    shown.keep("report")
     assert shown.complaints() == []
     assert {one.partition(":")[0] for one in shown.requests()} <= {"file", "data", "blob"}
 
@@ -294,6 +294,7 @@ def test_a_narrow_window_needs_no_sideways_scrolling(
     assert drawn.rect["width"] <= 500
     ground = "return getComputedStyle(document.body).backgroundColor"
     assert (shown.js(ground) == "rgb(26, 26, 26)") is dark
+    shown.keep(f"report-narrow{'-dark' * dark}")
     label = "return echarts.getInstanceByDom(arguments[0]).getOption().xAxis[0].axisLabel.color"
     assert (shown.js(label, drawn) == "#e9e7e2") is dark
 
@@ -343,3 +344,22 @@ def test_hostile_names_do_nothing_and_injected_code_does_not_run(
     shown.settle()
     assert shown.js("return window.ran") is None
     assert any("Content Security Policy" in one for one in shown.complaints())
+
+
+def test_twins_can_be_left_out_and_their_difference_is_in_the_tip(
+    shown: Browser, folder: Path
+) -> None:
+    page = folder / "twins.html"
+    store = stored(with_twins(), folder / "twins")
+    assert main(["report", str(store), "--out", str(page), "--quiet"]) == 0
+    shown.open(page)
+    drawn = picture(shown, ADAM)
+    assert "twins" in marks_of(shown, drawn)
+    option = "return echarts.getInstanceByDom(arguments[0]).getOption()"
+    left = float(shown.js(f"{option}.xAxis[0].min", drawn))
+    bottom = float(shown.js(f"{option}.yAxis[0].min", drawn))
+    point_at(shown, drawn, left + 0.3, bottom + 0.3)
+    assert "has a twin: 0.00 points apart" in text(shown, "#tip-text")
+    click(shown, "input[name=twins]")
+    assert "twins" not in marks_of(shown, drawn)
+    assert shown.complaints() == []

@@ -96,6 +96,7 @@ def _widened(data: Mapping[str, Any], scape: Landscape, places: Sequence[Place])
             "lr": [lrs.index(lr) for lr, _ in places],
             "decay": [drawn(decay) for _, decay in places],
             **{name: column(cells[name], 0) for name in ("seeds", "diverged", "tied", "outlier")},
+            "twin": column(cells["twin"], ""),
             "texts": decay_texts(scape, places),
         },
         "splits": {
@@ -134,6 +135,7 @@ def _empty(title: str, key: Key, places: Sequence[Place], split: str) -> dict[st
             "diverged": none,
             "tied": none,
             "outlier": none,
+            "twin": [""] * len(places),
             "texts": {way: [shown(decay, 3) for _, decay in places]},
         },
         "splits": {

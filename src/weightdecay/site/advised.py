@@ -9,6 +9,7 @@ from weightdecay.results import (
     Landscape,
     Move,
     Outlier,
+    Pair,
     Recommendation,
     TransferRegret,
     by_split,
@@ -18,6 +19,7 @@ from weightdecay.results import (
     outliers,
     recommend,
 )
+from weightdecay.results.grouping import apart
 from weightdecay.site.advice import title
 from weightdecay.site.page_landscape import PageLandscape
 
@@ -91,6 +93,7 @@ def page_landscapes(
                 curves={place: some for place, some in curves.items() if some},
                 moves=() if one.advice is None else _moves(one.advice),
                 outliers=_outliers(scape, doubtful),
+                pairs=_pairs(scape, doubtful),
             )
         )
     return shown
@@ -108,3 +111,22 @@ def _outliers(scape: Landscape, doubtful: Doubts) -> Sequence[Outlier]:
         return outliers(scape)
     own = (scape.run_config, scape.way)
     return [one for other, one in doubtful.outliers if (other.run_config, other.way) == own]
+
+
+def _pairs(scape: Landscape, doubtful: Doubts) -> dict[tuple[float, float], Pair]:
+    """Return the runs of a landscape's cells that must agree with others: the worst pair of each.
+
+    It is the one that is furthest apart, as a part of what noise explains.
+    """
+    if scape.run_config is None:
+        return {}
+    own, found = apart(scape.run_config), {}
+    for pair in sorted(doubtful.agreement.pairs, key=_apart):
+        for run in (pair.one, pair.other):
+            if apart(run.config) == own:
+                found[run.config.lr, getattr(run.config, own[1])] = pair
+    return found
+
+
+def _apart(pair: Pair) -> float:
+    return pair.difference / pair.allowed if pair.allowed else pair.difference

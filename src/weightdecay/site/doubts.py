@@ -148,6 +148,16 @@ def _pair(pair: Pair, varied: Sequence[str]) -> str:
     return f"{name}: {errors}, where noise explains {_points(pair.allowed, one.last.metric)}"
 
 
+def pair_words(pair: Pair | None) -> str:
+    """Return in a few words how far two runs of a cell are apart; nothing if there are no two."""
+    if pair is None:
+        return ""
+    what = "trained twice" if pair.repeated else "has a twin"
+    metric = pair.one.last.metric
+    told = f"{what}: {_points(pair.difference, metric)} apart"
+    return f"{told}, and noise explains {_points(pair.allowed, metric)}"
+
+
 def _ended(run: Run) -> str:
     last = run.last
     return "diverged" if last.diverged else measured(or_infinite(last.test_error), last.metric)

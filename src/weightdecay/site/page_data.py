@@ -21,6 +21,7 @@ from weightdecay.results import (
 from weightdecay.results.budget import FACTORS
 from weightdecay.site import advice, rules
 from weightdecay.site.advice import title_value
+from weightdecay.site.doubts import pair_words
 from weightdecay.site.page_curves import curves_of
 from weightdecay.site.page_landscape import JudgedSetting, PageLandscape, Place
 from weightdecay.table import shown
@@ -91,6 +92,7 @@ def _landscape(
             "diverged": [len(cell.diverged) for cell in cells],
             "tied": [int(several and (cell.lr, cell.decay) in tied) for cell in cells],
             "outlier": [int((cell.lr, cell.decay) in doubted) for cell in cells],
+            "twin": [pair_words(one.pairs.get((cell.lr, cell.decay))) for cell in cells],
             "texts": decay_texts(scape, [(cell.lr, cell.decay) for cell in cells]),
         },
         "splits": {name: errors_of(own) for name, own in one.splits.items()},

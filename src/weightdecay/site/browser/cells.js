@@ -11,7 +11,7 @@ function setting(scape, at) {
 }
 
 function cellLines(scape, at) {
-  const { seeds, diverged, tied, outlier } = scape.cells;
+  const { seeds, diverged, tied, outlier, twin } = scape.cells;
   if (!seeds[at]) return [setting(scape, at), "planned, not trained yet"];
   const count = `${seeds[at]} seed${seeds[at] === 1 ? "" : "s"}`;
   const own = splitOf(scape);
@@ -23,6 +23,7 @@ function cellLines(scape, at) {
   lines.push(scape.splits[own].spreads[at] ? `mean of ${count} ± its standard error` : count);
   if (diverged[at]) lines.push(`${diverged[at]} of ${count} diverged`);
   if (tied[at]) lines.push("as good as the best, up to noise");
+  if (twin[at]) lines.push(twin[at]);
   if (outlier[at]) lines.push("stands out from its neighbours by more than noise explains");
   return lines;
 }

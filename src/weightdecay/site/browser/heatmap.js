@@ -163,6 +163,7 @@ function marks(scape, way, found, colours, saved) {
   }
   if (state.marks.ridge && advice) kept.push(mark("ridge", found, (at) => ridge(scape, way, at)));
   if (state.marks.outliers) kept.push(mark("outliers", found, (at) => triangles(scape, found, at)));
+  if (state.marks.twins && HAS.twins(scape)) kept.push(mark("twins", found, (at) => rings(scape, found, at)));
   if (state.marks.rules && saved) kept.push(mark("rules", found, (at) => ruled(scape, way, found, at, colours)));
   if (state.marks.recommended && advice) kept.push(mark("recommended", found, (at) => recommended(scape, way, at)));
   return kept;
@@ -226,6 +227,16 @@ function triangles(scape, found, at) {
     const [cx, cy] = at([found.boxes[cell].middle, found.boxes[cell].height]);
     const points = [[cx, cy - 7], [cx + 6.5, cy + 5], [cx - 6.5, cy + 5]];
     return [{ type: "polygon", shape: { points }, style: { fill: data.colours.paper, stroke: data.colours.ink, lineWidth: 1.5 } }];
+  });
+}
+
+// Runs that must agree with others: two rings around the middle of a cell.
+function rings(scape, found, at) {
+  return scape.cells.twin.flatMap((words, cell) => {
+    if (!words) return [];
+    const [cx, cy] = at([found.boxes[cell].middle, found.boxes[cell].height]);
+    return [[5, data.colours.paper, 3], [5, data.colours.ink, 1.2], [2, data.colours.ink, 1.2]].map(([r, stroke, lineWidth]) => (
+      { type: "circle", shape: { cx, cy, r }, style: { fill: "none", stroke, lineWidth } }));
   });
 }
 

@@ -1,12 +1,13 @@
 // The page: what is shown, the controls that change it, and one panel per landscape.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const MARKS = { recommended: "recommended ◆", ridge: "ridge", ties: "ties ▢", outliers: "outliers △", rules: "rules ◀" };
+const MARKS = { recommended: "recommended ◆", ridge: "ridge", ties: "ties ▢", outliers: "outliers △", twins: "twins ◎", rules: "rules ◀" };
 const HAS = {
   recommended: (scape) => scape.advice,
   ridge: (scape) => scape.advice?.line || scape.advice?.ridge.length,
   ties: (scape) => scape.cells.tied.includes(1) && !scape.scattered,
   outliers: (scape) => scape.cells.outlier.includes(1),
+  twins: (scape) => scape.cells.twin.some(Boolean),
   rules: (scape) => scape.moves.length,
 };
 const state = {
