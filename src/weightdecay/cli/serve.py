@@ -64,8 +64,6 @@ def _serve(options: argparse.Namespace) -> int:
     _check(options.source)
     if not 0 <= options.port < 2**16:
         raise ValueError(f"`port` must be below 65536, got {options.port}.")
-    with suppress(OSError, AttributeError):
-        os.nice(10)  # who trains comes first
     command = command_of(options, "serve")
     token = None if is_loopback(options.host) else secrets.token_urlsafe(24)
     watched = Watched(
@@ -90,6 +88,8 @@ def _serve(options: argparse.Namespace) -> int:
             echo(f"Open {_address(options.host, listening.getsockname()[1], token)}", flush=True)
             echo("Press Ctrl-C to stop.", flush=True)
         signal.signal(signal.SIGTERM, _interrupt)
+        with suppress(OSError, AttributeError):
+            os.nice(10)  # from now on, who trains comes first
         server.run()  # until Ctrl-C
         server.close()
     if not options.quiet:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from weightdecay.live.planned import Key, Place, planned
+from weightdecay.live.planned import Plan, planned
 from weightdecay.progress import duration
 from weightdecay.records import RunConfig
 from weightdecay.sweeps import Store
@@ -32,7 +32,7 @@ class Standing:
             self._stages[SECOND] = _Stage(second, self._clock)
         return {"stages": [stage.status(name) for name, stage in self._stages.items()]}
 
-    def plan(self) -> dict[Key, set[Place]]:
+    def plan(self) -> Plan:
         """Return the planned cells of the first stage."""
         return self._stages[""].planned()
 
@@ -55,13 +55,18 @@ class _Stage:
         self._plan_stamp: object = None
         self._cells: Mapping[str, Mapping[str, Any]] = {}
         self._tally: Tally | None = None
+        self._groups: Plan = {}
+        self._grouped: object = None
         self._samples: deque[tuple[float, int]] = deque(maxlen=_SAMPLES)
         self.stamp: object = None
         self.over = False
 
-    def planned(self) -> dict[Key, set[Place]]:
+    def planned(self) -> Plan:
         self._read_plan()
-        return planned(RunConfig.from_dict(dict(config)) for config in self._cells.values())
+        if self._grouped != self._plan_stamp:
+            configs = (RunConfig.from_dict(dict(config)) for config in self._cells.values())
+            self._groups, self._grouped = planned(configs), self._plan_stamp
+        return self._groups
 
     def status(self, name: str) -> dict[str, Any]:
         self._read_plan()
