@@ -39,9 +39,12 @@ from weightdecay.results import (
     measure_transfer,
     recommend,
 )
+from weightdecay.results.choosing import choose
+from weightdecay.results.estimate import student
 from weightdecay.results.exponent import unknown
-from weightdecay.results.interpolation import between
-from weightdecay.results.transfer import RULES, of_fresh_seeds
+from weightdecay.results.interpolation import between, doubt
+from weightdecay.results.transfer import RULES, measure_moves, of_fresh_seeds
+from weightdecay.results.transfer_folds import Judges
 from weightdecay.site import rules
 from weightdecay.studies.registration import registered
 from weightdecay.studies.registration_file import read
@@ -444,6 +447,89 @@ def test_the_true_rule_is_among_the_tied_ones_and_the_page_says_how_often(name: 
         assert seen.covered >= 0.9
 
 
+def test_between_cells_errors_are_doubted_only_where_they_are_no_parabola() -> None:
+    places = np.array([0.0, 0.5, 1.5, 2.0, 4.0])
+    for place in (0.0, 0.7, 1.0, 1.7, 4.0):
+        assert doubt(places, place) @ (places - 1.3) ** 2 == pytest.approx(0)
+    kinked = np.abs(np.arange(4.0) - 1.0)
+    # Through the first three cells, the parabola at 1.5 is 0.25; through the last three, 0.5.
+    assert doubt(np.arange(4.0), 1.5) @ kinked == pytest.approx((0.25 - 0.5) / 2)
+    assert doubt(np.arange(4.0), 1.0) @ kinked == 0
+    # With three cells there is one parabola, and the straight line to compare it with.
+    assert doubt(np.arange(3.0), 1.5) @ kinked[:3] == pytest.approx(0.25 - 0.5)
+
+
+def tilted() -> Landscape:
+    """Return a quadratic landscape, so that parabolas agree, of four seeds whose ridges tilt."""
+    own = np.linspace(-0.2, 0.4, 4)
+    errors = np.stack([replace(QUADRATIC, s=s, decays=15).errors() for s in own], -1)
+    return landscape_of(replace(QUADRATIC, decays=15), (errors, errors))
+
+
+def without(landscape: Landscape, seed: int) -> Landscape:
+    kept = [at for at in range(4) if at != seed]
+    cells = {
+        place: replace(
+            cell,
+            seeds=tuple(kept),
+            chosen=tuple(cell.chosen[at] for at in kept),
+            tested=tuple(cell.tested[at] for at in kept),
+            losses=(),
+            packs=(),
+        )
+        for place, cell in landscape.cells.items()
+    }
+    return replace(landscape, cells=cells)
+
+
+def test_an_interval_is_what_costs_do_if_a_seed_neither_chooses_nor_judges() -> None:
+    """A seed whose ridge tilts moves the chosen decays and the errors there."""
+    landscape = tilted()
+    found = measure_transfer(landscape)
+    pairs = [*found.pairs]
+    for at, rule in enumerate(RULES):
+        left = []
+        for seed in range(4):
+            others = without(landscape, seed)
+            together = Judges(others, choose(others)).together(pairs)
+            left.append(float((together.weights[at].mean(0) * together.errors).sum()))
+        error = math.sqrt(3 * float(np.var(left)))
+        said = found.costs[rule]
+        if rule not in found.beyond:
+            assert said.high - said.value == pytest.approx(student(3) * error, rel=1e-3), rule
+
+
+def test_what_is_uncertain_between_cells_widens_intervals() -> None:
+    """Seeds agree exactly, so that nothing else does."""
+    smooth, cliff = (
+        measure_transfer(landscape_of(truth, exact(truth.errors())))
+        for truth in (replace(QUADRATIC, decays=15), WIDE)
+    )
+    assert smooth.costs[-1.0].high - smooth.costs[-1.0].low == pytest.approx(0, abs=1e-9)
+    assert cliff.costs[-1.0].high - cliff.costs[-1.0].low > 0.0005
+
+
+def test_a_decay_missing_beside_the_best_one_leaves_its_learning_rate_out() -> None:
+    truth = replace(WIDE, s=0.0)
+    landscape = landscape_of(truth, exact(truth.errors()))
+    best = 2.0**-11
+
+    def holed(*places: tuple[float, float]) -> Landscape:
+        kept = {place: cell for place, cell in landscape.cells.items() if place not in places}
+        return replace(landscape, cells=kept)
+
+    for missing in (best, best / 2, 2 * best):
+        found = measure_transfer(holed((2 * BEST, missing)))
+        assert [*found.pairs] == PAIRS[2:], missing
+        moves = measure_moves(holed((2 * BEST, missing)), BEST)
+        [why] = [one.regret.why for one in moves if one.used == 2 * BEST]
+        assert why == "A decay next to the best one at α = 0.0156 was not trained."
+    assert [*measure_transfer(holed((2 * BEST, best / 4))).pairs] == PAIRS
+    none = measure_transfer(holed(*((factor * BEST, 2 * best) for factor in (0.5, 1, 2))))
+    assert none.costs == {}
+    assert "between trained neighbours" in none.why
+
+
 @pytest.mark.slow
 def test_intervals_of_other_rules_cover_beside_runs_that_diverge() -> None:
     """Parabolas do not follow errors to a cliff, and three seeds may choose alike by chance."""
@@ -461,11 +547,22 @@ def page_rows() -> dict[tuple[str, str], dict[str, str]]:
     return {(one[0], one[1]): dict(zip(TITLES, one, strict=True)) for one in cells[2:]}
 
 
+#: The least share of intervals of other rules that must cover, where it is not 93 %.
+HARD = {
+    ("steep cliff, s = 0.5", "5"): 0.91,
+    ("noisy, 7×7, factor 4, s = 0.5", "3"): 0.92,
+    ("new: strongly tilting seeds, cliff ×4, s = 0.5", "3"): 0.90,
+    ("new: strongly tilting seeds, cliff ×4, s = 0.5", "5"): 0.90,
+    ("new: half steps, a fifth missing, drift −0.5, s = 0.5", "5"): 0.92,
+}
+
+
 def test_the_page_has_every_landscape_and_in_each_the_true_rule_is_rarely_excluded() -> None:
     rows = page_rows()
     assert list(rows) == [(one.name, str(one.seeds)) for one in SCENARIOS]
     for place, said in rows.items():
-        assert share(said["true rule tied"]) >= 0.95, place
-        assert share(said["covered"]) >= 0.95, place
-        hard = place[0].startswith(("tilting", "a tenth of the settings"))
-        assert share(said["of other rules"]) >= (0.75 if hard else 0.87), place
+        assert said["measured"].endswith("/1000")
+        strong = "strongly" in place[0]
+        assert share(said["true rule tied"]) >= (0.94 if strong else 0.95), place
+        assert share(said["covered"]) >= (0.87 if strong else 0.93), place
+        assert HARD.get(place, 0.93) <= share(said["of other rules"]) <= 0.97, place

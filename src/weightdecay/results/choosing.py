@@ -8,7 +8,7 @@ of the lowest. Its vertex is the column's best decay, to three digits.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,12 +27,16 @@ _DRAWS = 200
 
 @dataclass(frozen=True)
 class Column:
-    """One learning rate: its best decay, the error there, and whether both sides were trained."""
+    """One learning rate: its best decay, the error there, and whether both sides were trained.
+
+    `gap` is how far away its lowest setting's neighbours are, in doublings; a file does not say it.
+    """
 
     lr: float
     decay: float
     error: float
     inside: bool
+    gap: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,8 @@ def _smoothed(lr: float, settings: Mapping[float, Array]) -> Column:
     height = min(float(np.polyval([a, b, c], vertex)), 0.999)
     error = float(mean[best] * (1 - _SCALE * math.log1p(-height)))
     inside = bool(x[0] < x[best] + vertex < x[-1] and 0 < best < len(x) - 1)
-    return Column(lr, float(f"{2.0 ** (x[best] + vertex):.3g}"), error, inside)
+    gap = float(np.diff(x)[max(best - 1, 0) : best + 1].max(initial=0.0))
+    return Column(lr, float(f"{2.0 ** (x[best] + vertex):.3g}"), error, inside, gap)
 
 
 def _edges(best: Column, rates: Sequence[float], decays: Sequence[float]) -> Iterator[str]:

@@ -18,25 +18,42 @@ def between(places: Array, place: float) -> Array:
     place. NaN if the place is outside, or the nearest are too far apart.
     """
     straight = straight_between(places, place)
-    if np.isnan(straight).any() or np.count_nonzero(straight) < 2:
+    parabolas = _parabolas(places, place, straight)
+    if not parabolas:
         return straight
-    below, above = np.flatnonzero(straight)
-    sides = [
-        (float(part), slice(first, first + 3))
-        for part, first in ((straight[below], below - 1), (straight[above], below))
-        if first >= 0 and first + 3 <= len(places)
-    ]
-    if not sides:
-        return straight
-    weights = np.zeros(len(places))
-    total = math.fsum(part for part, _ in sides)
-    for part, near in sides:
-        weights[near] += part / total * _through(places[near], place)
+    total = math.fsum(share for share, _ in parabolas)
+    weights: Array = sum((share / total * own for share, own in parabolas), np.zeros(len(places)))
     return weights
 
 
+def doubt(places: Array, place: float) -> Array:
+    """Return the weights of values in how far off the value between them may be.
+
+    That is half of what the two parabolas differ by, or what the only one and the straight line do.
+    """
+    straight = straight_between(places, place)
+    parabolas = [own for _, own in _parabolas(places, place, straight)]
+    if len(parabolas) == 2:
+        return (parabolas[0] - parabolas[1]) / 2
+    return parabolas[0] - straight if parabolas else 0 * straight
+
+
+def _parabolas(places: Array, place: float, straight: Array) -> list[tuple[float, Array]]:
+    """Return the share and the weights of each parabola; none where no parabola is needed."""
+    if np.isnan(straight).any() or np.count_nonzero(straight) < 2:
+        return []
+    below, above = np.flatnonzero(straight)
+    found = []
+    for share, first in ((straight[below], below - 1), (straight[above], below)):
+        if first >= 0 and first + 3 <= len(places):
+            weights = np.zeros(len(places))
+            weights[first : first + 3] = _through(places[first : first + 3], place)
+            found.append((float(share), weights))
+    return found
+
+
 def straight_between(places: Array, place: float) -> Array:
-    """Return the same weights for straight lines between neighbours."""
+    """Return the weights of values on the straight line between neighbours, or NaN as above."""
     weights = np.zeros(len(places))
     if not len(places) or not places[0] - _ROUNDING <= place <= places[-1] + _ROUNDING:
         return weights + math.nan
@@ -53,9 +70,8 @@ def straight_between(places: Array, place: float) -> Array:
 
 
 def _through(places: Array, place: float) -> Array:
-    """Return the weights of values in the polynomial through them (Lagrange's)."""
-    apart = places[:, None] - places
-    np.fill_diagonal(apart, 1.0)
-    off = np.tile(place - places, (len(places), 1))
-    np.fill_diagonal(off, 1.0)
-    return np.asarray((off / apart).prod(1))
+    """Return the weights of three values in the parabola through them (Lagrange's)."""
+    (a, b, c), (u, v, w) = places, place - places
+    return np.array(
+        [v * w / ((a - b) * (a - c)), u * w / ((b - a) * (b - c)), u * v / ((c - a) * (c - b))]
+    )

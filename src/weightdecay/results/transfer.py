@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from weightdecay.results.arrays import Arrays
-from weightdecay.results.choosing import PAIRS, Choice, Column, choose
+from weightdecay.results.choosing import PAIRS, Column, choose
 from weightdecay.results.estimate import Array, Estimate, safely_summed, within
 from weightdecay.results.judging import MARGIN, mean_of
 from weightdecay.results.landscape import Landscape
-from weightdecay.results.noise import Flags, mean
-from weightdecay.results.transfer_folds import RULES, Fold, Judges, Pair
+from weightdecay.results.noise import Flags
+from weightdecay.results.transfer_folds import RULES, Fold, Judges, Pair, cost
 
 __all__ = ["FEWEST", "RULES", "Move", "Pair", "TransferRegret", "measure_moves", "measure_transfer"]
 __all__ += ["of_fresh_seeds"]
@@ -30,7 +30,7 @@ __all__ += ["of_fresh_seeds"]
 #: The fewest seeds that give a cost an interval: two to choose, and one to judge.
 FEWEST = 3
 _OFF = 0.5  # a learning rate stands for another that is at most so many doublings away
-_OF_LINES = 3.0  # the freedom of what parabolas and straight lines differ by, as in `coupling`
+_OF_CURVES = 3.0  # the freedom of what parabolas between cells differ by, as in `coupling`
 # Of rules that cost the same, the simplest is recommended: leave λ, or else keep λ/α as torch does.
 _SIMPLEST = (0.0, -1.0)
 _TOO_FAR_APART = (
@@ -146,14 +146,13 @@ def measure_transfer(landscape: Landscape) -> TransferRegret:
     ended = _ended(landscape)
     if not ended:
         return TransferRegret(why="Every setting with a decay above 0 has a run that diverged.")
-    choice = choose(landscape)
-    pairs = list(_pairs(choice, ended))
+    judges = Judges(landscape, choose(landscape))
+    pairs = list(_pairs(judges, ended))
     if not pairs:
         return TransferRegret(
             why="No two learning rates near the best that are a factor of 4 apart have their best "
-            "decays inside the grid."
+            "decays inside the grid, between trained neighbours."
         )
-    judges = Judges(landscape, choice)
     weights = judges.together(pairs).weights
     pairs = [pair for at, pair in enumerate(pairs) if np.isfinite(weights[:, at]).all()]
     if not pairs:
@@ -182,6 +181,9 @@ def _move(judges: Judges, tuned: Column, used: float, ended: Collection[float]) 
     elif not (tuned.inside and target.inside):
         where = f"α = {(target if tuned.inside else tuned).lr:.3g}"
         regret = TransferRegret(why=f"The best decay at {where} is at an edge of the grid.")
+    elif not (judges.located(tuned) and judges.located(target)):
+        where = f"α = {(target if judges.located(tuned) else tuned).lr:.3g}"
+        regret = TransferRegret(why=f"A decay next to the best one at {where} was not trained.")
     elif np.isfinite(judges.together([pair]).weights).all():
         regret = _judged(judges, [pair])
     else:
@@ -199,7 +201,7 @@ def _judged(judges: Judges, pairs: Sequence[Pair]) -> TransferRegret:
     folds = list(judges.apart(pairs))
     if len(folds) < 2:
         folds = [judges.together(pairs)]
-    found = _summary(judges.measured, folds, pairs)
+    found = _summary(judges.measured, folds, pairs, judges.doubts(pairs))
     return replace(found, margin=_margin(judges.choice.error))
 
 
@@ -207,21 +209,18 @@ def _margin(error: float) -> float:
     return max(0.0, (MARGIN - 1) * error)
 
 
-def _summary(grid: Arrays, folds: Sequence[Fold], pairs: Sequence[Pair]) -> TransferRegret:
-    weights, straight = (
-        np.stack([getattr(fold, name) for fold in folds]) for name in ("weights", "straight")
-    )
+def _summary(
+    grid: Arrays, folds: Sequence[Fold], pairs: Sequence[Pair], doubts: Array
+) -> TransferRegret:
+    weights = np.stack([fold.weights for fold in folds])
     beyond: Flags = np.logical_or.reduce([fold.beyond for fold in folds])
     out = {pair: tuple(np.array(RULES)[beyond[:, at]].tolist()) for at, pair in enumerate(pairs)}
-    means, lines = weights.mean(2), straight.mean(2)
+    means, of_means = weights.mean(2), doubts.sum(1) / len(pairs) ** 2
     found = TransferRegret(
-        costs={
-            rule: _estimate(grid, folds, means[:, at], lines[:, at])
-            for at, rule in enumerate(RULES)
-        },
+        costs={rule: _estimate(folds, means[:, at], of_means[at]) for at, rule in enumerate(RULES)},
         pairs={
             pair: {
-                rule: _estimate(grid, folds, weights[:, at, k], straight[:, at, k])
+                rule: _estimate(folds, weights[:, at, k], doubts[at, k])
                 for at, rule in enumerate(RULES)
             }
             for k, pair in enumerate(pairs)
@@ -233,49 +232,58 @@ def _summary(grid: Arrays, folds: Sequence[Fold], pairs: Sequence[Pair]) -> Tran
     if len(folds) < FEWEST or found.least is None:
         return found
     least = RULES.index(found.least)
-    # Both rules carry the same decays, so other choices would move both costs.
     tied = [
         rule
         for at, rule in enumerate(RULES)
-        if at == least or _estimate(grid, folds, means[:, at] - means[:, least]).low <= 0
+        if at == least or _difference(grid, folds, means[:, at] - means[:, least]).low <= 0
     ]
     return replace(found, tied=tuple(tied))
 
 
-def _estimate(
-    grid: Arrays, folds: Sequence[Fold], weights: Array, straight: Array | None = None
-) -> Estimate:
-    """Return the mean cost over folds; its interval is of the noise, and of all else if `straight`.
+def _estimate(folds: Sequence[Fold], weights: Array, doubt: float) -> Estimate:
+    """Return the mean cost over folds, with an interval of two parts.
 
-    The noise is that of the errors that judge, pooled over cells. How much other seeds would have
-    chosen otherwise is the jackknife over folds, with the mean errors of all seeds. How well
-    parabolas follow errors between cells is what they differ by from straight lines.
+    One is the jackknife: each seed is left out of choosing and of judging at once. If its ridge is
+    tilted, it moves the chosen decays and the errors there. The other is `doubt`, the variance that
+    comes from how errors run between cells.
     """
     count = len(folds)
-    value = math.fsum(map(Fold.cost, folds, weights)) / count
+    value = _mean(folds, weights)
     if count < FEWEST:
         return Estimate(value, math.nan, math.nan)
-    noise = grid.spread((weights**2).sum(0) / count**2)
-    if straight is None:
-        return within(value, *noise)
-    average = replace(folds[0], errors=mean(grid.tested))
-    each = np.array([average.cost(own) for own in weights])
-    choices = float(each.var()) * (count - 1), count - 1.0
-    apart = float(np.mean([average.cost(own) for own in straight]) - each.mean())
-    return within(value, *safely_summed(noise, choices, (apart**2, _OF_LINES)))
+    left = np.array([cost(fold.choosers, own) for fold, own in zip(folds, weights, strict=True)])
+    of_seeds = float(left.var()) * (count - 1), count - 1.0
+    return within(value, *safely_summed(of_seeds, (doubt, _OF_CURVES)))
 
 
-def _pairs(choice: Choice, ended: Collection[float]) -> Iterator[Pair]:
+def _difference(grid: Arrays, folds: Sequence[Fold], weights: Array) -> Estimate:
+    """Return a mean difference between two rules' costs, with the noise of the judging errors.
+
+    Both rules carry the same decays, so other choices would move both costs.
+    """
+    noise = grid.spread((weights**2).sum(0) / len(folds) ** 2)
+    return within(_mean(folds, weights), *noise)
+
+
+def _mean(folds: Sequence[Fold], weights: Array) -> float:
+    costs = (cost(fold.errors, own) for fold, own in zip(folds, weights, strict=True))
+    return math.fsum(costs) / len(folds)
+
+
+def _pairs(judges: Judges, ended: Collection[float]) -> Iterator[Pair]:
     """Yield where a decay is tuned and used, if both learning rates have a best decay inside.
 
-    They must be among those of which some setting `ended` without diverging.
+    They must be among those of which some setting `ended` without diverging, and no decay may be
+    missing beside the best one.
     """
+    choice = judges.choice
     for factors in PAIRS:
         found = []
         for factor in factors:
             off = {lr: abs(math.log2(lr / (choice.lr * factor))) for lr in choice.columns}
-            lr = min(off, key=off.__getitem__)
-            if off[lr] <= _OFF and choice.columns[lr].inside and lr in ended:
-                found.append(lr)
+            column = choice.columns[min(off, key=off.__getitem__)]
+            located = column.inside and judges.located(column)
+            if off[column.lr] <= _OFF and located and column.lr in ended:
+                found.append(column.lr)
         if len(found) == len(factors):
             yield found[0], found[1]

@@ -12,11 +12,12 @@ from functools import cached_property
 import numpy as np
 
 from weightdecay.results.arrays import Arrays, decayed
-from weightdecay.results.choosing import Choice, choose
+from weightdecay.results.choosing import Choice, Column, choose
 from weightdecay.results.estimate import Array
-from weightdecay.results.interpolation import between, straight_between
+from weightdecay.results.interpolation import between, doubt
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import Flags, mean
+from weightdecay.results.ridge import usual_step
 
 #: The rules to choose from, each given by its s.
 RULES = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
@@ -29,50 +30,58 @@ Pair = tuple[float, float]
 class Fold:
     """Errors that judge, and the weight of each in a cost: rules × pairs × rates × decays.
 
-    A weight is NaN if what it needs was not measured. `straight` are the weights if errors between
-    measured decays lay on straight lines. `beyond` says which rules × pairs lead beyond these.
+    A weight is NaN if what it needs was not measured. `choosers` are the mean errors of the seeds
+    that chose. `beyond` says which rules × pairs lead beyond the measured decays.
     """
 
     errors: Array
+    choosers: Array
     weights: Array
-    straight: Array
     beyond: Flags
 
-    def cost(self, weights: Array) -> float:
-        """Return a weighted sum of the errors."""
-        used = weights != 0
-        return float((weights[used] * self.errors[used]).sum())
+
+def cost(errors: Array, weights: Array) -> float:
+    """Return a weighted sum of errors; those without weight may be unknown."""
+    used = weights != 0
+    return float((weights[used] * errors[used]).sum())
 
 
-def _fold(
-    grid: Arrays, choice: Choice, pairs: Sequence[Pair], errors: Array, everyone: Flags
-) -> Fold:
-    """Carry the chosen decays to learning rates where some cells have an error.
+@dataclass(frozen=True)
+class _Places:
+    """Where errors are needed at a learning rate: its best decay, and what each rule carries there.
+
+    They are log2 decays, between the measured ones, `logs`. `known` are the places of these.
+    """
+
+    rate: int
+    known: Flags
+    logs: Array
+    best: float
+    carried: Array
+    beyond: Flags
+
+
+def _places(
+    grid: Arrays, choice: Choice, pair: Pair, errors: Array, everyone: Flags
+) -> _Places | None:
+    """Carry a chosen decay to a learning rate; None if none was chosen or no cell has an error.
 
     `everyone` are the cells that some seed has trained. A decay beyond the last cell counts as that
     one; if a seed lacks the last cell, as the one before it.
     """
-    weights, straight = (np.zeros((len(RULES), len(pairs), *errors.shape)) for _ in range(2))
-    beyond = np.zeros((len(RULES), len(pairs)), dtype=np.bool_)
-    for at, (tuned, used) in enumerate(pairs):
-        rate = int(np.flatnonzero(grid.lrs == used)[0])
-        known = np.isfinite(errors[rate])
-        if not {tuned, used} <= choice.columns.keys() or not known.any():
-            weights[:, at] = math.nan
-            continue
-        logs, column = (np.log2(grid.decays[cells]) for cells in (known, everyone[rate]))
-        low = logs[0] if logs[0] <= column[:2][-1] else -math.inf
-        high = logs[-1] if logs[-1] >= column[-2:][0] else math.inf
-        own, other = (math.log2(choice.columns[lr].decay) for lr in (used, tuned))
-        best = min(max(own, low), high)
-        for row, rule in enumerate(RULES):
-            place = other - rule * math.log2(used / tuned)
-            beyond[row, at] = not low - _ROUNDED <= place <= high + _ROUNDED
-            carried = min(max(place, low), high)
-            weights[row, at, rate, known] = between(logs, carried) - between(logs, best)
-            lines = straight_between(logs, carried) - straight_between(logs, best)
-            straight[row, at, rate, known] = lines
-    return Fold(errors, weights, straight, beyond)
+    tuned, used = pair
+    rate = int(np.flatnonzero(grid.lrs == used)[0])
+    known = np.isfinite(errors[rate])
+    if not {tuned, used} <= choice.columns.keys() or not known.any():
+        return None
+    logs, column = (np.log2(grid.decays[cells]) for cells in (known, everyone[rate]))
+    low = logs[0] if logs[0] <= column[:2][-1] else -math.inf
+    high = logs[-1] if logs[-1] >= column[-2:][0] else math.inf
+    best, start = (math.log2(choice.columns[lr].decay) for lr in (used, tuned))
+    carried = start - np.array(RULES) * math.log2(used / tuned)
+    beyond = (carried < low - _ROUNDED) | (carried > high + _ROUNDED)
+    inside = min(max(best, low), high), np.clip(carried, low, high)
+    return _Places(rate, known, logs, *inside, beyond)
 
 
 @dataclass(frozen=True)
@@ -87,17 +96,64 @@ class Judges:
         """Return the landscape as arrays, in which a run that diverged has the worst test error."""
         return decayed(self.landscape)
 
+    @cached_property
+    def average(self) -> Array:
+        """Return the mean test errors of all seeds."""
+        return mean(self.measured.tested)
+
+    def located(self, column: Column) -> bool:
+        """Whether no decay is missing beside the lowest setting: it would move the best decay."""
+        step = usual_step(self._everyone, self.measured.decays)
+        return column.gap <= max(1.0, step) + _ROUNDED
+
     def together(self, pairs: Sequence[Pair]) -> Fold:
         """Return what all seeds choose, judged by their mean."""
-        return _fold(self.measured, self.choice, pairs, mean(self.measured.tested), self._everyone)
+        return self._fold(self.choice, pairs, self.average, self.average)
 
     def apart(self, pairs: Sequence[Pair]) -> Iterator[Fold]:
-        """Yield what the others choose for each seed to judge, if it was all measured."""
+        """Yield what the others choose for each seed to judge, if it was all measured.
+
+        A cell that only that seed has trained is kept for the others.
+        """
+        tested = self.measured.tested
         for seed, choice in self._others:
-            errors = self.measured.tested[:, :, seed]
-            fold = _fold(self.measured, choice, pairs, errors, self._everyone)
+            others = mean(np.delete(tested, seed, 2))
+            others = np.where(np.isfinite(others), others, self.average)
+            fold = self._fold(choice, pairs, tested[:, :, seed], others)
             if np.isfinite(fold.weights).all():
                 yield fold
+
+    def doubts(self, pairs: Sequence[Pair]) -> Array:
+        """Return the variance of a cost from how errors run between cells: rules × pairs.
+
+        The carried decay and the best one each add the square of their doubt.
+        """
+        found = np.zeros((len(RULES), len(pairs)))
+        for at, pair in enumerate(pairs):
+            place = _places(self.measured, self.choice, pair, self.average, self._everyone)
+            if place is not None:
+                errors = self.average[place.rate, place.known]
+                best, *carried = (
+                    float(errors @ doubt(place.logs, one)) ** 2
+                    for one in (place.best, *place.carried)
+                )
+                found[:, at] = best + np.array(carried)
+        return found
+
+    def _fold(self, choice: Choice, pairs: Sequence[Pair], errors: Array, choosers: Array) -> Fold:
+        """Carry the chosen decays to learning rates where some cells have an error."""
+        weights = np.zeros((len(RULES), len(pairs), *errors.shape))
+        beyond = np.zeros((len(RULES), len(pairs)), dtype=np.bool_)
+        for at, pair in enumerate(pairs):
+            place = _places(self.measured, choice, pair, errors, self._everyone)
+            if place is None:
+                weights[:, at] = math.nan
+                continue
+            best = between(place.logs, place.best)
+            for row, one in enumerate(place.carried):
+                weights[row, at, place.rate, place.known] = between(place.logs, one) - best
+            beyond[:, at] = place.beyond
+        return Fold(errors, choosers, weights, beyond)
 
     @cached_property
     def _everyone(self) -> Flags:
