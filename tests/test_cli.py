@@ -408,6 +408,27 @@ def test_a_misspelt_command_or_choice_is_told_the_one_that_was_meant(
     assert capsys.readouterr().err.endswith(f". Did you mean `{meant}`?\n")
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (["reproduce", "figure-2", "--tsk", "text"], "--task"),
+        (["sweep", "study.toml", "--ot", "folder"], "--out"),  # and --out is missing
+        (["sweep", "study.toml", "--ot=folder"], "--out"),
+        (["data", "fetch", "cifar10", "--frm", "folder"], "--from"),
+    ],
+)
+def test_a_misspelt_option_is_named_with_the_one_that_was_meant(
+    typed: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(typed)
+    assert capsys.readouterr().err.endswith(f"Did you mean `{meant}`?\n")
+
+
+def test_an_option_may_be_shortened() -> None:
+    assert main(["convert", "--weight-decay", "0.05", "--ba", "8"]) == 0
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["data", "fetch", "--help"]])
 def test_help_comes_without_torch(arguments: list[str]) -> None:
     code = (

@@ -16,7 +16,21 @@ _Number = TypeVar("_Number", int, float)
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's parser, with a "did you mean" for misspelt commands and choices."""
+    """argparse's parser, with a "did you mean" for misspelt commands, options and choices."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._subparsers is None and args is not None:
+            self._check_options(list(args))
+        return super().parse_known_args(args, namespace)
+
+    def _check_options(self, args: list[str]) -> None:
+        """Refuse unknown options first: argparse would rather miss the one that was meant."""
+        known = self._option_string_actions
+        for arg in args[: args.index("--")] if "--" in args else args:
+            name, _, _ = arg.partition("=")
+            if name.startswith("--") and not any(one.startswith(name) for one in known):
+                near = checks.did_you_mean(name, known)
+                self.error(f"{name} is not an option of this command. {near}".rstrip())
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
