@@ -197,6 +197,7 @@ def test_the_recommended_long_run_is_a_run_of_the_tuner(tmp_path: Path) -> None:
     assert (config.lr, config.epochs) == (found.lr, 8)
     cell = made.cells.cell(replace(config, evaluate_every=0))
     assert cell is not None
+    assert made.cells.config(cell) == replace(config, evaluate_every=0)  # to the last digit
     assert made.cells.space.stated(cell.setting, 8) == pytest.approx(found.weight_decay)
 
 

@@ -144,9 +144,10 @@ def _tune(options: argparse.Namespace) -> int:
 def _round(tuning: "Tuning") -> str:
     """Return which runs are about to be trained, in one line."""
     tuner = tuning.tuner
+    told = tuner.recommendation().trials
     runs = [f"{count} of {epochs} epochs" for epochs, count in sorted(tuning.coming.items())]
     return (
-        f"{tuner.recommendation().trials} runs told, next {' and '.join(runs)}: "
+        f"{told} run{'s' * (told != 1)} told, next {' and '.join(runs)}: "
         f"{tuner.spent:.2f} of {tuner.spend:g} long runs"
     )
 

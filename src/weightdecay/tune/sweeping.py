@@ -210,13 +210,14 @@ class Tuning:
         """Return the configuration of the long run at the recommended setting."""
         found = self.recommendation()
         coupled = self.tuner.space.convention == "l2"
-        return replace(
+        stated = replace(
             self.cells.base,
             lr=found.lr,
             normalized_decay=None if coupled else found.decay.normalized,
             l2=found.weight_decay if coupled else None,
-            evaluate_every=1,
         )
+        cell = self.cells.cell(stated)  # its decay has no rounding from λ_norm to λ and back
+        return replace(stated if cell is None else self.cells.config(cell), evaluate_every=1)
 
 
 def _name(task: "str | Source") -> Any:
