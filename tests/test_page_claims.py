@@ -1,6 +1,7 @@
 """The forest plot of a study's page: every interval that decided something, where it belongs."""
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,11 @@ def test_the_first_screen_answers_for_every_method_in_plain_words(page: Path) ->
         assert f" {method} learning rate α " in first
     assert first.count("Change α alone? ") == 4
     assert first.count("If you multiply α by 4, ") >= 4
+    # Readers who know torch alone must not pass λ, and see what their own habit costs.
+    assert re.search(
+        r"AdamW, [\d.]+ % with α = \S+ and λ = \S+; torch's weight_decay is then ", first
+    )
+    assert first.count("If that stays, the error rises by ") == 2  # SGDW and AdamW
     before_numbers = first.partition("All numbers")[0]
     for riddle in ("ties", " s = ", "[", "("):
         assert riddle not in before_numbers
@@ -109,7 +115,7 @@ def test_the_settings_of_a_registered_figure_are_those_that_fresh_seeds_judged(p
             (scape["advice"]["decay"], choice.decay),
         ):
             assert own == pytest.approx([wanted] * 3, rel=1e-5)
-    assert f"its error measured by {len(registration.judges)} others" in text_of(text)
+    assert f"its error measured by {len(registration.judges)} other seeds" in text_of(text)
 
 
 def test_a_hostile_claim_does_nothing() -> None:

@@ -45,11 +45,14 @@ def _meaning(found: Sequence[PageLandscape]) -> str:
     if fresh:
         seeds = " or ".join(map(str, sorted(fresh)))
         told.append(
-            f"Each setting was chosen by some seeds and its error measured by {seeds} others."
+            f"Each setting was chosen on validation examples, and its error measured by {seeds} "
+            "other seeds."
         )
     scattered = any(one.landscape.scattered for one in shown_ones)
     under = "errors and scattered settings" if scattered else "errors"
-    return " ".join([*told, f"Under {under}: 95 % intervals."])
+    if any(one.advice is not None and one.advice.knobs.regret.costs for one in shown_ones):
+        told.append("Rises are means over an α 4 times as large and as small.")
+    return " ".join([*told, f"The small numbers under {under} are 95 % intervals."])
 
 
 def summary(found: Sequence[PageLandscape]) -> list[str]:
@@ -73,7 +76,9 @@ def _lowest(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[s
         for symbol, value in zip(symbols, setting(best, found), strict=True)
     )
     value, _ = advice.error_words(error(best, found), best.landscape.metric)
-    yield f"Lowest {reported([best.landscape])}: {best.title}, {value} with {knobs}."
+    torch = None if best.landscape.way == "l2" else _torch(best, found)
+    passed = "" if torch is None else f"; torch's weight_decay is then {shown(torch, 3)}"
+    yield f"Lowest {reported([best.landscape])}: {best.title}, {value} with {knobs}{passed}."
 
 
 def _alone(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[str]:
@@ -87,8 +92,8 @@ def _alone(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[st
         if least is not None:
             at, said = least
             yield (
-                f"{known[at][0].title} suffers least: if α changes by a factor of 4 and λ stays, "
-                f"its error rises by {said}."
+                f"{known[at][0].title} suffers least: if α becomes 4 times as large or small and "
+                f"λ stays, its error rises by {said}."
             )
     elif told["no"]:
         yield f"You may not with {names['no']}: change λ with α."
@@ -137,8 +142,7 @@ def _rows(one: PageLandscape, found: Recommendation) -> Iterator[str]:
     else:
         yield _row(names[0], shown(judged.lr, 3), "")
         yield _row(names[1], shown(judged.decay, 3), "")
-    lr, decay = setting(one, found)
-    torch = decay if scape.way == "l2" else scape.stated(lr, decay).torch_weight_decay
+    torch = _torch(one, found)
     if torch is not None:
         how = "the same number" if scape.way == "l2" else "which is λ/α"
         yield _row("torch's weight_decay", shown(torch, 3), how)
@@ -151,6 +155,14 @@ def setting(one: PageLandscape, found: Recommendation) -> tuple[float, float]:
     if one.judged is not None:
         return one.judged.lr, one.judged.decay
     return found.lr.value, found.decay.value
+
+
+def _torch(one: PageLandscape, found: Recommendation) -> float | None:
+    """Return the setting to use as torch's weight_decay, if it is known."""
+    lr, decay = setting(one, found)
+    return (
+        decay if one.landscape.way == "l2" else one.landscape.stated(lr, decay).torch_weight_decay
+    )
 
 
 def error(one: PageLandscape, found: Recommendation) -> Estimate:

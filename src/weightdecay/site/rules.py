@@ -149,18 +149,23 @@ def least_kept(found: Sequence[Recommendation]) -> tuple[int, str] | None:
     return at, _rise(found[at])
 
 
-def _rise(advice: Recommendation) -> str:
-    """Return by how much the error rises if λ stays, in words that need no explanation."""
-    said = _words(advice.knobs.regret, 0.0, advice.landscape)
+def _rise(advice: Recommendation, rule: float = 0.0) -> str:
+    """Return by how much the error rises with a rule, in words that need no explanation."""
+    said = _words(advice.knobs.regret, rule, advice.landscape)
     return said.replace(" points", " percentage points")
 
 
 def in_torch(advice: Recommendation) -> str:
-    """Return what the rule does to torch's weight_decay; nothing if no rule is known, or for L2."""
+    """Return what the rule does to torch's weight_decay, and what it costs to leave that as it is.
+
+    Nothing is said if no rule is known, or for L2.
+    """
     rule = advice.knobs.rule
     if advice.differ is False or rule is None or advice.landscape.way == "l2":
         return ""
-    return _of_torch(rule)
+    if rule == -1 or -1.0 not in advice.knobs.regret.costs:
+        return _of_torch(rule)
+    return f"{_of_torch(rule)} If that stays, the error rises by {_rise(advice, -1.0)}."
 
 
 def _open(knobs: Knobs) -> str:
