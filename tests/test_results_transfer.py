@@ -307,6 +307,19 @@ def test_a_simpler_rule_that_noise_alone_keeps_is_named_and_not_recommended() ->
     assert near.rule == 0.0
 
 
+def test_a_page_does_not_forbid_what_may_cost_as_little() -> None:
+    """The rule is to keep λ·α; leaving λ is five points worse on average, within its noise."""
+    wild = 0.05 + np.array([-0.2, 0.2, -0.1, 0.1, 0.15, -0.15, 0.05, -0.05])
+    regret = of_fresh_seeds({PAIRS[0]: {0.0: wild, 1.0: np.linspace(-0.001, 0.001, 8)}}, error=0.1)
+    found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
+    word, done = rules.alone(replace(found, knobs=Knobs(SURE, fitted=False, regret=regret)))
+    assert word == "not decided"
+    assert "divide λ by 4 or leave λ as it is: these runs cannot tell which costs less" in done
+    clear = of_fresh_seeds({PAIRS[0]: {0.0: wild / 100 + 0.05, 1.0: wild / 100}}, error=0.1)
+    word, _ = rules.alone(replace(found, knobs=Knobs(SURE, fitted=False, regret=clear)))
+    assert word == "no"
+
+
 SURE = Exponent(0.0, -0.1, 0.1)
 
 

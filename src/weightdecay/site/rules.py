@@ -120,6 +120,12 @@ def alone(advice: Recommendation) -> tuple[str, str]:
     rule = advice.knobs.rule
     if rule is None:
         return "not decided", _open(advice.knobs)
+    if rule != 0 and advice.knobs.by_regret and 0.0 in advice.knobs.regret.tied:
+        ways = f"{_plainly(rule)} or {_plainly(0.0)}"
+        return (
+            "not decided",
+            f"If you multiply α by 4, {ways}: these runs cannot tell which costs less.",
+        )
     done = [f"If you multiply α by 4, {_plainly(rule)}.", *_if_kept(advice, rule)]
     return "yes" if rule == 0 else "no", " ".join(done)
 
