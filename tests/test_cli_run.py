@@ -322,6 +322,14 @@ def test_a_diverged_run_is_a_result(clouds: Any, capsys: Output) -> None:
     assert recorded().diverged
 
 
+def test_a_decay_that_looks_like_torchs_is_warned_about(clouds: Any, capsys: Output) -> None:
+    run = ["run", "--task", "clouds:task", "--epochs", "1", "--lr", "0.001", "--weight-decay"]
+    assert main([*run, "0.05"]) == 0
+    assert "pass weight_decay = lr * 0.05 = 5e-05" in capsys.readouterr().err
+    assert main([*run, "0.0005"]) == 0
+    assert "torch's" not in capsys.readouterr().err
+
+
 def test_a_long_run_is_told_in_twelve_rows(clouds: Any, capsys: Output) -> None:
     assert main([*RUN, "--batch", "36", "--epochs", "100"]) == 0
     *table, left_out, _, _ = capsys.readouterr().out.splitlines()

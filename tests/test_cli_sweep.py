@@ -508,6 +508,27 @@ def long_study(**changes: str) -> list[str]:
     return ["sweep", "long.toml", "--out", "s", *HERE]
 
 
+@pytest.mark.parametrize(
+    ("decays", "warned"),
+    [
+        ("weight_decay = [0.05, 0.1]", True),
+        ("weight_decay = [0, 0.05, 0.1]", True),  # without decay, nothing was meant
+        ("weight_decay = [0.0001, 0.1]", False),  # a wide grid
+        ("normalized_decay = [0.05, 0.1]", False),
+    ],
+)
+def test_decays_that_look_like_torchs_are_warned_about(
+    decays: str, warned: bool, capsys: Output
+) -> None:
+    study = TOY.replace("normalized_decay = [0, 0.1]", decays)
+    Path("torchs.toml").write_text(study)
+    sweep = ["sweep", "torchs.toml", "--out", "s", *HERE]
+    assert main([*sweep, "--dry-run"]) == 0
+    assert ("looks like torch's" in capsys.readouterr().err) == warned
+    assert main([*sweep, "--dry-run", "--quiet"]) == 0
+    assert not capsys.readouterr().err
+
+
 def test_a_dry_run_says_what_there_is_to_train_and_makes_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:

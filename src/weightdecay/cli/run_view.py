@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 
 from weightdecay import checks
-from weightdecay.cli import run_tables
+from weightdecay.cli import run_tables, torchs_decay
 from weightdecay.cli.devices import device_of
 from weightdecay.cli.output import print_json
 from weightdecay.cli.printing import echo, print_table
@@ -37,6 +37,8 @@ def train_and_print(options: argparse.Namespace) -> int:
     folder = store_of(config, options.out).folder
     files = RunFiles(folder, config)
     leads = os.environ.get("RANK", "0") == "0"
+    if leads and not options.quiet:
+        torchs_decay.warn([config])
     try:
         with (
             _together(device),

@@ -114,11 +114,14 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def _sweep(options: argparse.Namespace) -> int:
+    from weightdecay.cli import torchs_decay
     from weightdecay.cli.forecast import dry_run
     from weightdecay.cli.sweep_view import check_folder, engine_of, sweep_and_print
     from weightdecay.sweeps.grids import read_study
 
     configs = read_study(options.study)
+    if not options.quiet:
+        torchs_decay.warn(configs)
     if not options.dry_run:
         return sweep_and_print(configs, options, retry=False)
     check_folder(options.folder)

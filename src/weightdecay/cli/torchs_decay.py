@@ -1,0 +1,20 @@
+"""The optimizers' warning about torch's weight_decay, for configurations of runs."""
+
+import sys
+from collections.abc import Iterable
+
+from weightdecay.cli.printing import echo
+from weightdecay.records import RunConfig
+
+
+def warn(configs: Iterable[RunConfig]) -> None:
+    """Warn if all decays were probably meant as torch's; in a wide grid some may look so."""
+    from weightdecay.optim.rates import looks_like_torchs
+
+    said = [
+        looks_like_torchs({"base": one.lr, "weight_decay": one.weight_decay, "normalized": None})
+        for one in configs
+        if one.weight_decay
+    ]
+    if said and all(said):
+        echo(f"weightdecay: {said[0]}", file=sys.stderr)
