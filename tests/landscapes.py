@@ -326,6 +326,11 @@ SCENARIOS = (
     *(Scenario("strongly tilting seeds", CLIFF, seeds, tilt=0.5) for seeds in (2, 3)),
     *(Scenario("half steps", _HALF, seeds) for seeds in (2, 3)),
     Scenario("half steps, drift +0.7", replace(_HALF, drift=0.7), 3),
+    # These had no part in the choice of the interval.
+    *(Scenario("new: slightly tilting seeds", CLIFF, seeds, tilt=0.15) for seeds in (2, 3, 5)),
+    Scenario("new: power 1.5, s = 0.75", replace(CLIFF, power=1.5, cliff=4.0, s=0.75), 3),
+    Scenario("new: power 3, s = −0.5", replace(CLIFF, power=3.0, cliff=8.0, s=-0.5), 3),
+    Scenario("new: errors of 20 %, s = 0", FIFTH, 3, **MORE),
 )
 TITLES = (
     *("landscape", "seeds", "values", "covered", "check", "s₋", "s₊"),

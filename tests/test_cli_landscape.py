@@ -184,7 +184,8 @@ def test_out_has_a_picture_a_page_and_a_table_of_all_cells(
         costs = list(csv.DictReader(file))
     assert len(costs) == 6 * (1 + 4)  # rules × the mean and each pair of learning rates
     means = {float(row["s"]): row for row in costs if not row["tuned_at"]}
-    assert float(means[0.0]["low"]) < 0.002 < float(means[1.0]["low"])
+    assert float(means[0.0]["low"]) < 0.002 < float(means[1.0]["cost"])
+    assert float(means[1.0]["low"]) < float(means[1.0]["cost"]) < float(means[1.0]["high"])
     assert [s for s, row in means.items() if row["tied"] == "true"] == [0.0]
     assert math.isclose(float(lowest["test_error"]), 0.3, abs_tol=0.02)
 

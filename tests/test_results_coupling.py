@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.landscapes import (
     CLIFF,
     QUADRATIC,
+    Array,
     Scenario,
     Truth,
     exact,
@@ -22,9 +23,10 @@ from tests.landscapes import (
 )
 from weightdecay.results import Cell, Exponent, Landscape, coupling, landscapes, ridge
 from weightdecay.results.arrays import grid
+from weightdecay.results.column import PARABOLA
 from weightdecay.results.exponent import bend
 from weightdecay.results.ridge import optima
-from weightdecay.results.vertices import Vertices
+from weightdecay.results.vertices import Vertices, vertices
 
 SOME = Truth(s=0.5, rates=8, decays=8)
 
@@ -138,20 +140,68 @@ def test_seeds_whose_ridge_tilts_widen_the_interval() -> None:
     assert tilting.high - tilting.low > 2 * (alike.high - alike.low)
 
 
-@pytest.mark.parametrize("seeds", [2, 3, 5])
-def test_the_fewer_seeds_agree_the_less_their_agreement_counts(seeds: int) -> None:
-    """They agree exactly here, as two seeds whose ridges tilt may do by luck."""
-    best = np.zeros((2, 3))
+def located(without: Array, fewest: int) -> Vertices:
+    """Return vertices at three learning rates, of noise that is drawn and seeds that are given."""
+    seeds = len(without)
     draws = np.random.default_rng(0).standard_normal((200, 2, 3))
-    without, depths = np.zeros((seeds, 2, 3)), np.zeros((201 + seeds, 3))
-    lrs = np.array([0.25, 0.5, 1.0])
-    found = Vertices(lrs, best, draws, without, depths, tuple(range(seeds)), 10.0, 0)
-    weights = np.array([[-0.5, 0.0, 0.5], [0.0, 0.0, 0.0]])
-    _, noise, freedom = found.weighed(weights)
-    _, variance, fewer = found.weighed(weights, cautious=True)
+    depths, lrs = np.zeros((201 + seeds, 3)), np.array([0.25, 0.5, 1.0])
+    left = np.zeros((seeds, 2, 3))
+    left[:, PARABOLA] = without[:, None] * np.array([-1.0, 0.0, 1.0])
+    parts = np.zeros((2, 3)), draws, left, depths
+    return Vertices(lrs, *parts, tuple(range(seeds)), 10.0, 0, fewest)
+
+
+WEIGHTS = np.array([[-0.5, 0.0, 0.5], [0.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize("slopes", [(0.1, 0.2, 0.6), (0.3, 0.3, 0.3), (0.0, 1.0, 2.0, 3.0, 4.0)])
+def test_the_interval_of_three_seeds_or_more_is_students_over_seeds(
+    slopes: tuple[float, ...],
+) -> None:
+    """Without seed k, the slope is the mean of the others."""
+    own, seeds = np.array(slopes), len(slopes)
+    found = located((own.sum() - own) / (seeds - 1), seeds)
+    _, variance, freedom = found.weighed(WEIGHTS, by_seeds=True)
+    assert variance == pytest.approx(float(np.var(own, ddof=1)) / seeds)
+    assert freedom == seeds - 1
+
+
+def test_two_seeds_that_agree_by_luck_still_have_noise_and_one_square_of_it() -> None:
+    found = located(np.zeros(2), 2)
+    _, noise, freedom = found.weighed(WEIGHTS)
     assert freedom == 10
-    assert variance == pytest.approx(noise * seeds / (seeds - 1))
-    assert fewer == pytest.approx(variance**2 / noise**2 / (1 / 10 + 1 / (seeds - 1) ** 3))
+    _, variance, fewer = found.weighed(WEIGHTS, by_seeds=True)
+    assert variance == pytest.approx(2 * noise)
+    assert fewer == pytest.approx(4 / (1 / 10 + 1))
+
+
+@pytest.mark.parametrize("fewest", [1, 2])
+def test_a_third_seed_that_few_settings_have_does_not_count(fewest: int) -> None:
+    agree = located(np.zeros(3), fewest).weighed(WEIGHTS, by_seeds=True)
+    assert agree == pytest.approx(located(np.zeros(2), 2).weighed(WEIGHTS, by_seeds=True))
+    truth = replace(CLIFF, decays=11)
+    landscape = noisy(truth, 3, np.random.default_rng(0), spread=0.003, examples=10_000)
+    place = min(landscape.cells, key=lambda at: landscape.cells[at].score)
+    cell = landscape.cells[place]
+    parts = {name: getattr(cell, name)[:fewest] for name in ("seeds", "chosen", "tested")}
+    fewer_seeds = replace(cell, **parts, losses=(), packs=())
+    fewer = replace(landscape, cells={**landscape.cells, place: fewer_seeds})
+    for one, seeds in ((landscape, 3), (fewer, fewest)):
+        measured = grid(one, zero=False)
+        rates = np.ones(len(measured.lrs), dtype=np.bool_)
+        logs = np.log2(measured.decays) + 0 * measured.lrs[:, None]
+        assert vertices(measured, logs, rates).fewest == seeds
+
+
+def test_a_seed_that_is_left_out_takes_its_whole_tilt_with_it() -> None:
+    """In the window of both seeds, ridges that tilt by 1 would be cut at one doubling."""
+    truth = replace(QUADRATIC, rates=5, decays=15)
+    errors = np.stack([replace(truth, s=s).errors() for s in (-0.8, 0.8)], -1)
+    measured = grid(landscape_of(truth, (errors, errors)), zero=False)
+    logs = np.log2(measured.decays) + 0 * measured.lrs[:, None]
+    found = vertices(measured, logs, np.ones(5, dtype=np.bool_))
+    slopes = np.polyfit(found.x, found.without[:, PARABOLA].T, 1)[0]
+    assert slopes == pytest.approx([-0.8, 0.8], abs=0.05)
 
 
 def test_basins_may_differ_in_curvature() -> None:

@@ -25,11 +25,11 @@ from weightdecay.results import ridge
 from weightdecay.results.arrays import Arrays, grid
 from weightdecay.results.column import HALVES, PARABOLA
 from weightdecay.results.coupling import near_best
-from weightdecay.results.estimate import Array, student, summed
+from weightdecay.results.estimate import Array, student
 from weightdecay.results.exponent import Exponent, bounded, unknown
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import Flags
-from weightdecay.results.vertices import Vertices, vertices, weighed
+from weightdecay.results.vertices import Vertices, joined, vertices, weighed
 
 #: The factors of a budget, and whether the best decay should fall or rise with them.
 FACTORS = {"epochs": -1, "data": -1, "batch": 1}
@@ -193,23 +193,23 @@ def exponent_of(levels: Sequence[_Level], *, sign: int, why: str = "") -> Expone
     value, *noise = _weighed(points, slope)
     parts = [(noise[0], noise[1])]
     if all(np.isfinite(found.best[HALVES, at]) for _, found, at in points):
-        apart, variance, _ = _weighed(points, slope, second=-1, cautious=False)
+        apart, variance, _ = _weighed(points, slope, second=-1, by_seeds=False)
         parts.append((max(apart**2 - variance, 0.0), _OF_MODELS))
     freedom = len(x) - len(levels) - 1
     if freedom > 0:
-        ones = [_weighed([point], np.ones(1), cautious=False)[1] for point in points]
+        ones = [_weighed([point], np.ones(1), by_seeds=False)[1] for point in points]
         weight = 1 / np.maximum(ones, _LEAST)
         usual = freedom + 2 * math.sqrt(2 * freedom)
         chance = float((weight * (y - sign * value * x) ** 2).sum()) - usual
         between = max(chance, 0.0) / float(weight.sum())
         parts.append((between * float((slope**2).sum()), float(freedom + 2)))
-    variance, free = summed(*parts)
+    variance, free = joined(min(found.fewest for _, found, _ in points), *parts)
     half = student(free) * math.sqrt(variance)
     return Exponent(value, value - half, value + half, why=why, freedom=free)
 
 
 def _weighed(
-    points: _Level, slope: Array, *, second: int = 0, cautious: bool = True
+    points: _Level, slope: Array, *, second: int = 0, by_seeds: bool = True
 ) -> tuple[float, float, float]:
     """Weigh best decays; those of the second estimator count `second` times as much."""
     weights: dict[int, tuple[Vertices, Array]] = {}
@@ -217,7 +217,7 @@ def _weighed(
         _, own = weights.setdefault(id(found), (found, np.zeros(found.best.shape)))
         own[PARABOLA, at] += share
         own[HALVES, at] += second * share
-    return weighed(list(weights.values()), cautious=cautious)
+    return weighed(list(weights.values()), by_seeds=by_seeds)
 
 
 def _bound(groups: Sequence[list[tuple[float, BestDecays]]], sign: int, left_out: str) -> Exponent:

@@ -30,7 +30,7 @@ from weightdecay.results.exponent import Exponent, Line, bend, bounded, unknown
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import Flags
 from weightdecay.results.scatter import fit_surface
-from weightdecay.results.vertices import Vertices, vertices
+from weightdecay.results.vertices import Vertices, joined, vertices
 
 __all__ = ["CONVENTIONS", "Coupling", "Exponent", "Line", "RidgePoint", "coupling"]
 
@@ -122,7 +122,7 @@ def near_best(x: Array, best: int) -> Flags:
 
 def point_of(found: Vertices, column: int) -> RidgePoint:
     """Return the best decay of a located learning rate, and its standard error."""
-    best, variance, _ = found.weighed(_only(found, column), cautious=True)
+    best, variance, _ = found.weighed(_only(found, column))
     return RidgePoint(float(found.lrs[column]), 2.0**best, math.sqrt(variance))
 
 
@@ -156,7 +156,7 @@ def _judged(
     knee = unknown("It needs best decays on both sides of the best learning rate.")
     if below.value is not None and above.value is not None:
         lower, upper = (_slope(found.x, side) for side in sides)
-        knee = _interval(*_weighed(found, lower - upper, cautious=False))
+        knee = _interval(*_weighed(found, lower - upper, by_seeds=False))
     exponent, drawn = parabola, None
     if parabola.value is not None and _excludes_zero(apart):
         exponent = unknown(
@@ -181,27 +181,29 @@ def _parabola(found: Vertices, used: Flags, *, least: int) -> Exponent:
     if used.sum() < least:
         return unknown(_too_few(found, int(used.sum()), least))
     slope = _slope(found.x, used)
-    value, variance, freedom = _weighed(found, slope, cautious=True)
+    value, variance, freedom = _weighed(found, slope, by_seeds=True)
     if used.sum() > 2:
         # If the ridge bends, other learning rates would have given another slope.
         own = [found.weighed(_only(found, int(i)))[1] for i in np.flatnonzero(used)]
         bent = bend(found.x[used], found.best[PARABOLA, used], np.maximum(own, _LEAST))
         other = bent * float((slope**2).sum()), float(used.sum())
-        variance, freedom = summed((variance, freedom), other)
+        variance, freedom = joined(found.fewest, (variance, freedom), other)
     return _interval(value, variance, freedom)
 
 
-def _weighed(found: Vertices, weights: Array, *, cautious: bool) -> tuple[float, float, float]:
+def _weighed(found: Vertices, weights: Array, *, by_seeds: bool) -> tuple[float, float, float]:
     """Return a weighted sum of the first estimator's best decays, its variance and its freedom.
 
     What the estimators differ by beyond noise is added to the variance, if the second is known.
     """
     none = np.zeros(len(weights))
-    value, *noise = found.weighed(np.stack([weights, none]), cautious=cautious)
+    value, *own = found.weighed(np.stack([weights, none]), by_seeds=by_seeds)
     if not np.isfinite(found.best[HALVES, weights != 0]).all():
-        return value, noise[0], noise[1]
+        return value, own[0], own[1]
     apart, variance, _ = found.weighed(np.stack([weights, -weights]))
-    return value, *summed((noise[0], noise[1]), (max(apart**2 - variance, 0.0), _OF_MODELS))
+    of_models = max(apart**2 - variance, 0.0), _OF_MODELS
+    parts = (own[0], own[1]), of_models
+    return value, *(joined(found.fewest, *parts) if by_seeds else summed(*parts))
 
 
 def _second(found: Vertices) -> tuple[Exponent, Exponent]:
@@ -211,7 +213,7 @@ def _second(found: Vertices) -> tuple[Exponent, Exponent]:
         few = unknown(_too_few(found, int(used.sum()), 3))
         return few, few
     slope, none = _slope(found.x, used), np.zeros(len(used))
-    check = _interval(*found.weighed(np.stack([none, slope]), cautious=True))
+    check = _interval(*found.weighed(np.stack([none, slope]), by_seeds=True))
     return check, _interval(*found.weighed(np.stack([slope, -slope])))
 
 
@@ -263,7 +265,7 @@ def _bound(grid: Arrays, log_decays: Array, found: Vertices, near: Flags, why: s
         if said.edge[i]:
             known.append((float(log_decays[i, said.inner[i]]), 0.0, math.inf))
         elif column is not None:
-            known.append(found.weighed(_only(found, column), cautious=True))
+            known.append(found.weighed(_only(found, column), by_seeds=True))
         else:
             continue
         places.append(math.log2(grid.lrs[i]))

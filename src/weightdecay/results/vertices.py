@@ -3,25 +3,26 @@
 Heights are y = ln e, without the seeds' common effects. (Errors that are not all above 0 have no
 logarithm and are used as they are.) The best decays are those of `column`.
 
-Their spread has two parts. One is noise: heights are drawn again, with the variance that the cells
-near the optima have about their seeds, and the lowest cell is found again in each draw. The other
-is what seeds have of their own, such as a tilt of the ridge: what leaving out one seed after
-another (the jackknife) varies beyond that noise.
+Their spread is seen in two ways. Heights are drawn again with the noise that the cells near the
+optima have about their seeds. And one seed after another is left out (the jackknife), which also
+sees what seeds have of their own, such as a tilt of the ridge. Both find the lowest cell again: in
+the window of all seeds, tilted ridges would seem to lie closer together than they do.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from weightdecay.results.arrays import Arrays
 from weightdecay.results.column import PARABOLA, Column
-from weightdecay.results.estimate import Array, summed
+from weightdecay.results.estimate import Array, safely_summed, summed
 from weightdecay.results.noise import Flags, effects, mean, noise
 from weightdecay.results.ridge import usual_step
 
 #: A best decay is located if its standard error is at most so many doublings, or steps of the grid.
 LOCATED = 1.0
+_ENOUGH = 3  # from so many seeds on, the jackknife alone gives the interval
 _INSIDE = 0.9  # the share of draws in which the lowest cell must lie inside the grid
 _DRAWS = 200
 _DRAWN = slice(1, 1 + _DRAWS)
@@ -34,7 +35,8 @@ class Vertices:
     `best` is estimators × rates. `draws` has redrawn noise, and `without` each of the `seeds` left
     out, along a first axis. `depths` are the heights at the best decays: of all seeds, of each
     draw, and without each seed. `freedom` is that of the noise. The second estimator may be NaN.
-    `flat` learning rates are left out because noise moves their lowest cell too far.
+    `flat` learning rates are left out because noise moves their lowest cell too far. `fewest` is
+    the smallest number of seeds that a cell near the optima has.
     """
 
     lrs: Array
@@ -45,18 +47,19 @@ class Vertices:
     seeds: tuple[int, ...]
     freedom: float
     flat: int
+    fewest: int
 
     @property
     def x(self) -> Array:
         """Return log2 of the learning rates."""
         return np.log2(self.lrs)
 
-    def weighed(self, weights: Array, *, cautious: bool = False) -> tuple[float, float, float]:
+    def weighed(self, weights: Array, *, by_seeds: bool = False) -> tuple[float, float, float]:
         """Return a weighted sum of best decays, its variance, and that variance's freedom.
 
         `weights` are estimators × rates. What has no weight may be unknown.
         """
-        return weighed([(self, weights)], cautious=cautious)
+        return weighed([(self, weights)], by_seeds=by_seeds)
 
     def at_best_rate(self) -> "Vertices | None":
         """Return the best decay at the best learning rate; None if that is the first or last.
@@ -71,8 +74,7 @@ class Vertices:
         [at] = rates.lowest(self.depths[:1])
         if not rates.inside[at]:
             return None
-        centres = np.full(len(self.depths), at)
-        centres[_DRAWN] = rates.lowest(self.depths[_DRAWN], inside=True)
+        centres = np.concatenate([[at], rates.lowest(self.depths[1:], inside=True)])
         places = rates.best(self.depths, centres)[:, PARABOLA]
         every = np.concatenate([self.best[None], self.draws, self.without])
         above = np.clip(np.searchsorted(self.x, places), 1, len(self.x) - 1)
@@ -80,21 +82,27 @@ class Vertices:
         rows = np.arange(len(places))
         lower, upper = every[rows, :, above - 1], every[rows, :, above]
         found = ((1 - share)[:, None] * lower + share[:, None] * upper)[..., None]
-        parts = found[0], found[_DRAWN], found[1 + _DRAWS :]
-        depths = rates.depths(self.depths, centres)[:, None]
-        return Vertices(2.0 ** places[:1], *parts, depths, self.seeds, self.freedom, self.flat)
+        return replace(
+            self,
+            lrs=2.0 ** places[:1],
+            best=found[0],
+            draws=found[_DRAWN],
+            without=found[1 + _DRAWS :],
+            depths=rates.depths(self.depths, centres)[:, None],
+        )
 
 
 def weighed(
-    parts: Sequence[tuple[Vertices, Array]], *, cautious: bool = False
+    parts: Sequence[tuple[Vertices, Array]], *, by_seeds: bool = False
 ) -> tuple[float, float, float]:
     """Return a weighted sum over landscapes, its variance, and that variance's freedom.
 
     Noise is drawn for each landscape apart. If all have the same seeds, one seed is left out of all
-    of them at once, so that what a seed does to each adds up or cancels. From a few seeds, what
-    they have of their own is hard to tell from noise, and often looks small by luck. If `cautious`,
-    nothing that the jackknife varies is therefore taken to be noise: its whole variance is added,
-    and its squares have one more among them, as large as noise makes one.
+    of them at once, so that what a seed does to each adds up or cancels. The variance is the noise,
+    and what the jackknife varies beyond it. If `by_seeds`, it is the jackknife's alone, which is
+    right whatever seeds have of their own, and has as many degrees of freedom as seeds less one.
+    Student's t of one would be 12.7, so of two seeds, it is the noise, plus the jackknife's with
+    one more square, as large as noise makes one.
     """
     sums = [
         [each[..., w != 0] @ w[w != 0] for each in (one.best, one.draws, one.without)]
@@ -106,20 +114,30 @@ def weighed(
         for (one, _), (_, drawn, _) in zip(parts, sums, strict=True)
     ]
     of_noise = summed(*noise)[0]
-    lefts, of_each = [left for _, _, left in sums], [variance for variance, _ in noise]
+    lefts = [left for _, _, left in sums]
+    free = [max(one.fewest - 1.0, 1.0) for one, _ in parts]
     if len({one.seeds for one, _ in parts}) == 1:
-        lefts, of_each = [np.sum(lefts, 0)], [of_noise]
-    one_more = of_each if cautious else [0.0] * len(of_each)
-    own = summed(*map(_of_seeds, lefts, one_more))
-    beyond = own[0] if cautious else max(own[0] - of_noise, 0.0)
-    return value, *summed(*noise, (beyond, own[1]))
+        lefts, free = [np.sum(lefts, 0)], [min(free)]
+    own, freedom = summed(*zip(map(_jackknife, lefts), free, strict=True))
+    if not by_seeds:
+        return value, *summed(*noise, (max(own - of_noise, 0.0), freedom))
+    if min(one.fewest for one, _ in parts) >= _ENOUGH:
+        return value, own, freedom
+    return value, *summed(*noise, (own + of_noise, freedom))
 
 
-def _of_seeds(without: Array, one_more: float) -> tuple[float, float]:
-    """Return the jackknife's variance, with one more square among its own, and its freedom."""
-    freedom = len(without) - 1.0
-    squares = freedom**2 / len(without) * float(((without - without.mean()) ** 2).sum())
-    return (squares + one_more) / freedom, freedom
+def joined(fewest: int, *parts: tuple[float, float]) -> tuple[float, float]:
+    """Return the variance of an exponent and its freedom, from those of its parts.
+
+    `fewest` is the smallest number of seeds. Three or more can show by luck how little they differ,
+    so the parts are added safely. Two have that allowance in their own variance.
+    """
+    return (summed if fewest < _ENOUGH else safely_summed)(*parts)
+
+
+def _jackknife(without: Array) -> float:
+    """Return the variance of a sum, from its values without each seed."""
+    return float(np.var(without)) * (len(without) - 1)
 
 
 def vertices(grid: Arrays, log_decays: Array, rates: Flags) -> Vertices:
@@ -157,7 +175,8 @@ def vertices(grid: Arrays, log_decays: Array, rates: Flags) -> Vertices:
     every = np.stack([np.zeros((1 + _DRAWS + len(grid.seeds), 3)), *located.values()], -1)[..., 1:]
     best, depths = every[:, :2], every[:, 2]
     parts = best[0], best[_DRAWN], best[1 + _DRAWS :], depths
-    return Vertices(grid.lrs[[*located]], *parts, grid.seeds, freedom, flat)
+    fewest = int(np.isfinite(heights[near]).sum(1).min(initial=len(grid.seeds)))
+    return Vertices(grid.lrs[[*located]], *parts, grid.seeds, freedom, flat, fewest)
 
 
 def _located(
@@ -174,7 +193,7 @@ def _located(
         return None
     left = np.stack([mean(np.delete(heights, k, 1)) for k in range(heights.shape[1])])
     left = np.where(np.isfinite(left), left, means)
-    same = np.full(1 + len(left), at)
-    centres = np.concatenate([same[:1], column.lowest(drawn, inside=True), same[1:]])
-    rows = np.concatenate([means[None], drawn, left])
+    others = np.concatenate([drawn, left])
+    centres = np.concatenate([[at], column.lowest(others, inside=True)])
+    rows = np.concatenate([means[None], others])
     return np.column_stack([column.best(rows, centres), column.depths(rows, centres)])
