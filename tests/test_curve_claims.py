@@ -189,7 +189,7 @@ def test_a_speed_up_is_how_long_the_other_takes_to_the_same_error() -> None:
     """AdamW falls evenly from 0.6 to 0.3: to 0.5 in 60 epochs, which AdamWR has after 12."""
     curves = {"adamwr": Curve(error=at_ends(0.5, 0.45, 0.4, 0.3))}
     verdict = judged("AdamWR is up to 10 times", "figure-4", curves, noise=0.0)
-    assert "over 12: 5.00 times (5.00 to 5.00) (held); epoch 36" in because(verdict)
+    assert "over 12: 5.00 times [5.00, 5.00] (held); epoch 36" in because(verdict)
     assert "over 36: 2.50 times" in because(verdict)
     assert "over 180" not in because(verdict)
     assert rule(verdict).startswith("One part must hold, by its interval of 1 − 0.05/parts.")

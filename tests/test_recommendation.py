@@ -359,7 +359,7 @@ def test_a_cost_that_may_be_nothing_has_its_interval_and_a_small_one_its_digits(
     truth = Truth(s=0.0)
     found = replace(recommend(landscape_of(truth, exact(truth.errors()))), knobs=knobs)
     assert sentence(found).endswith(
-        "keeping λ/α would have cost 3.3 points (uncertain: −1.3 to 8.0) and keeping λ·α 0.03 "
+        "keeping λ/α would have cost 3.3 points (uncertain: [−1.3, 8.0]) and keeping λ·α 0.03 "
         "points."
     )
 

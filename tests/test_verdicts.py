@@ -197,12 +197,12 @@ def test_a_rule_is_written_with_its_numbers(name: str) -> None:
 def test_a_reason_has_the_number_and_its_interval() -> None:
     found = Estimate(-0.016, -0.0344, 0.0002)
     assert because(verdicts.better("", found, "one less the other")) == (
-        "one less the other: −1.6 points (−3.4 to 0.0)"
+        "one less the other: −1.6 points [−3.4, 0.0]"
     )
     assert because(verdicts.better("", UNKNOWN, "less")) == "less: unknown from so few runs"
     assert because(verdicts.diagonal("", Exponent(0.25, -0.1, 0.6))) == "s = 0.25 [−0.10, 0.60]"
     apart = verdicts.between("", Estimate(-0.5, -1.5, 0.5), "doublings", above=-1, below=1)
-    assert because(apart) == "doublings = −0.50 (−1.50 to 0.50)"
+    assert because(apart) == "doublings = −0.50 [−1.50, 0.50]"
     assert "within ±1," in rule_of(apart)
 
 
@@ -369,7 +369,7 @@ def test_a_difference_of_a_tasks_own_metric_is_written_in_its_own_unit() -> None
     found = Estimate(1.5, 1.0, 2.0)
     verdict = verdicts.no_worse("", found, "its {error}", margin=2.5, metric="squared error")
     assert verdict.outcome == HELD
-    assert because(verdict) == "its squared error: +1.5 (+1 to +2)"
+    assert because(verdict) == "its squared error: +1.5 [+1, +2]"
     assert rule_of(verdict) == (
         "Held if the interval of its squared error lies below +2.5, not held if it lies above."
     )

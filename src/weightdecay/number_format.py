@@ -113,6 +113,11 @@ def typed(value: float) -> str:
     return written if notation.number(written) == value else digits
 
 
+def between(low: str, high: str) -> str:
+    """Return the ends of a 95 % interval, as every text has them: [0.81, 1.05]."""
+    return f"[{low}, {high}]"
+
+
 def interval(exponent: Measured, *, symbol: str = "s", reason: bool = True) -> str:
     """Return an exponent in words: s = 0.93 [0.81, 1.05], s ≥ 0.4 or s unknown, with the reason.
 
@@ -126,7 +131,7 @@ def interval(exponent: Measured, *, symbol: str = "s", reason: bool = True) -> s
     else:
         said = f"{symbol} = {number(exponent.value)}"
         if not (math.isnan(exponent.low) or math.isnan(exponent.high)):
-            said += f" [{number(exponent.low)}, {number(exponent.high)}]"
+            said += f" {between(number(exponent.low), number(exponent.high))}"
     why = exponent.why.strip().rstrip(".") if reason else ""
     return f"{said}: {why}" if why else said
 

@@ -277,11 +277,15 @@ def verdict(found: "Registration", pair: tuple[str, str], judgement: "Judgement"
 
 
 def _relative(found: "Estimate") -> str:
+    from weightdecay.number_format import between
+
     value, low, high = (100 * math.expm1(end) for end in (found.value, found.low, found.high))
-    return f"{value:+.2f} % ({low:+.2f} to {high:+.2f})".replace("-", "−")
+    return f"{value:+.2f} % {between(f'{low:+.2f}', f'{high:+.2f}')}".replace("-", "−")
 
 
 def _difference(found: "Estimate", metric: str | None) -> str:
+    from weightdecay.number_format import between
+
     ends = (found.value, found.low, found.high)
     value, low, high = (f"{100 * x:+.2f}" if metric is None else f"{x:+.3g}" for x in ends)
-    return f"{value} ({low} to {high})".replace("-", "−")
+    return f"{value} {between(low, high)}".replace("-", "−")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from weightdecay.labels import AXES, NAMES, SCHEDULES, method_of, name, titled
-from weightdecay.number_format import in_units, interval, measured, number, typed
+from weightdecay.number_format import between, in_units, interval, measured, number, typed
 from weightdecay.records import RunConfig, Spec
 from weightdecay.results import (
     Coupling,
@@ -131,7 +131,7 @@ def error_words(found: Estimate, metric: str | None) -> tuple[str, str]:
     ends = ""
     if math.isfinite(found.low):
         low, high = (number(in_units(end, metric)) for end in (found.low, found.high))
-        ends = f"[{low}, {high}]"
+        ends = between(low, high)
     return measured(found.value, metric), ends
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from weightdecay.number_format import in_units, interval, number
+from weightdecay.number_format import between, in_units, interval, number
 from weightdecay.results import Estimate, Landscape, budget_exponents, budget_regret, pairs_over
 from weightdecay.results.budget import FACTORS, varied_alone
 from weightdecay.results.budget_transfer import POWERS, Pair
@@ -64,5 +64,5 @@ def _rules(pairs: Sequence[Pair], metric: str | None) -> Iterator[str]:
 def _points(cost: Estimate, metric: str | None) -> str:
     value, low, high = (in_units(end, metric) for end in (cost.value, cost.low, cost.high))
     unit = " points" if metric is None else ""
-    ends = "" if math.isnan(low) else f" [{number(low)}, {number(high)}]"
+    ends = "" if math.isnan(low) else f" {between(number(low), number(high))}"
     return f"{number(value)}{unit}{ends}"

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from weightdecay.number_format import interval, measured, number
+from weightdecay.number_format import between, interval, measured, number
 from weightdecay.results import Estimate, Exponent, Knobs, Landscape, Recommendation, TransferRegret
 from weightdecay.results.transfer import RULES
 
@@ -73,7 +73,7 @@ def amount(one: Estimate, metric: str | None) -> str:
     """
     digits = 2 if one.high - one.low < 0.01 else 1
     value, low, high = (_amount(end, metric, digits) for end in (one.value, one.low, one.high))
-    return value if math.isnan(one.low) else f"{value} [{low}, {high}]"
+    return value if math.isnan(one.low) else f"{value} {between(low, high)}"
 
 
 def best(found: TransferRegret, metric: str | None) -> str:
@@ -274,7 +274,7 @@ def _words(found: TransferRegret, rule: float, scape: Landscape) -> str:
     if not one.low <= 0:
         return said
     low, high = (_amount(end, scape.metric, digits) for end in (one.low, one.high))
-    return f"{said} (uncertain: {low} to {high})"
+    return f"{said} (uncertain: {between(low, high)})"
 
 
 def _nearest(found: Exponent) -> str:

@@ -6,7 +6,7 @@ The terminal, the report page, verdicts.json and the docs all use it.
 import math
 from collections.abc import Callable, Sequence
 
-from weightdecay.number_format import interval, number
+from weightdecay.number_format import between, interval, number
 from weightdecay.results import Estimate, Exponent
 from weightdecay.results.estimate import detectable
 from weightdecay.studies.verdicts import (
@@ -37,7 +37,7 @@ def points_of(found: Estimate, metric: str | None = None) -> str:
         return "unknown from so few runs"
     digits = 2 if found.high - found.low < 0.01 else 1
     low, high = (_signed(end, metric, digits) for end in (found.low, found.high))
-    return f"{points(found.value, metric, digits=digits)} ({low} to {high})"
+    return f"{points(found.value, metric, digits=digits)} {between(low, high)}"
 
 
 def _signed(value: float, metric: str | None, digits: int) -> str:
@@ -51,7 +51,8 @@ def shares_of(found: Estimate) -> str:
     """Return a share with its interval, in percent."""
     if math.isnan(found.low):
         return "–"
-    return f"{100 * found.value:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
+    value, low, high = (f"{100 * end:.0f}" for end in (found.value, found.low, found.high))
+    return f"{value} % {between(low, high)}"
 
 
 def number_of(found: Exponent | Estimate, what: str) -> str:
@@ -60,7 +61,7 @@ def number_of(found: Exponent | Estimate, what: str) -> str:
         return interval(found, symbol=what)
     if math.isnan(found.low):
         return f"{what} = unknown"
-    return f"{what} = {number(found.value)} ({number(found.low)} to {number(found.high)})"
+    return f"{what} = {number(found.value)} {between(number(found.low), number(found.high))}"
 
 
 def because(verdict: Verdict) -> str:
@@ -112,9 +113,9 @@ def _ratio(found: Estimate, size: float) -> str:
     ends = (found.value, found.low, found.high)
     if size < 1:
         value, low, high = (_percent(end) for end in ends)
-        return f"{value} % ({low} to {high})"
+        return f"{value} % {between(low, high)}"
     value, low, high = (number(math.exp(end)) for end in ends)
-    return f"{value} times ({low} to {high})"
+    return f"{value} times {between(low, high)}"
 
 
 def _percent(log_ratio: float) -> str:
@@ -135,7 +136,7 @@ def _seen_at_least(reason: Reason) -> str:
         case Quantity():
             told = number(least)
         case Size():
-            told = _ratio(Estimate(least, least, least), 10).partition(" (")[0]
+            told = _ratio(Estimate(least, least, least), 10).partition(" [")[0]
             if reason.size < 1:
                 told = f"{_percent(-least)} %".removeprefix("−")
     return f"; a difference of {told} would have been seen"
@@ -146,9 +147,8 @@ def _comparison(one: Comparison) -> str:
     found = one.found
     ends = (found.ratio.value, found.ratio.low, found.ratio.high)
     value, low, high = (_percent(end) for end in ends)
-    told = (
-        f"{value} % ({low} to {high}), {points_of(found.points, one.metric)}, {found.seeds} seeds"
-    )
+    in_points = points_of(found.points, one.metric)
+    told = f"{value} % {between(low, high)}, {in_points}, {found.seeds} seeds"
     limit = math.log(one.margin)
     limits = (-limit, limit) if one.both else (limit,)
     if any(found.ratio.low <= end <= found.ratio.high for end in limits):
@@ -200,7 +200,7 @@ def _rule(reason: Reason) -> str:
             )
         case Size():
             size = math.log(reason.size)
-            paper = _ratio(Estimate(size, size, size), reason.size).partition(" (")[0]
+            paper = _ratio(Estimate(size, size, size), reason.size).partition(" [")[0]
             return (
                 f"Held if the interval of {named(reason)} lies nearer to the paper's {paper} than "
                 "to no effect, not held if it lies nearer to none, on a logarithmic scale."
