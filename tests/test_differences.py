@@ -125,9 +125,11 @@ def shifted(doublings: float, *, seed: int, way: str = "normalized_decay") -> La
 
 
 def test_normalized_decays_are_as_many_doublings_apart_as_they_were_made() -> None:
-    found = [normalized_apart(shifted(1, seed=2 * n), shifted(0, seed=2 * n + 1)) for n in range(8)]
-    assert fmean(one.value or 0 for one in found) == pytest.approx(1, abs=0.15)
-    assert sum(one.low <= 1 <= one.high for one in found) >= 7
+    pairs = [(shifted(1, seed=2 * n), shifted(0, seed=2 * n + 1)) for n in range(30)]
+    found = [one for one in (normalized_apart(*pair) for pair in pairs) if one.value is not None]
+    assert len(found) >= 25
+    assert fmean(one.value or 0 for one in found) == pytest.approx(1, abs=0.2)
+    assert sum(one.low <= 1 <= one.high for one in found) >= 0.88 * len(found)
 
 
 def test_a_raw_decay_is_compared_by_the_normalized_one_that_it_is() -> None:
