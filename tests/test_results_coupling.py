@@ -296,7 +296,8 @@ def test_a_ridges_standard_errors_are_those_of_its_points() -> None:
         for point in coupling(reseen(kept, measured(truth.errors(), 3, random))).ridge
     ]
     assert np.mean(off) == pytest.approx(0, abs=0.15)
-    assert np.std(off) == pytest.approx(1, abs=0.2)
+    # Three seeds estimate them, so a few points lie many of them away: a share says more.
+    assert np.mean(np.abs(off) < 1) == pytest.approx(0.68, abs=0.06)
 
 
 def test_a_cell_that_one_seed_alone_has_stays_when_that_seed_is_left_out() -> None:
