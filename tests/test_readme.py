@@ -34,7 +34,7 @@ def test_the_docs_list_the_public_names() -> None:
 
 
 def test_the_readme_links_every_page_of_the_docs() -> None:
-    linked = set(re.findall(r"\]\((docs/[^)#]+)", TEXT))
+    linked = set(re.findall(r"\]\((docs/[^)#]+\.md)", TEXT))
     assert linked == {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
 
 

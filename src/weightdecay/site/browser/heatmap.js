@@ -136,21 +136,31 @@ function rectangle(one, at) {
   return { x, y, width: right - x, height: bottom - y };
 }
 
+// Many cells of one colour as one shape, without the detour over a text of commands.
+echarts.graphic.registerShape("cells", echarts.graphic.extendShape({
+  shape: { boxes: [], dots: [] },
+  buildPath: (path, { boxes, dots }) => {
+    for (const { x: left, y: top, width, height } of boxes) path.rect(left, top, width, height);
+    for (const [cx, cy] of dots) {
+      path.moveTo(cx + DOT, cy);
+      path.arc(cx, cy, DOT, 0, 2 * Math.PI);
+    }
+  },
+}));
+
 function paths(scape, found, colours, at) {
   const parts = new Map();
+  // The axes are linear: two points tell where all others are.
+  const [[x0, y0], [x1, y1]] = [at([0, 0]), at([1, 1])];
+  const place = ([across, up]) => [x0 + across * (x1 - x0), y0 + up * (y1 - y0)];
   found.boxes.forEach((one, cell) => {
     const colour = fill(scape, cell, colours);
-    if (!parts.has(colour)) parts.set(colour, []);
-    if (isDot(scape, cell)) {
-      const [cx, cy] = at([one.middle, one.height]);
-      parts.get(colour).push(`M${cx - DOT} ${cy}a${DOT} ${DOT} 0 1 0 ${2 * DOT} 0a${DOT} ${DOT} 0 1 0 ${-2 * DOT} 0z`);
-    } else {
-      const { x: left, y: top, width, height } = rectangle(one, at);
-      parts.get(colour).push(`M${left} ${top}h${width}v${height}h${-width}z`);
-    }
+    if (!parts.has(colour)) parts.set(colour, { boxes: [], dots: [] });
+    if (isDot(scape, cell)) parts.get(colour).dots.push(place([one.middle, one.height]));
+    else parts.get(colour).boxes.push(rectangle(one, place));
   });
-  return [...parts].map(([colour, found]) => ({
-    type: "path", shape: { pathData: found.join("") }, style: { fill: colour, stroke: colour === colours.paper ? colours.faint : colours.paper, lineWidth: 0.5 },
+  return [...parts].map(([colour, shape]) => ({
+    type: "cells", shape, style: { fill: colour, stroke: colour === colours.paper ? colours.faint : colours.paper, lineWidth: 0.5 },
   }));
 }
 
