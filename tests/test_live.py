@@ -32,6 +32,7 @@ from weightdecay.sweeps import Store
 
 pytestmark = pytest.mark.cpu("a page of finished runs does not depend on the device")
 HERE = "127.0.0.1:8642"
+ROOT = Path(__file__).parents[1]
 
 
 class Clock:
@@ -266,6 +267,35 @@ def test_failures_are_told_with_their_reason_and_the_command_that_tries_again() 
     [failure] = stage["failures"]
     assert (failure["cells"], failure["reason"]) == (3, "No file '/data/0'.")
     assert stage["retry"] == "weightdecay retry sweep"
+
+
+def test_a_tuners_folder_which_has_no_plan_is_shown_from_its_first_trial_on() -> None:
+    folder, clock = Path("tuning"), Clock()
+    folder.mkdir()
+    (folder / "tuner.json").write_text("{}", "utf-8")
+    serve._check(folder)
+    found = watched("tuning", clock=clock)
+    assert found.view.data["landscapes"] == []
+    runs = some_runs()
+    for at in (0, 20, 40):
+        finish(Store(folder), runs[at : at + 20])
+        clock.now += 100
+        [stage] = found.news("", 0)["status"]["stages"]
+        found.finish()
+        assert (stage["planned"], stage["done"]) == (None, at + 20)
+        assert found.news("", 0)["status"]["trouble"] == ""
+    [scape] = found.view.data["landscapes"]
+    assert sum(scape["cells"]["seeds"]) == 60
+
+
+def test_a_reproduction_shows_both_its_stages_and_what_fresh_seeds_found() -> None:
+    folder = ROOT / "results" / "cifar10-small" / "figure-2"
+    found = watched(str(folder))
+    stages = found.news("", 0)["status"]["stages"]
+    assert [stage["name"] for stage in stages] == ["", "judging"]
+    assert [stage["done"] for stage in stages] == [stage["planned"] for stage in stages]
+    found.finish()
+    assert "judged by 8 fresh seeds" in found.view.data["answers"]
 
 
 def test_a_table_is_shown_again_when_it_changes() -> None:

@@ -105,7 +105,8 @@ def _check(source: Path) -> None:
     """Raise if a source cannot become one that can be shown."""
     from weightdecay.records.readers import not_a_sweep
 
-    if source.is_dir() and not any((source / name).exists() for name in ("log", "plan.jsonl")):
+    begun = ("log", "plan.jsonl", "tuner.json")
+    if source.is_dir() and not any((source / name).exists() for name in begun):
         raise not_a_sweep(source, lacks="plan.jsonl")
     if not source.exists():
         raise FileNotFoundError(

@@ -51,7 +51,7 @@ def with_planned(
         found.append((key, places, _widened(drawn_as, page.landscape, places)))
     started = {key for key, _, _ in found}
     waiting = [key for key in plan if key not in started]
-    if waiting and not pages:
+    if not pages:
         data |= _no_results(data)
     split = next(iter(data["splits"]))
     for key in waiting:

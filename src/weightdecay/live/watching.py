@@ -203,7 +203,8 @@ class Watched:
             plan: Plan = {} if self._standing is None else self._standing.plan()
             there = [run for own in self._runs.values() for run in own.values()]
         try:
-            found = self._analyse() if thorough else self._glance(there)
+            early = self._store is not None and not there
+            found = self._analyse() if thorough and not early else self._glance(there)
         except (FileNotFoundError, ValueError):
             if not plan:
                 raise
