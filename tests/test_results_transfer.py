@@ -29,6 +29,7 @@ from tests.regrets import (
 from tests.scattered import search
 from tests.test_results_coverage import share
 from weightdecay.results import (
+    Cell,
     Estimate,
     Exponent,
     Knobs,
@@ -153,6 +154,34 @@ def test_a_seed_that_did_not_train_the_settings_does_not_judge() -> None:
     found = measure_transfer(replace(landscape, cells=cells))
     assert found.costs
     assert found.tied == ()
+
+
+def test_seeds_that_cannot_judge_do_not_make_a_cost_surer() -> None:
+    """Three of eight seeds have every learning rate: hardly surer than these three alone."""
+    widths: dict[int, list[float]] = {3: [], 8: []}
+    for draw in range(10):
+        whole = noisy(Truth(s=0.0), 8, np.random.default_rng(draw))
+        last = max(used for _, used in measure_transfer(whole).pairs)
+        for seeds, own in widths.items():
+            cells = {
+                place: _of_seeds(cell, 3 if place[0] == last else seeds)
+                for place, cell in whole.cells.items()
+            }
+            found = measure_transfer(replace(whole, cells=cells))
+            assert found.seeds == 3
+            elsewhere = [costs for pair, costs in found.pairs.items() if pair[1] != last]
+            own += [one.high - one.low for costs in elsewhere for one in costs.values()]
+    assert np.median(widths[8]) > 0.6 * np.median(widths[3])
+
+
+def _of_seeds(cell: Cell, count: int) -> Cell:
+    return replace(
+        cell,
+        seeds=cell.seeds[:count],
+        chosen=cell.chosen[:count],
+        tested=cell.tested[:count],
+        losses=(),
+    )
 
 
 @pytest.mark.slow

@@ -113,15 +113,18 @@ class Judges:
     def apart(self, pairs: Sequence[Pair]) -> Iterator[Fold]:
         """Yield what the others choose for each seed to judge, if it was all measured.
 
-        A cell that only that seed has trained is kept for the others.
+        The errors that a fold leaves are those of the other seeds that judge. A cell that only that
+        seed has trained is kept for the others.
         """
         tested = self.measured.tested
-        for seed, choice in self._others:
-            others = mean(np.delete(tested, seed, 2))
-            others = np.where(np.isfinite(others), others, self.average)
-            fold = self._fold(choice, pairs, tested[:, :, seed], others)
-            if np.isfinite(fold.weights).all():
-                yield fold
+        folds = {
+            seed: self._fold(choice, pairs, tested[:, :, seed], self.average)
+            for seed, choice in self._others
+        }
+        judging = [seed for seed, fold in folds.items() if np.isfinite(fold.weights).all()]
+        for seed in judging:
+            others = mean(tested[:, :, [one for one in judging if one != seed]])
+            yield replace(folds[seed], choosers=np.where(np.isfinite(others), others, self.average))
 
     def doubts(self, pairs: Sequence[Pair]) -> Array:
         """Return the variance of a cost from how errors run between cells: rules × pairs.
