@@ -90,7 +90,7 @@ def test_long_runs_are_compared_seed_by_seed_as_registered() -> None:
     off = stats.t.ppf(0.975, 3) * logs.std(ddof=1) / 2
     value, low, high = (100 * math.expm1(end) for end in logs.mean() + np.array([0, -off, off]))
     row = judge.compared(("adamw", "adam"), judge.by_method(runs), 4)
-    expected = f"{value:+.1f} % ({low:+.1f} to {high:+.1f})".replace("-", "−")
+    expected = f"{value:+.1f} % [{low:+.1f}, {high:+.1f}]".replace("-", "−")
     assert f"| 4 of 4 | {expected} |" in row
     assert "**better**" in row
     one_seed = judge.by_method([run for run in runs if run.config.seed == 1000])

@@ -122,7 +122,7 @@ def relative(found: Estimate) -> str:
         f"{100 * math.expm1(end):+.1f}".replace("-", "−")
         for end in (found.value, found.low, found.high)
     )
-    return f"{value} % ({low} to {high})"
+    return f"{value} % [{low}, {high}]"
 
 
 def traces(methods: Mapping[str, Sequence[Run]], what: str) -> list[Trace]:
