@@ -19,7 +19,7 @@ from tests.toys import toy
 from weightdecay.cli import main
 from weightdecay.records import RunConfig, read
 from weightdecay.runs import train
-from weightdecay.sweeps import InProcess, Store
+from weightdecay.sweeps import InProcess, Store, sweep
 from weightdecay.sweeps.store import Writer
 from weightdecay.tasks import split
 from weightdecay.tune import Recommendation, Tuner, Tuning
@@ -321,6 +321,30 @@ def test_another_tuning_may_not_continue_in_a_folder(tmp_path: Path, capsys: Out
     words = ["tune", *WORDS, *HERE, "--out", str(tmp_path), "--algorithm", "sgdw"]
     assert main(words) == 2
     assert "A tuner must continue as it began, but algorithm of" in capsys.readouterr().err
+
+
+def test_the_folder_of_a_sweep_is_refused_and_stays_as_it_was(
+    tmp_path: Path, capsys: Output
+) -> None:
+    names: dict[str, Any] = {"task": "tests.toys:toy", "model": "linear", "algorithm": "adamw"}
+    config = RunConfig(**names, lr=0.1, weight_decay=0.001, epochs=1, batch=10, data=240)
+    sweep([config], folder=tmp_path, engine=InProcess("cpu"), progress=False)
+    plan = Store(tmp_path).plan()
+    (tmp_path / "logged" / "log").mkdir(parents=True)
+    (tmp_path / "planned").mkdir()
+    (tmp_path / "planned" / "plan.jsonl").touch()
+    capsys.readouterr()
+    for folder, found in (
+        (tmp_path, "plan.jsonl and log"),
+        (tmp_path / "logged", "log"),
+        (tmp_path / "planned", "plan.jsonl"),
+    ):
+        assert main(["tune", *WORDS, *HERE, "--out", str(folder)]) == 2
+        said = capsys.readouterr().err
+        assert f"must have a folder of its own, but {folder} has {found} and no tuner.json" in said
+        assert "Use another folder." in said
+        assert not (folder / "tuner.json").exists()
+    assert Store(tmp_path).plan() == plan
 
 
 def test_a_best_at_an_end_of_the_range_names_the_option_to_widen(

@@ -95,10 +95,16 @@ class Keeper:
 
 
 def check_same(folder: Path, made: Mapping[str, Any]) -> None:
-    """Write what a tuner was made with; raise if another one was made in this folder before."""
+    """Write what a tuner was made with; raise if the folder is another tuner's, or a sweep's."""
     path = folder / "tuner.json"
     now = json.loads(json.dumps(made))
     if not path.exists():
+        if others := [name for name in ("plan.jsonl", "log") if (folder / name).exists()]:
+            raise ValueError(
+                f"A tuner must have a folder of its own, but {folder} has {' and '.join(others)} "
+                "and no tuner.json: it is a sweep's. Use another folder. If it was a tuner's, "
+                "restore tuner.json."
+            )
         folder.mkdir(parents=True, exist_ok=True)
         with files.written(path) as file:
             file.write(json.dumps(now, indent=1).encode() + b"\n")
