@@ -4,6 +4,7 @@ import json
 import math
 import re
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning"),
 ]
 optuna.logging.set_verbosity(optuna.logging.WARNING)
-LOOP = surface()
+LOOP, State = surface(), optuna.trial.TrialState
 
 
 def sampler(**arguments: Any) -> TunerSampler:
@@ -97,22 +98,145 @@ def test_a_pruned_trial_counts_with_what_it_reported_last() -> None:
     suggested(trial)
     for epoch, error in ((8, 0.9), (16, 0.7)):
         trial.report(error, epoch)
-    study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+    study.tell(trial, state=State.PRUNED)
     tuner = sampler(spend=4).tuner(study)
     assert tuner.spent == 16 / 64
     assert [one.error for one in tuner._told.values()] == [0.7]
 
 
 def test_infinity_is_a_run_that_diverged_and_an_exception_is_a_run_that_failed() -> None:
-    study = optuna.create_study(sampler=sampler(spend=4))
+    ours = sampler(spend=4)
+    study = optuna.create_study(sampler=ours)
     for error, state in ((math.inf, "COMPLETE"), (None, "FAIL")):
         trial = study.ask()
         suggested(trial)
-        study.tell(trial, error, state=optuna.trial.TrialState[state])
-    tuner = sampler(spend=4).tuner(study)
+        study.tell(trial, error, state=State[state])
+    tuner = ours.tuner(study)
     assert [one.diverged for one in tuner._told.values()] == [True]
     assert len(tuner._failed) == 1
     assert tuner.spent == 1
+
+
+def test_a_trial_that_is_pruned_at_step_0_costs_an_epoch() -> None:
+    study = optuna.create_study(sampler=sampler(spend=4))
+    trial = study.ask()
+    suggested(trial)
+    trial.report(0.9, 0)
+    study.tell(trial, state=State.PRUNED)
+    assert sampler(spend=4).tuner(study).spent == 1 / 64
+
+
+def test_a_trial_with_a_parameter_of_the_users_own_is_not_taken_for_the_tuners() -> None:
+    study = optuna.create_study(sampler=sampler(spend=1))
+    study.enqueue_trial({"lr": 0.5})
+    study.optimize(objective)
+    trials, tuner = by_hand(spend=1)
+    assert study.trials[0].params["lr"] == 0.5
+    assert [one.params["lr"] for one in study.trials[1:]] == [one.lr for one in trials]
+    assert sampler(spend=1).recommendation(study) == tuner.recommendation()
+
+
+@pytest.mark.parametrize("rates", [(0.01, 0.5), (0.01, 0.011)])
+def test_a_tuner_with_other_ranges_leaves_out_the_trials_of_a_study(
+    rates: tuple[float, float],
+) -> None:
+    study = optuna.create_study(sampler=sampler(spend=1))
+    study.optimize(objective)
+    assert sampler(spend=1).tuner(study).spent > 0
+    assert sampler(spend=1, lr=rates).tuner(study).spent == 0
+
+
+def test_a_range_of_one_value_that_the_tuner_did_not_suggest_is_refused_with_a_cure() -> None:
+    def at_one_rate(trial: Any) -> float:
+        trial.suggest_float("lr", 0.5, 0.5)  # Optuna asks no sampler
+        trial.suggest_float("weight_decay", 1e-9, 1, log=True)
+        return 0.5
+
+    study = optuna.create_study(sampler=sampler(spend=1))
+    with pytest.raises(ValueError, match=r"`lr` must be what the tuner suggests, .* got 0.5 in"):
+        study.optimize(at_one_rate, n_trials=20)
+
+
+def test_a_study_whose_spend_dead_trials_hold_says_so_and_goes_on_when_they_are_failed(
+    tmp_path: Path,
+) -> None:
+    arguments: dict[str, Any] = {"storage": f"sqlite:///{tmp_path}/study.db", "study_name": "one"}
+    dead = optuna.create_study(sampler=sampler(spend=4), **arguments)
+    for _ in range(4):
+        suggested(dead.ask())
+    study = optuna.load_study(sampler=sampler(spend=4), **arguments)
+    study.optimize(objective, n_trials=20)
+    said = str(sampler(spend=4).recommendation(study))
+    assert "No trial was told yet." in said
+    assert "RUNNING trials count in full, and the study has 4: 0, 1, 2, 3. If their" in said
+    with pytest.raises(RuntimeError, match=r"is used up\. .* the study has 4: 0, 1, 2, 3\. If"):
+        suggested(study.ask())
+    study.tell(5, state=State.FAIL)
+    for number in range(3):
+        study.tell(number, state=State.FAIL)
+    storage = study._storage  # as a heartbeat does
+    storage.set_trial_state_values(study.trials[3]._trial_id, State.FAIL)
+    study.optimize(objective, n_trials=20)
+    trials, tuner = by_hand(spend=4)
+    done = [one for one in study.trials if one.state == State.COMPLETE]
+    assert [one.params["lr"] for one in done] == [one.lr for one in trials]
+    assert sampler(spend=4).recommendation(study) == tuner.recommendation()
+
+
+def test_a_study_whose_spend_is_used_up_ends_without_an_error_and_without_a_failed_trial() -> None:
+    study = optuna.create_study(sampler=sampler(spend=4))
+    begun = Barrier(4)
+
+    def together(trial: Any) -> float:
+        one = suggested(trial)
+        begun.wait(60)  # four trials at once use up the spend
+        return LOOP(one)
+
+    study.optimize(together, n_jobs=8)
+    count = len(study.trials)
+    study.optimize(together)
+    assert len(study.trials) == count + 1
+    states = [one.state for one in study.trials]
+    assert states.count(State.COMPLETE) == 4
+    assert states.count(State.PRUNED) == len(states) - 4 > 0
+    found = sampler(spend=4).recommendation(study)
+    assert (found.trials, found.spent) == (4, 4)
+
+
+def test_a_pruner_that_splits_the_study_does_not_multiply_the_spend() -> None:
+    def reporting(trial: Any) -> float:
+        error = objective(trial)
+        trial.report(error, 1)
+        trial.should_prune()  # from the first time on, a sampler is shown one bracket of trials
+        return error
+
+    pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=64)
+    study = optuna.create_study(study_name="one", sampler=sampler(spend=1), pruner=pruner)
+    study.optimize(reporting, n_trials=20)
+    trials, _ = by_hand(spend=1)
+    assert len(study.trials) == len(trials)
+
+
+def test_three_trials_that_return_nan_end_the_study_with_the_reason() -> None:
+    def lost(trial: Any) -> float:
+        suggested(trial)
+        return math.nan
+
+    study = optuna.create_study(sampler=sampler(spend=1))
+    with pytest.raises(RuntimeError, match="trial 2 raised an exception, which Optuna logged, or"):
+        study.optimize(lost, n_trials=20)
+    study = optuna.create_study(sampler=sampler(spend=1))
+    study.optimize(lost, n_trials=20, catch=(Exception,))
+    assert len(study.trials) == 4
+
+
+def test_a_negative_error_is_refused_with_what_to_return() -> None:
+    def accuracy(trial: Any) -> float:
+        return -objective(trial)
+
+    study = optuna.create_study(sampler=sampler(spend=1))
+    with pytest.raises(ValueError, match=r"It is that of trial 0. .* diverged, return infinity"):
+        study.optimize(accuracy, n_trials=20)
 
 
 def test_other_parameters_are_left_to_another_sampler() -> None:

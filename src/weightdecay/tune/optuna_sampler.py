@@ -15,9 +15,9 @@
 Everything is kept in Optuna's study, so its storages, workers and dashboards work as usual.
 """
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -35,10 +35,21 @@ try:
 except ImportError:
     raise ImportError("Optuna's samplers need Optuna: pip install 'weightdecay[optuna]'") from None
 
+from weightdecay.tune.optuna_trials import (
+    CELL,
+    NAMES,
+    WHY,
+    check_followed,
+    differing,
+    end,
+    outcome,
+    running_note,
+    stop,
+    trials,
+)
+
 #: Makes a sampler of Optuna's; its classes are such functions.
 Makes: TypeAlias = Callable[..., BaseSampler]
-_CELL = "weightdecay:cell"
-_NAMES = ("lr", "weight_decay", "epochs", "seed")
 _SEEDS = 1000
 _MOST = 1000  # suggestions that are not new runs, after which a sampler has nothing to say
 
@@ -58,6 +69,7 @@ class TunerSampler(BaseSampler):
         self._space = self._new().space
         self._others = RandomSampler() if others is None else others
         self._lock = Lock()  # of threads that share a study
+        self._asked: set[int] = set()  # ids of the trials that have a cell from this sampler
 
     def _new(self) -> Tuner:
         return Tuner(self._epochs, **self._arguments)
@@ -84,14 +96,17 @@ class TunerSampler(BaseSampler):
     ) -> dict[str, Any]:
         del search_space
         with self._lock:
-            found = self.tuner(study).ask()
+            try:
+                found = self.tuner(study).ask()
+            except RuntimeError:  # no trial could be trained: `catch` must not go on for ever
+                stop(study)
+                raise
             if found is None:
-                raise RuntimeError(
-                    "The spend of the tuner is used up. `recommendation(study)` says what it found."
-                )
+                return {}  # the first parameter of the four ends the trial
+            self._asked.add(trial._trial_id)
             cell = [found.cell.rung, found.cell.setting, found.cell.seed]
-            study._storage.set_trial_system_attr(trial._trial_id, _CELL, cell)
-        return {name: getattr(found, name) for name in _NAMES}
+            study._storage.set_trial_system_attr(trial._trial_id, CELL, cell)
+        return {name: getattr(found, name) for name in NAMES}
 
     def sample_independent(
         self,
@@ -100,7 +115,9 @@ class TunerSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        if param_name in _NAMES:
+        if param_name in NAMES:
+            if trial._trial_id not in self._asked:
+                end(study)
             wanted = self.infer_relative_search_space(study, trial)[param_name]
             raise ValueError(
                 f"`{param_name}` must be suggested from a range that has all that the tuner may "
@@ -124,17 +141,20 @@ class TunerSampler(BaseSampler):
         values: Sequence[float] | None,
     ) -> None:
         self._others.after_trial(study, trial, state, values)
+        if trial._trial_id in self._asked and state != TrialState.FAIL:
+            check_followed(trial, self._space)
         tuner = self.tuner(study, ended=(trial, state, values))
-        if tuner.ask() is None:
-            with suppress(RuntimeError):  # it is the user who asks and tells
-                study.stop()
+        with suppress(RuntimeError):  # no trial could be trained: the next one says so
+            if tuner.ask() is None:
+                stop(study)
 
     def reseed_rng(self) -> None:
         self._others.reseed_rng()
 
     def recommendation(self, study: Study) -> Recommendation:
         """Return the setting to use for the long run, by the trials of a study."""
-        return self.tuner(study).recommendation()
+        found = self.tuner(study).recommendation()
+        return replace(found, notes=(*found.notes, *running_note(study)))
 
     def tuner(
         self,
@@ -142,43 +162,31 @@ class TunerSampler(BaseSampler):
         *,
         ended: tuple[FrozenTrial, TrialState, Sequence[float] | None] | None = None,
     ) -> Tuner:
-        """Return a tuner that knows all trials of a study.
+        """Return a tuner that knows all trials of a study that have its settings.
 
-        `ended` is a trial that is about to end, its state, and its values.
+        Those with parameters from `enqueue_trial` are left out. Trials that failed under another
+        sampler may be asked for again, as by a tuner that is started again. `ended` is a trial
+        that is about to end, its state, and its values.
         """
         told: dict[Cell, Outcome] = {}
         failed: dict[Cell, str] = {}
         running: list[Cell] = []
-        for trial in study.get_trials(deepcopy=False):
-            if _CELL not in trial.system_attrs:
+        for trial in trials(study):
+            if differing(trial, self._space):
                 continue
-            cell, state, values = Cell(*trial.system_attrs[_CELL]), trial.state, trial.values
+            cell, state, values = Cell(*trial.system_attrs[CELL]), trial.state, trial.values
             if ended is not None and trial.number == ended[0].number:
                 _, state, values = ended
-            outcome = _outcome(trial, state, values, self._space.ladder[cell.rung])
-            if outcome is not None:
-                told[cell] = outcome
-            elif state.is_finished():
-                failed[cell] = f"trial {trial.number} of the study is {state.name}"
-            else:
+            came = outcome(trial, state, values, self._space.ladder[cell.rung])
+            if came is not None:
+                told[cell] = came
+            elif not state.is_finished():
                 running.append(cell)
+            elif trial._trial_id in self._asked:
+                failed[cell] = f"trial {trial.number} {WHY[state]}"
         tuner = self._new()
         tuner.remember(told, failed, running)
         return tuner
-
-
-def _outcome(
-    trial: FrozenTrial, state: TrialState, values: Sequence[float] | None, epochs: int
-) -> Outcome | None:
-    """Return what came of a trial; None if it has no error."""
-    way = tuple(sorted(trial.intermediate_values.items()))
-    if state == TrialState.COMPLETE and values:
-        [error] = values
-        return Outcome(error if math.isfinite(error) else math.inf, epochs, way)
-    if state == TrialState.PRUNED and way:
-        step, error = way[-1]
-        return Outcome(error if math.isfinite(error) else math.inf, min(step, epochs), way)
-    return None
 
 
 def _range(distribution: BaseDistribution) -> str:
