@@ -311,6 +311,10 @@ def test_the_command_takes_a_sampler_of_optunas(
     assert settings[0] != settings[1]
     assert main([*words, "--sampler", "optuna.samplers:TPE", "--out", str(tmp_path / "x")]) == 2
     assert "'TPE' is not in it" in capsys.readouterr().err
+    assert main([*words, "--sampler", "optuna.samplers:GridSampler", "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "A sampler must need nothing but a seed, got GridSampler: " in said
+    assert "Write a function that takes seed and returns the sampler" in said
 
 
 def test_the_program_on_the_page_runs() -> None:

@@ -206,6 +206,14 @@ class OptunaChooser:
 
     def __init__(self, makes: Makes, *, seed: int = 0) -> None:
         self._makes, self._seed = makes, seed
+        try:
+            makes(seed=seed)
+        except TypeError as error:
+            raise TypeError(
+                "A sampler must need nothing but a seed, got "
+                f"{getattr(makes, '__name__', makes)}: {error}. Write a function that takes seed "
+                "and returns the sampler, and pass that (MODULE:FUNCTION on the command line)."
+            ) from error
 
     def __call__(
         self,
