@@ -1,9 +1,12 @@
 """Laws of the tuner, on surfaces written by hand."""
 
+import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +14,12 @@ import numpy as np
 import pytest
 
 from benchmarks.tuners import Table, lived, middle, our_life
-from weightdecay.records import read
+from tests.pages import embedded_in, text_of
+from tests.test_live import watched
+from weightdecay.cli import main
+from weightdecay.records import Record, read
 from weightdecay.tune import Trial, Tuner
+from weightdecay.tune.keeping import Keeper
 from weightdecay.tune.trial import Cell, Outcome
 
 UPDATES = 100
@@ -493,6 +500,56 @@ def test_the_folder_is_read_like_a_sweep(tmp_path: Path) -> None:
         assert (run.config.lr, run.config.epochs) == (trial.lr, trial.epochs)
         assert run.last.decay == pytest.approx(trial.weight_decay)
         assert run.last.budget == trial.epochs * UPDATES
+
+
+def shown_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """Return what each command that shows runs says of a folder, without its programs."""
+    folder_, page = str(folder), folder.parent / "page.html"
+    said = {}
+    for words in (["landscape"], ["landscape", "--json"]):
+        assert main([words[0], folder_, *words[1:]]) == 0
+        said[" ".join(words)] = capsys.readouterr().out
+    assert main(["report", folder_, "--out", str(page)]) == 0
+    capsys.readouterr()
+    whole = page.read_text("utf-8")
+    said["report"] = text_of(whole) + json.dumps(embedded_in(whole))
+    said["serve"] = json.dumps(watched(folder_).view.data)
+    said["repr"] = repr(read(folder)[-1])
+    return said
+
+
+@pytest.mark.parametrize("earlier", [0, 1, 9])
+def test_what_a_loop_told_is_called_validation_error_everywhere(
+    earlier: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Nothing was told about test examples. `earlier` versions kept the same numbers as both."""
+    ours: Callable[..., Record] = Keeper._record
+
+    def as_both(*arguments: Any, **named: Any) -> Record:
+        kept = ours(*arguments, **named)
+        return replace(kept, test_error=kept.validation_error)
+
+    tuner = made(spend=2, folder=tmp_path / "own")
+    for n, trial in enumerate(tuner):
+        tuner.report(trial, 4, 0.5)
+        monkeypatch.setattr(Keeper, "_record", as_both if n < earlier else ours)
+        tuner.tell(trial, error=0.355 + 0.01 * n)
+    kept = read(tmp_path / "own")
+    assert [run.last.test_error is None for run in kept[:2]] == [earlier < 1, earlier < 2]
+    said = shown_of(tmp_path / "own", capsys)
+    if earlier > 1:
+        del said["repr"]  # a single run does not show it
+    for where, text in said.items():
+        assert not re.search(r"\btest (set|error)|tested_on.: .test", text), where
+    assert "0.355 on the validation set" in said["landscape"]
+    assert json.loads(said["landscape --json"])["landscapes"][0]["tested_on"] == "validation"
+    assert "validation error" in said["report"]
+    assert "validation error" in said["serve"]
+    assert main(["landscape", str(tmp_path / "own"), "--choose-on", "test"]) == 2
+    assert "for runs that only have a validation metric" in capsys.readouterr().err
 
 
 def test_another_tuner_may_not_continue_in_a_folder(tmp_path: Path) -> None:

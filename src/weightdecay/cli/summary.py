@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from weightdecay.labels import SYMBOLS
-from weightdecay.number_format import metric_words, typed
+from weightdecay.number_format import reported, typed
 from weightdecay.records import DECAYS, Run, RunConfig
 from weightdecay.results import Landscape, landscapes
 from weightdecay.table import error
@@ -43,7 +43,7 @@ def best_settings(runs: Iterable[Run]) -> Summary:
     found = landscapes(runs)
     apart = [name for name in _NAMES if name == "algorithm" or _differs(name, found)]
     found.sort(key=lambda one: [_place(getattr(one.config, name)) for name in apart])
-    tested = f"test {metric_words(found)}"
+    tested = reported(found)
     titles = (*apart, "best lr", "best decay", "validation", tested, "seeds")
     rows = [(*_name(one, apart), *_numbers(one)) for one in found[:_ROWS]]
     notes = [f"and {len(found) - _ROWS} more"] if len(found) > _ROWS else []

@@ -102,8 +102,11 @@ class Run:
         last = self.last
         if last.diverged:
             return f"diverged in epoch {last.epoch}"
-        error = "unknown" if last.test_error is None else f"{last.test_error:.4g}"
-        return f"epoch {last.epoch}, test {last.metric or 'error'} {error}"
+        split, value = "test", last.test_error
+        if value is last.test_loss is None and last.validation_error is not None:
+            split, value = "validation", last.validation_error
+        error = "unknown" if value is None else f"{value:.4g}"
+        return f"epoch {last.epoch}, {split} {last.metric or 'error'} {error}"
 
     @property
     def last(self) -> Record:

@@ -1,6 +1,8 @@
 """Runs of any origin, grouped into landscapes.
 
-Choices are made on the validation split; errors are reported on the test set, at the last epoch.
+Choices are made on the validation split; errors are reported on the test set, at the last epoch. Of
+runs without test errors, such as those of a training loop that was tuned, validation errors are
+reported, and called so.
 The paper chose on the test set; `choose_on="test"` does the same. For ImageNet32 it reports top-5
 errors; `of="error_top5"` chooses on these and reports them. Runs that were made elsewhere are
 `Point`s, and may have a loss instead of an error.
@@ -24,6 +26,10 @@ from weightdecay.results.points import Point
 ERRORS = ("error", "error_top5")
 # The fields in which the configurations of one landscape differ.
 _VARIED = ("lr", "seed", *DECAYS)
+_ONLY_VALIDATION = (
+    '`choose_on` must be "validation" for runs that only have a validation metric, got '
+    "'test'. {cure}"
+)
 
 
 def landscapes(
@@ -108,9 +114,12 @@ def _landscape(runs: list[Run], choose_on: str, of: str) -> Landscape:
         (run.config for run in runs), key=lambda one: (one.lr, getattr(one, way), one.seed)
     )
     chosen_on = "test" if config.validation == "test" else choose_on
+    if chosen_on == "test" and not _are_tested(runs):
+        raise ValueError(_ONLY_VALIDATION.format(cure="Leave it out."))
     metric = runs[0].last.metric
     if metric is not None and of != "error":
         raise ValueError(f'`of` must be "error" for {config.task}: its {metric} has no {of}.')
+    tested_on = "test" if chosen_on == "test" or _are_tested(runs) else "validation"
     whole = [run for run in runs if not run.diverged and run.last.epoch == config.epochs]
     cells: dict[tuple[float, float], list[Run]] = {}
     for run in runs:
@@ -120,8 +129,11 @@ def _landscape(runs: list[Run], choose_on: str, of: str) -> Landscape:
         way=way,
         lrs=tuple(sorted({lr for lr, _ in cells})),
         decays=tuple(sorted({decay for _, decay in cells})),
-        cells={place: _cell(place, cells[place], chosen_on, of) for place in sorted(cells)},
+        cells={
+            place: _cell(place, cells[place], (chosen_on, tested_on), of) for place in sorted(cells)
+        },
         chosen_on=chosen_on,
+        tested_on=tested_on,
         updates=_cycle(whole[0]) if whole else None,
         examples=whole[0].last.updates // whole[0].last.epoch * config.batch if whole else None,
         of=of,
@@ -135,13 +147,23 @@ def _landscape(runs: list[Run], choose_on: str, of: str) -> Landscape:
     )
 
 
+def _are_tested(runs: Iterable[Run]) -> bool:
+    """Whether test errors are known, or nothing else is.
+
+    Earlier versions kept a tuned loop's validation errors as test errors too, without a loss.
+    """
+    ends = [run.last for run in runs]
+    return all(end.validation_error is None for end in ends) or any(
+        end.test_loss is not None or end.test_error not in (None, end.validation_error)
+        for end in ends
+    )
+
+
 def _of_points(points: list[Point], choose_on: str) -> Landscape:
     first = points[0]
     if choose_on == "test" and first.tested_on == "validation":
-        raise ValueError(
-            '`choose_on` must be "validation" for runs that only have a validation metric, got '
-            "'test'. Leave it out, or read a test metric too: columns={'error': …}."
-        )
+        cure = "Leave it out, or read a test metric too: columns={'error': …}."
+        raise ValueError(_ONLY_VALIDATION.format(cure=cure))
     cells: dict[tuple[float, float], list[Point]] = {}
     for point in points:
         cells.setdefault((point.lr, point.decay), []).append(point)
@@ -182,7 +204,8 @@ def _point_cell(points: list[Point], choose_on: str, worst: float) -> Cell:
     )
 
 
-def _cell(place: tuple[float, float], runs: list[Run], chosen_on: str, of: str) -> Cell:
+def _cell(place: tuple[float, float], runs: list[Run], splits: tuple[str, str], of: str) -> Cell:
+    chosen_on, tested_on = splits
     runs = sorted(runs, key=lambda run: run.config.seed)
 
     def last(name: str) -> tuple[float, ...]:
@@ -193,7 +216,7 @@ def _cell(place: tuple[float, float], runs: list[Run], chosen_on: str, of: str) 
         *place,
         seeds=tuple(run.config.seed for run in runs),
         chosen=last(f"{chosen_on}_{of}"),
-        tested=last(f"test_{of}"),
+        tested=last(f"{tested_on}_{of}"),
         diverged=tuple(run.config.seed for run in runs if run.diverged),
         losses=last("train_loss"),
         packs=tuple(run.pack for run in runs),

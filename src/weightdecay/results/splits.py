@@ -46,6 +46,8 @@ def by_split(landscape: Landscape, runs: Mapping[Place, Sequence[Run]]) -> dict[
         return found
     for split in FIELDS:
         field = _field(split, landscape.of)
+        if split == "test" and landscape.tested_on == "validation":
+            continue  # there are no test errors
         if split in found or not hasattr(next(iter(runs.values()))[0].last, field):
             continue
         errors = {place: tuple(_last(own, field)) for place, own in runs.items()}

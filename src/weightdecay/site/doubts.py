@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
-from weightdecay.number_format import measured, metric_words, power, shared_base
+from weightdecay.number_format import measured, power, reported, shared_base
 from weightdecay.records import DECAYS, Environment, Run, RunConfig, or_infinite
 from weightdecay.results import Agreement, Doubts, Landscape, Outlier, Pair
 
@@ -104,7 +104,7 @@ def rows(doubts: Doubts) -> list[tuple[str, ...]]:
         )
         for scape, one in doubts.outliers
     ]
-    tested = f"test {metric_words(scape for scape, _ in doubts.outliers)}"
+    tested = reported(scape for scape, _ in doubts.outliers)
     return [("setting", tested, "its neighbours say", "noise explains"), *found]
 
 

@@ -4,6 +4,7 @@
     log/000001.jsonl   one finished trial, as a run of a sweep
 
 A trial that was stopped counts as diverged in the log, since a run that did not end has no error.
+Errors are of validation examples: there is no test error, as none was told.
 """
 
 import json
@@ -81,7 +82,7 @@ class Keeper:
             validation_error=value,
             validation_error_top5=None,
             test_loss=None,
-            test_error=value,
+            test_error=None,
             test_error_top5=None,
             lr=config.lr,
             decay=decay,
