@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.toys import toy
@@ -22,7 +23,7 @@ from weightdecay.runs import train
 from weightdecay.sweeps import InProcess, Store, sweep
 from weightdecay.sweeps.store import Writer
 from weightdecay.tasks import split
-from weightdecay.tune import Recommendation, Tuner, Tuning
+from weightdecay.tune import Recommendation, Tuner, Tuning, space
 
 pytestmark = pytest.mark.cpu("a killed run ends with the same bits on a CPU")
 SMALL: dict[str, Any] = {"epochs": 8, "batch": 10, "data": 240, "validation": 60, "shortest": 1}
@@ -316,11 +317,55 @@ def test_choosing_on_the_test_examples_is_refused(tmp_path: Path) -> None:
         tuning(tmp_path, validation="test")
 
 
-def test_another_tuning_may_not_continue_in_a_folder(tmp_path: Path, capsys: Output) -> None:
-    trained(tmp_path, spend=0.5)
-    words = ["tune", *WORDS, *HERE, "--out", str(tmp_path), "--algorithm", "sgdw"]
-    assert main(words) == 2
-    assert "A tuner must continue as it began, but algorithm of" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "changes"),
+    [
+        (["--algorithm", "sgd"], ["--algorithm was adamw and is sgd"]),
+        (["--epochs", "10"], ["--epochs was 8 and is 10"]),
+        (
+            ["--epochs", "10", "--shortest", "2"],
+            ["--epochs was 8 and is 10", "--shortest was 1 an"],
+        ),
+        (["--batch", "20", "--seed", "3"], ["--batch was 10 and is 20", "--seed was 0 and is 3"]),
+        (["--lr", "0.004", "0.25"], ["--lr was 0.004 to 0.5 and is 0.004 to 0.25"]),
+        (["--validation", "50"], ["--validation was 60 and is 50"]),
+    ],
+)
+def test_another_tuning_may_not_continue_in_a_folder(
+    words: list[str], changes: list[str], tmp_path: Path, capsys: Output
+) -> None:
+    """And what is said to have changed is what was given, with its old and its new value."""
+    own = ["tune", *WORDS, *HERE, "--normalized-decay", "0.01", "1", "--out", str(tmp_path)]
+    assert main([*own, "--quiet", "--spend", "0.125"]) == 0
+    capsys.readouterr()
+    assert main([*own, *words]) == 2
+    said = capsys.readouterr().err
+    assert f"A tuner must continue as it began, but in {tmp_path} --" in said
+    assert said.count(" was ") == len(changes)
+    assert all(change in said for change in changes)
+
+
+def test_a_folder_of_a_version_with_more_digits_is_continued_and_nothing_is_trained_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clean: Callable[..., tuple[float, ...]] = space._axis
+
+    def as_before(*arguments: Any, **named: Any) -> tuple[float, ...]:
+        axis = clean(*arguments, **named)
+        return tuple(float(value) for value in np.geomspace(axis[0], axis[-1], len(axis)))
+
+    monkeypatch.setattr(space, "_axis", as_before)
+    trained(tmp_path, spend=1)
+    begun = tuning(tmp_path, spend=2).plan()
+    Store(tmp_path).ask_for({config.identity: config for config in begun})
+    before = {run.config for run in read(tmp_path)}
+    monkeypatch.undo()
+    assert not {config.lr for config in begun} <= {*tuning(tmp_path).cells.space.lrs}
+    found = trained(tmp_path, spend=2)
+    after = {run.config for run in read(tmp_path)}
+    assert {*before, *begun} <= after
+    assert found.trials == len(after)
+    assert spent(tmp_path) <= 2
 
 
 def test_the_folder_of_a_sweep_is_refused_and_stays_as_it_was(

@@ -9,7 +9,7 @@ Errors are of validation examples: there is no test error, as none was told.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,12 @@ from weightdecay.records import Record, Run, RunConfig
 from weightdecay.records.codec import Cost, Failure
 from weightdecay.sweeps.store import Store
 from weightdecay.tune.cells import Cells
-from weightdecay.tune.space import Space
+from weightdecay.tune.space import Space, ladder
 from weightdecay.tune.trial import Cell, Outcome
 
 _COUPLED = {"adamw": "adam", "sgdw": "sgd"}
+# The arguments from which the axes of a space come.
+_AXES = {"lrs": "lr", "decays": "normalized_decay"}
 
 
 class Keeper:
@@ -111,16 +113,56 @@ def check_same(folder: Path, made: Mapping[str, Any]) -> None:
             file.write(json.dumps(now, indent=1).encode() + b"\n")
         return
     try:
-        before = json.loads(path.read_text("utf-8"))
-        changed = [name for name, value in now.items() if before.get(name) != value]
-    except (AttributeError, ValueError) as error:
+        changes = list(_changes(json.loads(path.read_text("utf-8")), now))
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(
             f"{path} must be what a tuner wrote, but it is damaged: {error}. Its trials are safe "
             "in `log`: restore the file, or use another folder."
         ) from error
-    if changed:
+    if changes:
         raise ValueError(
-            f"A tuner must continue as it began, but {', '.join(changed)} of {path} "
-            f"{'is' if len(changed) == 1 else 'are'} different now. Pass the same arguments, or "
-            "use another folder."
+            f"A tuner must continue as it began, but in {folder} {', and '.join(changes)}. Pass "
+            "the same arguments, or use another folder."
         )
+
+
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each argument that has changed, with its old and new value."""
+    known = before.keys() & now.keys()
+    changed = {name for name in known - _AXES.keys() if before[name] != now[name]}
+    if changed & {"task", "batch", "data", "validation"}:
+        changed.discard("updates_per_epoch")  # it follows from them
+    for name in now:
+        if name == "ladder" and name in changed:
+            yield from _changed_ladder(before[name], now[name])
+        elif name in changed:
+            yield _was(name, before[name], now[name])
+        elif name in _AXES and not _are_close(before[name], now[name]):
+            yield _was(_AXES[name], *_ranges(before[name], now[name]))
+
+
+def _changed_ladder(before: list[int], now: list[int]) -> Iterator[str]:
+    if before[-1] != now[-1]:
+        yield _was("epochs", before[-1], now[-1])
+    if any(tuple(one) != ladder(one[-1]) for one in (before, now)) and before[0] != now[0]:
+        yield _was("shortest", before[0], now[0])
+
+
+def _was(name: str, before: object, now: object) -> str:
+    one, other = ("not given" if value is None else value for value in (before, now))
+    return f"`{name}` was {one} and is {other}"
+
+
+def _are_close(one: list[float], other: list[float]) -> bool:
+    """Whether two axes have the same values, up to rounding: earlier versions had more digits."""
+    pairs = zip(one, other, strict=False)
+    return len(one) == len(other) and all(math.isclose(*pair, rel_tol=1e-9) for pair in pairs)
+
+
+def _ranges(before: list[float], now: list[float]) -> list[str]:
+    """Return two axes by their ends or, where these are the same, by all values."""
+    same = _are_close([before[0], before[-1]], [now[0], now[-1]])
+    return [
+        ", ".join(f"{value:.3g}" for value in axis) if same else f"{axis[0]:g} to {axis[-1]:g}"
+        for axis in (before, now)
+    ]

@@ -138,18 +138,15 @@ def space(
     )
     checks.one_of("algorithm", algorithm, tuple(LRS))
     checks.one_of("convention", convention, CONVENTIONS)
-    least = max(1, epochs >> _HALVINGS)
-    if shortest is not None:
-        least = checks.whole("shortest", shortest, at_least=1)
-        if least > epochs:
-            raise ValueError(f"`shortest` must be at most the {epochs} epochs, got {least}.")
+    if shortest is not None and checks.whole("shortest", shortest, at_least=1) > epochs:
+        raise ValueError(f"`shortest` must be at most the {epochs} epochs, got {shortest}.")
     if normalized_decay is None:
         factor = L2[algorithm] if convention == "l2" else 1.0
         normalized_decay = [factor * end for end in DECAYS]
     found = Space(
         _axis("lr", LRS[algorithm] if lr is None else lr, step=1.0),
         _axis("normalized_decay", normalized_decay, 0.5),
-        _ladder(epochs, least),
+        ladder(epochs, shortest),
         updates,
         convention,
         algorithm,
@@ -182,7 +179,9 @@ def _prior(space: Space) -> Prior:
     return Prior(np.array(rows), Expected(middle, spread, decay, doubt, bound))
 
 
-def _ladder(epochs: int, least: int) -> tuple[int, ...]:
+def ladder(epochs: int, least: int | None = None) -> tuple[int, ...]:
+    """Return the epochs of runs, each half of the next; `least` is a sixteenth by default."""
+    least = max(1, epochs >> _HALVINGS) if least is None else least
     rungs = [epochs]
     while rungs[-1] // 2 >= least:
         rungs.append(rungs[-1] // 2)
@@ -201,4 +200,5 @@ def _axis(name: str, given: Any, step: float) -> tuple[float, ...]:
         return tuple(values)
     low, high = values
     count = max(1, round(math.log2(high / low) / step))
-    return tuple(float(value) for value in np.geomspace(low, high, count + 1))
+    between = np.geomspace(low, high, count + 1)[1:-1]
+    return (low, *(float(f"{value:.12g}") for value in between), high)  # without rounding errors

@@ -136,7 +136,9 @@ class Tuning:
         #: Why runs could not be trained.
         self.failed: dict[Cell, str] = {}
         made = {name: value for name, value in base.as_dict().items() if name not in _TUNED}
-        check_same(self.folder, {**asdict(self.tuner.space), **made, "seed": seed})
+        whole_space = asdict(self.tuner.space)
+        del whole_space["convention"]  # it follows from the algorithm
+        check_same(self.folder, {**whole_space, **made, "seed": seed})
 
     def plan(self) -> list[RunConfig]:
         """Return all runs so far, with those to make next at the end; none if there are none.
@@ -149,22 +151,22 @@ class Tuning:
         lost = self.cells.outcomes(run for run in runs if run.diverged)
         done |= {cell: replace(outcome, error=math.inf) for cell, outcome in lost.items()}
         reasons = store.ledger.failures
-        planned = {
-            cell: name
-            for name, values in _planned(store)
-            if (cell := self.cells.cell(RunConfig.from_dict(values))) is not None
-        }
+        # Earlier versions rounded the settings differently: each run is continued as it is kept.
+        asked = [RunConfig.from_dict(values) for _, values in _planned(store)]
+        asked += [run.config for run in runs]
+        kept = {cell: one for one in asked if (cell := self.cells.cell(one)) is not None}
         self.failed = {
-            cell: reasons[name].reason
-            for cell, name in planned.items()
-            if name in reasons and cell not in done
+            cell: reasons[config.identity].reason
+            for cell, config in kept.items()
+            if config.identity in reasons and cell not in done
         }
         self.tuner = self._new()
         self.tuner.remember(done, self.failed)
-        begun = [cell for cell in planned if cell not in done and cell not in self.failed]
+        begun = [cell for cell in kept if cell not in done and cell not in self.failed]
         now = list(self._affordable(begun)) or list(self._asked())
         self.coming = Counter(self.tuner.space.ladder[cell.rung] for cell in now)
-        return [self.cells.config(cell) for cell in (*done, *self.failed, *now)] if now else []
+        every = (*done, *self.failed, *now) if now else ()
+        return [kept[cell] if cell in kept else self.cells.config(cell) for cell in every]
 
     def _affordable(self, cells: list[Cell]) -> Iterator[Cell]:
         left = (self.tuner.spend - self.tuner.spent) * self.tuner.space.epochs + 1e-9
