@@ -322,7 +322,7 @@ MUTANTS = {
         "tuning -k rule",
     ),
     "a tuner's rule keeps what was believed before its runs": Mutant(
-        "carrying",
+        "believed",
         "weights[rule] /= max(int(rule.sum()), 1)",
         "weights[rule] /= 1",
         "tuning -k both_rules_begin",

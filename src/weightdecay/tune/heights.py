@@ -33,6 +33,12 @@ def heights(told: Mapping[Cell, Outcome], cells: Sequence[Cell]) -> Array:
     return found
 
 
+def are_equal(told: Mapping[Cell, Outcome]) -> bool:
+    """Whether several runs ended, and all with the same error: then no setting matters."""
+    errors = [one.error for one in told.values() if not one.diverged]
+    return len(errors) >= _ENOUGH_ALIKE and len(set(errors)) == 1
+
+
 def unlearned(
     told: Mapping[Cell, Outcome], guess: float | None, *, longest: int
 ) -> dict[int, bool]:

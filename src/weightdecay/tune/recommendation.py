@@ -4,7 +4,8 @@ The setting is the one with the lowest expected height at the long run's budget.
 is read off surfaces that are drawn at random from the belief.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from weightdecay.decay import Decay
 from weightdecay.tune.carrying import Carrying, carrying
 from weightdecay.tune.choosing import belief_of, gains
-from weightdecay.tune.heights import unlearned
+from weightdecay.tune.heights import are_equal, unlearned
 from weightdecay.tune.space import Space
 from weightdecay.tune.trial import Cell, Outcome
 
@@ -25,6 +26,7 @@ _STATED = {
     "l2": "an L2 factor of {torch:.3g}.",
 }
 _DRAWS = 400
+_NOISE = 0.05  # of an error, which validation examples must measure more precisely than that
 _UNSUPPORTED = "No run supports this setting."
 _CURE = (
     "Check that lr and weight_decay reach the optimizer, spend more, or make longer runs with "
@@ -82,10 +84,17 @@ One more run, of {self.next_epochs} epochs, would save about {self.gain:.1%}."""
         return "\n".join([*lines, *self.notes])
 
 
-def recommend(space: Space, told: Mapping[Cell, Outcome], guess: float | None) -> Recommendation:
-    """Return the recommendation after what was told."""
-    belief = belief_of(space, told, guess)
-    nothing = unlearned(told, guess, longest=space.longest)
+def recommend(
+    space: Space,
+    told: Mapping[Cell, Outcome],
+    guess: float | None,
+    validation: int | None = None,
+) -> Recommendation:
+    """Return the recommendation after what was told of so many validation examples."""
+    equal = are_equal(told)
+    belief = belief_of(space, {} if equal else told, guess)
+    nothing = {*unlearned(told, guess, longest=space.longest)}
+    nothing |= {cell.rung for cell in told if equal}
     finite = [cell for cell, outcome in told.items() if not outcome.diverged]
     learned = [cell for cell in finite if cell.rung not in nothing]
     best = int(belief.mean(space.long).argmin())
@@ -94,6 +103,10 @@ def recommend(space: Space, told: Mapping[Cell, Outcome], guess: float | None) -
     lr, _ = space.setting(best)
     plausible = np.unique(lowest)
     candidates = [plausible + space.place(at, 0) for at in range(len(space.ladder))]
+    noise = (
+        None if validation is None else _noise([told[cell].error for cell in learned], validation)
+    )
+    notes = _notes(space, told, best, nothing, None if equal else guess)
     gained = gains(belief, space.long, np.concatenate(candidates))
     instructive = int(gained.argmax()) // len(plausible)
     return Recommendation(
@@ -106,19 +119,41 @@ def recommend(space: Space, told: Mapping[Cell, Outcome], guess: float | None) -
         loss=float((draws[:, best] - draws.min(axis=1)).mean()),
         gain=float(gained.max()),
         next_epochs=space.ladder[instructive],
-        carrying=carrying(space, belief, best, (cell.rung for cell in learned)),
+        carrying=carrying(
+            space, belief, best, (cell.rung for cell in learned), noisy=noise is not None
+        ),
         spent=sum(outcome.epochs for outcome in told.values()) / space.epochs,
         trials=len(told),
         learned=len(learned),
-        notes=tuple(_notes(space, told, guess, best)),
+        notes=(*notes, *([noise] if noise else [])),
+    )
+
+
+def _noise(errors: Sequence[float], examples: int) -> str | None:
+    """Return a sentence if so few examples measure the lowest error too coarsely."""
+    lowest = min(errors, default=1.0)
+    error = max(lowest, 1 / examples)  # an error of 0 is not known more precisely
+    if error >= 1 or (spread := math.sqrt(error * (1 - error) / examples)) <= _NOISE * error:
+        return None
+    needed = math.ceil((1 - error) / error / _NOISE**2)
+    step = max(1, 10 ** (len(str(needed)) - 2))
+    needed = math.ceil(needed / step) * step
+    digits = 1 - math.floor(math.log10(spread))
+    return (
+        f"{examples} validation examples measure an error of {lowest:.{digits}f} only to "
+        f"± {spread:.{digits}f}, so that all of this is less sure than it says. Hold out about "
+        f"{needed} with `validation`."
     )
 
 
 def _notes(
-    space: Space, told: Mapping[Cell, Outcome], guess: float | None, best: int
+    space: Space,
+    told: Mapping[Cell, Outcome],
+    best: int,
+    nothing: Collection[int],
+    guess: float | None,
 ) -> Iterator[str]:
     diverged = sum(outcome.diverged for outcome in told.values())
-    nothing = unlearned(told, guess, longest=space.longest)
     blank = [cell for cell, one in told.items() if cell.rung in nothing and not one.diverged]
     if not told:
         yield f"No trial was told yet. {_UNSUPPORTED}"

@@ -112,7 +112,7 @@ class Tuning:
         if model is None:
             base = replace(base, model=next(iter(whole.models)))
         checks.one_of("model", Spec.parse("model", base.model).name, whole.models)
-        updates, guess = _facts(base, whole)
+        updates, guess, examples = _facts(base, whole)
 
         def tuner() -> Tuner:
             return Tuner(
@@ -125,6 +125,7 @@ class Tuning:
                 normalized_decay=normalized_decay,
                 shortest=shortest,
                 guess=guess,
+                validation=examples,
                 chooser=chooser,
             )
 
@@ -240,8 +241,8 @@ def _loaded(name: str, source: "Source | None") -> "Task":
     return given(name, source)
 
 
-def _facts(config: RunConfig, whole: "Task") -> tuple[int, float | None]:
-    """Return the updates per epoch and the error of guessing, if the metric is that of classes.
+def _facts(config: RunConfig, whole: "Task") -> tuple[int, float | None, int | None]:
+    """Return the updates per epoch; of classes, the error of guessing and the validation examples.
 
     Guessing is to name the class that most validation examples have.
     """
@@ -251,6 +252,6 @@ def _facts(config: RunConfig, whole: "Task") -> tuple[int, float | None]:
     parts = split(whole, validation=config.validation, data=config.data)
     updates = updates_per_epoch(config, parts)
     if parts.classes is None or parts.metric is not None or parts.choices is None:
-        return updates, None
+        return updates, None, None
     targets = parts.choices.targets.flatten()
-    return updates, 1 - int(targets.bincount().max()) / len(targets)
+    return updates, 1 - int(targets.bincount().max()) / len(targets), len(targets)

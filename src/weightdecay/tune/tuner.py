@@ -45,6 +45,8 @@ class Tuner:
     shortest           the fewest epochs of a run
     guess              the error of guessing, which is that of an untrained network: 0.9 with ten
                        classes. Budgets at which no run is better are given up for longer ones
+    validation         the number of validation examples, if an error is the fraction of them that
+                       is wrong. Only the recommendation uses it, to say whether they are too few
     folder             where to keep the trials, and to continue from
     task, metric       names for them in the folder
     chooser            what chooses the next trial, if not this tuner: a sampler of Optuna's,
@@ -64,6 +66,7 @@ class Tuner:
         normalized_decay: Axis | None = None,
         shortest: int | None = None,
         guess: float | None = None,
+        validation: int | None = None,
         folder: Path | str | None = None,
         task: str = "own",
         metric: str = "error",
@@ -86,6 +89,9 @@ class Tuner:
                 "more, or lower `shortest`."
             )
         self.guess = None if guess is None else checks.number("guess", guess, above=0)
+        self._validation = (
+            None if validation is None else checks.whole("validation", validation, at_least=1)
+        )
         self._keeper = (
             None if folder is None else Keeper(folder, self.space, task=task, metric=metric)
         )
@@ -105,7 +111,8 @@ class Tuner:
     ) -> None:
         """Take over what came of trials that another tuner of the same space has asked for."""
         self._told |= {
-            cell: replace(outcome, error=_error(outcome.error)) for cell, outcome in told.items()
+            cell: replace(outcome, error=self._error(outcome.error))
+            for cell, outcome in told.items()
         }
         self._failed |= failed
         self._running |= dict.fromkeys(running, time.monotonic())
@@ -179,7 +186,7 @@ class Tuner:
                 f"`epoch` must be after the last one reported, {last}, and at most "
                 f"{trial.epochs}, got {epoch}."
             )
-        seen.append((epoch, _error(error)))
+        seen.append((epoch, self._error(error)))
         others = [outcome for other, outcome in self._told.items() if other.rung == cell.rung]
         stop = epoch < trial.epochs and is_hopeless(seen[-1], trial.epochs, others)
         (self._stopped.add if stop else self._stopped.discard)(cell)
@@ -188,7 +195,7 @@ class Tuner:
     def tell(self, trial: Trial, *, error: float) -> None:
         """Tell the validation error of a trial: smaller is better, NaN if it diverged."""
         cell = self._known(trial)
-        value = _error(error)
+        value = self._error(error)
         way = self._reports.get(cell, [])
         ended = cell in self._stopped or not math.isfinite(value)
         epochs = way[-1][0] if way and ended else trial.epochs
@@ -217,7 +224,7 @@ class Tuner:
 
     def recommendation(self) -> Recommendation:
         """Return the setting to use for the long run, by what was told so far."""
-        return recommend(self.space, self._told, self.guess)
+        return recommend(self.space, self._told, self.guess, self._validation)
 
     def _known(self, trial: Trial) -> Cell:
         if not isinstance(trial, Trial):
@@ -227,10 +234,16 @@ class Tuner:
             raise ValueError(f"`trial` must be one that is running, got {trial!r}.{told}")
         return trial.cell
 
-
-def _error(error: object) -> float:
-    """Return an error as a float, infinite if it is not finite."""
-    cure = "For an accuracy, pass 1 - accuracy. For a run that diverged, pass NaN."
-    if isinstance(error, float | np.floating) and not math.isfinite(error):
-        return math.inf
-    return checks.number("error", error, at_least=0, cure=cure)
+    def _error(self, error: object) -> float:
+        """Return an error as a float, infinite if it is not finite."""
+        cure = "For an accuracy, pass 1 - accuracy. For a run that diverged, pass NaN."
+        if isinstance(error, float | np.floating) and not math.isfinite(error):
+            return math.inf
+        value = checks.number("error", error, at_least=0, cure=cure)
+        if self.guess is not None and self.guess <= 1 < value:
+            raise ValueError(
+                f"`error` must be at most 1, like the error of guessing, `guess` = {self.guess:g}, "
+                f"got {value:g}. If it is in percent, divide it by 100. If it is a loss, which may "
+                "be larger, make the tuner without `guess`."
+            )
+        return value
