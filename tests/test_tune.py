@@ -174,13 +174,31 @@ def test_the_folder_is_one_that_status_landscape_and_report_read(
     assert "One more run, of " in said.out
     assert "these runs cannot tell" in said.out or "For other epochs, keep " in said.out
     assert "The long run: weightdecay run --task tests.toys:toy --model linear" in said.out
-    assert "runs told, next 1 of " in said.err
+    first, *_, last = re.findall(r"^\d+ runs? done, .*$", said.err, re.MULTILINE)
+    assert first == "0 runs done, 0.00 of 2 long runs spent. Next: 1 run of 4 epochs."
+    assert re.fullmatch(
+        r"\d runs done, 1\.\d\d of 2 long runs spent. Next: 1 run of . epochs.", last
+    )
     assert main(["status", folder]) == 0
     count = len(read(folder))
     assert f"{count} planned · 0 running · {count} done" in capsys.readouterr().out
     assert main(["landscape", folder]) == 0
     assert "use    α = " in capsys.readouterr().out
     assert main(["report", folder, "--out", str(tmp_path / "page.html")]) == 0
+
+
+def test_a_tuning_that_goes_on_says_what_is_done_and_what_comes(
+    tmp_path: Path, capsys: Output
+) -> None:
+    """Of a round that was begun, what is done is not yet to come, and what is to come not spent."""
+    first, *others = tuning(tmp_path, spend=2, at_once=3).plan()
+    Store(tmp_path).ask_for({one.identity: one for one in (first, *others)})
+    sweep([first], folder=tmp_path, task=toy, engine=InProcess("cpu"), progress=False)
+    Store(tmp_path).ask_for({one.identity: one for one in (first, *others)})
+    words = ["tune", *WORDS, *HERE, "--spend", "2", "--at-once", "3", "--out", str(tmp_path)]
+    assert main(words) == 0
+    said = capsys.readouterr().err
+    assert "1 run done, 0.50 of 2 long runs spent. Next: 2 runs of 4 epochs." in said
 
 
 def test_quiet_prints_the_recommendation_alone(tmp_path: Path, capsys: Output) -> None:

@@ -143,12 +143,14 @@ def _tune(options: argparse.Namespace) -> int:
 
 def _round(tuning: "Tuning") -> str:
     """Return which runs are about to be trained, in one line."""
-    tuner = tuning.tuner
-    told = tuner.recommendation().trials
-    runs = [f"{count} of {epochs} epochs" for epochs, count in sorted(tuning.coming.items())]
+    found = tuning.recommendation()
+    coming = [
+        f"{count} run{'s' * (count != 1)} of {epochs} epochs"
+        for epochs, count in sorted(tuning.coming.items())
+    ]
     return (
-        f"{told} run{'s' * (told != 1)} told, next {' and '.join(runs)}: "
-        f"{tuner.spent:.2f} of {tuner.spend:g} long runs"
+        f"{found.trials} run{'s' * (found.trials != 1)} done, {found.spent:.2f} of "
+        f"{tuning.tuner.spend:g} long runs spent. Next: {' and '.join(coming)}."
     )
 
 
