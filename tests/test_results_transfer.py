@@ -46,7 +46,7 @@ from weightdecay.results.exponent import unknown
 from weightdecay.results.interpolation import between, doubt
 from weightdecay.results.transfer import RULES, measure_moves, of_fresh_seeds
 from weightdecay.results.transfer_folds import Judges
-from weightdecay.site import rules
+from weightdecay.site import plain_rules, rules
 from weightdecay.studies.registration import registered
 from weightdecay.studies.registration_file import read
 from weightdecay.studies.second_stage import judge
@@ -341,11 +341,11 @@ def test_a_page_does_not_forbid_what_may_cost_as_little() -> None:
     wild = 0.05 + np.array([-0.2, 0.2, -0.1, 0.1, 0.15, -0.15, 0.05, -0.05])
     regret = of_fresh_seeds({PAIRS[0]: {0.0: wild, 1.0: np.linspace(-0.001, 0.001, 8)}}, error=0.1)
     found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
-    word, done = rules.alone(replace(found, knobs=Knobs(SURE, fitted=False, regret=regret)))
+    word, done = plain_rules.alone(replace(found, knobs=Knobs(SURE, fitted=False, regret=regret)))
     assert word == "not decided"
     assert "divide λ by 4 or leave λ as it is: these runs cannot tell which costs less" in done
     clear = of_fresh_seeds({PAIRS[0]: {0.0: wild / 100 + 0.05, 1.0: wild / 100}}, error=0.1)
-    word, _ = rules.alone(replace(found, knobs=Knobs(SURE, fitted=False, regret=clear)))
+    word, _ = plain_rules.alone(replace(found, knobs=Knobs(SURE, fitted=False, regret=clear)))
     assert word == "no"
 
 

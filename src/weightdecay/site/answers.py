@@ -7,7 +7,7 @@ from weightdecay.colours import OUTCOMES
 from weightdecay.labels import AXES
 from weightdecay.number_format import reported
 from weightdecay.results import Estimate, Recommendation
-from weightdecay.site import advice, rules
+from weightdecay.site import advice, plain_rules
 from weightdecay.site.page_data import used
 from weightdecay.site.page_landscape import PageLandscape
 from weightdecay.table import shown
@@ -82,13 +82,15 @@ def _lowest(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[s
 
 
 def _alone(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[str]:
-    told = {word: [one for one, own in known if rules.alone(own)[0] == word] for word in _ANSWERS}
+    told = {
+        word: [one for one, own in known if plain_rules.alone(own)[0] == word] for word in _ANSWERS
+    }
     names = {word: _and([one.title for one in own]) for word, own in told.items()}
     if told["yes"]:
         yield f"You may change α and leave λ as it is with {names['yes']}."
     if told["no"] and len(told["no"]) == len(known):
         yield f"None of these {_count(len(known))} lets you change α alone: change λ with it."
-        least = rules.least_kept([own for _, own in known])
+        least = plain_rules.least_kept([own for _, own in known])
         if least is not None:
             at, said = least
             yield (
@@ -117,10 +119,10 @@ def _card(one: PageLandscape, at: int) -> str:
     head = f'<article class="answer" id="answer-{at}">\n<h2>{escape(one.title)}</h2>\n'
     if one.advice is None:
         return f"{head}<p>{escape(one.why)}</p>\n</article>\n"
-    word, done = rules.alone(one.advice)
+    word, done = plain_rules.alone(one.advice)
     outcome = _ANSWERS[word]
     best_run = "<p>The best run: no surface could be fitted.</p>\n" if one.advice.best_run else ""
-    torch = rules.in_torch(one.advice)
+    torch = plain_rules.in_torch(one.advice)
     small = f'<p class="torch">{escape(torch)}</p>\n' if torch else ""
     return (
         f"{head}<dl>{''.join(_rows(one, one.advice))}</dl>\n{best_run}"
