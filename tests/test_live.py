@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -322,6 +324,178 @@ def test_a_table_that_cannot_be_read_just_now_is_told_and_the_page_stays() -> No
     assert len(found.view.data["landscapes"]) == 1
 
 
+def later(found: Watched, clock: Clock, seconds: float = 100) -> Any:
+    """Return what a viewer is told some time later, once a new view is there."""
+    clock.now += seconds
+    found.news("", 0)
+    found.finish()
+    return found.news(found.view.version, 0)
+
+
+def test_a_deleted_folder_is_told_and_the_page_stays() -> None:
+    runs, clock = some_runs(), Clock()
+    finish(planned(runs), runs)
+    found = watched("sweep", clock=clock)
+    assert later(found, clock)["status"]["trouble"] == ""
+    before = found.view
+    shutil.rmtree("sweep")
+    status = later(found, clock)["status"]
+    assert "sweep is no longer there" in status["trouble"]
+    assert found.view is before
+    assert "Change α alone?" in found.view.data["answers"]
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_folder_that_is_made_again_is_read_from_its_beginning(noticed: bool) -> None:
+    runs, clock = some_runs(), Clock()
+    finish(planned(runs), runs[:5])
+    found = watched("sweep", clock=clock)
+    old = later(found, clock)["version"]
+    shutil.rmtree("sweep")
+    if noticed:
+        later(found, clock)
+    other = runs[100:]
+    finish(planned(other), other[:20])  # its file is larger than what was read
+    clock.now += 100
+    assert found.news(old, 0)["version"] != old
+    news = later(found, clock)
+    [stage] = news["status"]["stages"]
+    assert (stage["planned"], stage["done"]) == (len(other), 20)
+    assert news["status"]["trouble"] == ""
+    assert values_of(found.view.data) == values_of(watched("sweep").view.data)
+
+
+def test_a_log_file_that_is_deleted_or_shorter_is_no_longer_counted() -> None:
+    runs, clock = some_runs(), Clock()
+    store = planned(runs)
+    finish(store, runs[:30])
+    finish(store, runs[30:40])
+    found = watched("sweep", clock=clock)
+    for name, done in (("000002.jsonl", 30), ("000001.jsonl", 0)):
+        (Path("sweep/log") / name).unlink()
+        assert later(found, clock)["status"]["stages"][0]["done"] == done
+
+
+def test_a_file_that_grows_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, clock = some_runs(), Clock()
+    store = planned(runs)
+    found = watched("sweep", clock=clock)
+    monkeypatch.setattr(Watched, "_begin_again", lambda _: pytest.fail("it began again"))
+    with store.writing(workers=2) as writer:
+        for run in runs[:40]:
+            writer.results([(run, Cost(run.config.identity, 1.0, 10, 100))])
+            clock.now += 2
+            found.news("", 0)
+    assert found.news("", 0)["status"]["stages"][0]["done"] == 40
+
+
+def test_a_table_that_is_moved_away_is_told_and_the_page_goes_on_when_it_is_back() -> None:
+    rows(["a"])
+    clock = Clock()
+    found = watched("runs.csv", "--convention", "torch", clock=clock)
+    Path("runs.csv").rename("away.csv")
+    assert "runs.csv is no longer there" in later(found, clock)["status"]["trouble"]
+    Path("away.csv").rename("runs.csv")
+    assert later(found, clock)["status"]["trouble"] == ""
+
+
+def test_a_plan_that_cannot_be_read_just_now_is_told_and_the_page_stays() -> None:
+    runs, clock = some_runs(), Clock()
+    finish(planned(runs), runs[:40])
+    found = watched("sweep", clock=clock)
+    plan = Path("sweep/plan.jsonl")
+    whole = plan.read_bytes()
+    plan.write_bytes(whole[:-30])
+    status = later(found, clock)["status"]
+    assert "must have one cell per line" in status["trouble"]
+    assert status["stages"][0]["done"] == 40
+    plan.write_bytes(whole)
+    assert later(found, clock)["status"]["trouble"] == ""
+
+
+def test_a_folder_is_waited_for_until_a_sweep_begins_in_it() -> None:
+    runs, clock = some_runs(), Clock()
+    serve._check(Path("sweep"))
+    found = watched("sweep", clock=clock)
+    status = later(found, clock)["status"]
+    assert (status["stages"], status["trouble"]) == ([], "")
+    assert status["note"].startswith("sweep does not exist yet.")
+    Path("sweep").mkdir()
+    serve._check(Path("sweep"))
+    assert later(found, clock)["status"]["note"].startswith("sweep is empty so far.")
+    finish(planned(runs), runs)
+    status = later(found, clock)["status"]
+    assert (status["stages"][0]["done"], status["note"]) == (len(runs), "")
+    assert "Change α alone?" in found.view.data["answers"]
+
+
+def test_a_folder_with_sweeps_inside_it_names_them() -> None:
+    clock = Clock()
+    found = watched("all", clock=clock)
+    planned(some_runs(), Path("all/first"))
+    assert "It contains sweep folders: all/first" in later(found, clock)["status"]["trouble"]
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_log_without_any_result_is_served(failed: bool) -> None:
+    Path("tuning/log").mkdir(parents=True)
+    if failed:
+        with Store("tuning").writing(workers=1) as writer:
+            writer.failure(Failure(some_runs()[0].config.identity, "No memory."))
+    clock = Clock()
+    found = watched("tuning", clock=clock)
+    status = later(found, clock)["status"]
+    assert found.view.data["landscapes"] == []
+    assert (status["stages"][0]["failed"], status["trouble"]) == (int(failed), "")
+
+
+def test_a_speed_is_told_only_while_something_trains() -> None:
+    runs, clock = some_runs(), Clock()
+    store = planned(runs)
+    found = watched("sweep", clock=clock)
+
+    def speed() -> Any:
+        clock.now += 30
+        return found.news("", 0)["status"]["stages"][0]["speed"]
+
+    with store.writing(workers=2) as writer:
+        for at in (0, 10):
+            some = runs[at : at + 10]
+            writer.results([(run, Cost(run.config.identity, 1.0, 10, 100)) for run in some])
+            told = speed()
+        assert told == "20 cells per minute"
+    assert speed() == ""
+    finish(store, runs[20:])
+    assert speed() == ""
+
+
+def test_that_a_recommendation_is_coming_is_told_until_it_is_there() -> None:
+    runs, clock = some_runs(), Clock()
+    store = planned(runs)
+    found = watched("sweep", clock=clock)
+    assert "when cells are done" in found.news("", 0)["status"]["note"]
+    finish(store, runs)
+    found = watched("sweep", clock=clock)
+    found._next, found._ended = float("inf"), float("inf")
+    assert "is being computed" in found.news("", 0)["status"]["note"]
+    found._next, found._ended = 0, -10
+    assert later(found, clock)["status"]["note"] == ""
+
+
+def test_the_command_that_tries_again_can_be_pasted_for_any_folder() -> None:
+    store = planned(some_runs(), Path("my sweep"))
+    [stage] = watched("my sweep").news("", 0)["status"]["stages"]
+    assert shlex.split(stage["retry"]) == ["weightdecay", "retry", str(store.folder)]
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no dual stack")
+def test_all_addresses_of_ipv6_are_those_of_ipv4_too() -> None:
+    with serve._listening("::", 0) as listening:
+        port = listening.getsockname()[1]
+        for host in ("127.0.0.1", "::1"):
+            socket.create_connection((host, port), timeout=5).close()
+
+
 def answer(
     app: App, path: str, *, method: str = "GET", host: str = HERE, query: str = "", cookie: str = ""
 ) -> SimpleNamespace:
@@ -392,8 +566,8 @@ def test_elsewhere_nothing_is_told_without_the_token() -> None:
             found = answer(one, path, query=query)
             assert found.status == 403
             assert "secret" not in found.body
-        assert answer(one, path, cookie="weightdecay=wrong").status == 403
-        assert answer(one, path, cookie="weightdecay=\x01; =;").status == 403
+        assert answer(one, path, cookie="weightdecay-8642=wrong").status == 403
+        assert answer(one, path, cookie="weightdecay-8642=\x01; =;").status == 403
     assert answer(one, "/data", query="token=secret").status == 403
     opened = answer(one, "/", query="token=secret")
     assert (opened.status, opened.headers["Location"]) == (303, "/")
@@ -403,6 +577,19 @@ def test_elsewhere_nothing_is_told_without_the_token() -> None:
         found = answer(one, path, cookie=kept.partition(";")[0])
         assert found.status == 200
         assert "secret" not in found.body
+
+
+def test_two_servers_on_one_host_keep_their_viewers_apart() -> None:
+    ports = ("8642", "8643")
+    apps = {port: app(token=f"secret{port}") for port in ports}
+    jar = {}
+    for port, one in apps.items():
+        opened = answer(one, "/", host=f"10.1.2.3:{port}", query=f"token=secret{port}")
+        name, _, value = opened.headers["Set-Cookie"].partition(";")[0].partition("=")
+        jar[name] = value  # a browser keeps one cookie of a name per host
+    sent = "; ".join(f"{name}={value}" for name, value in jar.items())
+    for port, one in apps.items():
+        assert answer(one, "/data", host=f"10.1.2.3:{port}", cookie=sent).status == 200
 
 
 def test_every_answer_is_guarded_and_the_page_may_ask_its_own_server_alone() -> None:
@@ -473,7 +660,8 @@ def test_without_the_server_library_the_cure_is_named(
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("none", "none does not exist. Give the folder of a sweep that has begun"),
+        ("none.csv", "none.csv does not exist. Give the folder of a sweep"),
+        ("none/inside", "inside does not exist. Give the folder of a sweep"),
         (".", "no plan.jsonl"),
     ],
 )
@@ -481,6 +669,7 @@ def test_a_source_that_is_none_is_refused(
     source: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("waitress")
+    Path("other").mkdir()
     assert main(["serve", source]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
 

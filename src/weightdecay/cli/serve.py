@@ -24,6 +24,7 @@ Serve a page about runs to browsers: cells fill in while a sweep, a reproduction
 or a tuner trains, with workers, speed, time left and failures. It only reads,
 so it may be started and stopped at any time. Ctrl-C stops it."""
 _PORT = 8642
+_TABLES = (".csv", ".parquet")
 _THREADS = 8  # that answer requests; more viewers take turns
 
 
@@ -102,16 +103,16 @@ def _interrupt(*_: object) -> None:
 
 
 def _check(source: Path) -> None:
-    """Raise if a source cannot become one that can be shown."""
+    """Raise if a source cannot become one that can be shown. A folder may still have to begin."""
+    from weightdecay.live.reading import has_begun
     from weightdecay.records.readers import not_a_sweep
 
-    begun = ("log", "plan.jsonl", "tuner.json")
-    if source.is_dir() and not any((source / name).exists() for name in begun):
+    if source.is_dir() and not has_begun(source) and any(source.iterdir()):
         raise not_a_sweep(source, lacks="plan.jsonl")
-    if not source.exists():
+    if not source.exists() and (source.suffix in _TABLES or not source.parent.is_dir()):
         raise FileNotFoundError(
-            f"{source} does not exist. Give the folder of a sweep that has begun, or a CSV or "
-            "Parquet file of runs."
+            f"{source} does not exist. Give the folder of a sweep, or a CSV or Parquet file of "
+            "runs. The folder may not exist yet, if the one that it will be in does."
         )
 
 
@@ -147,10 +148,12 @@ def _address(host: str, port: int, token: str | None) -> str:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens."""
+    """Return a socket that listens. On all addresses of IPv6, it listens on those of IPv4 too."""
     try:
-        family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server((host, port), family=family)
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        is_any = family == socket.AF_INET6 and ipaddress.ip_address(address[0]).is_unspecified
+        both = is_any and socket.has_dualstack_ipv6()
+        return socket.create_server((host, port), family=family, dualstack_ipv6=both)
     except OSError as error:
         why = (error.strerror or str(error)).partition(" (while")[0]
         raise OSError(

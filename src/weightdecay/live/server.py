@@ -17,7 +17,6 @@ from weightdecay.live.watching import Watched, as_json
 
 Environ = dict[str, Any]
 Start = Callable[[str, list[tuple[str, str]]], Any]
-_COOKIE = "weightdecay"
 _POLICY = "default-src 'none'; frame-ancestors 'none'"
 _SAFE = (
     ("Cache-Control", "no-store"),
@@ -72,7 +71,7 @@ class App:
         path = environ.get("PATH_INFO", "")
         if self._token is not None and not self._is_allowed(environ):
             if path == "/" and self._fits(query.get("token", [""])[0]):
-                kept = f"{_COOKIE}={self._token}; HttpOnly; SameSite=Strict; Path=/"
+                kept = f"{_cookie(environ)}={self._token}; HttpOnly; SameSite=Strict; Path=/"
                 return "303 See Other", _TEXT, b"", [("Location", "/"), ("Set-Cookie", kept)]
             return said("403 Forbidden", "Open the address that `weightdecay serve` has printed.")
         match path:
@@ -104,11 +103,21 @@ class App:
             cookies = SimpleCookie(environ.get("HTTP_COOKIE", ""))
         except CookieError:
             return False
-        return _COOKIE in cookies and self._fits(cookies[_COOKIE].value)
+        name = _cookie(environ)
+        return name in cookies and self._fits(cookies[name].value)
 
     def _fits(self, token: str) -> bool:
         assert self._token is not None
         return secrets.compare_digest(token.encode(), self._token.encode())
+
+
+def _cookie(environ: Environ) -> str:
+    """Return the name of the cookie. Servers on other ports share the cookies of their host.
+
+    The port is the one that the browser asked for, which a tunnel may have changed.
+    """
+    host = environ.get("HTTP_HOST", "")
+    return f"weightdecay-{host.rpartition(':')[2] if _has_port(host) else 80}"
 
 
 def _has_port(host: str) -> bool:

@@ -1,5 +1,6 @@
 """How far a sweep is: cells, workers, speed, time left, and what failed. It is only read."""
 
+import shlex
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -93,9 +94,9 @@ class _Stage:
             "failed": len(ledger.failures) if found is None else found.failed,
             "workers": alive,
             "left": _left(found, alive),
-            "speed": self._speed(done),
+            "speed": self._speed(done, working=found is None or bool(found.left and alive)),
             "failures": self._failures(),
-            "retry": f"weightdecay retry {store.folder}",
+            "retry": f"weightdecay retry {shlex.quote(str(store.folder))}",
             "leftOut": ledger.left_out,
         }
 
@@ -109,8 +110,11 @@ class _Stage:
             self._cells = dict(self._store.cells())
             self._tally, self._plan_stamp = Tally(self._cells), stamp
 
-    def _speed(self, done: int) -> str:
+    def _speed(self, done: int, *, working: bool) -> str:
         """Return how many cells finish in a minute, over the last minutes that were watched."""
+        if not working:
+            self._samples.clear()
+            return ""
         now = self._clock()
         self._samples.append((now, done))
         while len(self._samples) > 2 and now - self._samples[0][0] > _LONG:

@@ -8,27 +8,25 @@ cells: the longer that takes, the rarer it is done. Without viewers, nothing is 
 import json
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from weightdecay.live.planned import Key, Place, Plan, planned, titles, with_planned
-from weightdecay.live.standing import Standing
+from weightdecay.live.planned import Key, Plan, planned, titles, with_planned
+from weightdecay.live.reading import Cell, Reading, has_begun, not_begun
 from weightdecay.records import Run
 from weightdecay.results import by_split, cell_runs, landscapes
 from weightdecay.results.grouping import apart
 from weightdecay.site import PageLandscape
 from weightdecay.site.answers import answers
-from weightdecay.site.page_data import errors_of
-from weightdecay.sweeps import Store
 
 _SOON = 2.0  # seconds between two views, at least
 _SHARE = 20.0  # a view may take this part of the time
 _STATUS = 1.0  # seconds for which a status is good
-_FOLLOWS = "The recommendation follows."
+_FOLLOWS = "The recommendation is being computed and appears here soon."
+_LATER = "A recommendation appears here when cells are done."
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class View:
 
     version: str
     data: Mapping[str, Any] = field(repr=False)
-    where: Mapping[tuple[Key, Place], tuple[int, int]] = field(repr=False)
+    where: Mapping[Cell, tuple[int, int]] = field(repr=False)
 
     @cached_property
     def text(self) -> bytes:
@@ -58,6 +56,7 @@ class Watched:
 
     `analyse` reads the source and recommends settings. It raises an error if there is nothing to
     show yet. `began` tells this server from an earlier one. `fixed` are more data for the page.
+    A source that is not there yet is a folder that is waited for.
     """
 
     def __init__(
@@ -72,21 +71,23 @@ class Watched:
     ) -> None:
         self._path, self._analyse, self._of = path, analyse, of
         self._began, self._fixed, self._clock = began, fixed, clock
-        self._lock = threading.Lock()
-        self._store = Store(path) if path.is_dir() else None
-        self._standing = None if self._store is None else Standing(path, clock)
-        self._runs: dict[tuple[Key, Place], dict[int, Run]] = {}
-        self._changed: OrderedDict[tuple[Key, Place], int] = OrderedDict()
-        self._rows: dict[tuple[Key, Place], list[Any]] = {}
-        self._read = self._sequence = self._views = 0
+        self._lock = threading.RLock()
+        self._reading = None if path.is_file() else self._new_reading()
+        self._begun = has_begun(path)
+        self._gone = False
+        self._stamp: object = None  # of a table
+        self._views = 0
         self._seen: object = None
-        self._status: dict[str, Any] = {}
+        self._waiting = ""
         self._checked = self._next = self._ended = -float("inf")
         self._worker: threading.Thread | None = None
-        self._trouble = ""
-        with self._lock:
-            self._look()
-        self._view = self._made(thorough=self._store is None)
+        # Why the source could not be read, and why no new view could be made.
+        self._unread = self._trouble = ""
+        self._look()
+        self._view, self._seen = self._made(self._reading, thorough=self._reading is None)
+
+    def _new_reading(self) -> Reading:
+        return Reading(self._path, of=self._of, clock=self._clock)
 
     @property
     def view(self) -> View:
@@ -99,20 +100,20 @@ class Watched:
         Viewers of another version get none: they need the whole view.
         """
         with self._lock:
-            self._look()
-            view, told = self._view, []
-            if version == view.version:
-                for cell, number in reversed(self._changed.items()):
-                    if number <= after:
-                        break
-                    if cell in view.where:
-                        told.append([*view.where[cell], *self._row(cell)])
+            self._try_to_look()
+            view, reading, told = self._view, self._reading, []
+            if reading is not None and version == view.version:
+                told = [
+                    [*view.where[cell], *reading.row(cell)]
+                    for cell in reading.changed(after)
+                    if cell in view.where
+                ]
             self._work()
             return {
                 "version": view.version,
-                "after": self._sequence,
+                "after": 0 if reading is None else reading.sequence,
                 "cells": told,
-                "status": self._status | {"trouble": self._trouble},
+                "status": self._status(),
             }
 
     def finish(self) -> None:
@@ -121,104 +122,109 @@ class Watched:
         if worker is not None:
             worker.join()
 
-    def _look(self) -> None:
+    def _status(self) -> dict[str, Any]:
+        """Return what stands above the page: progress, what cannot be read, what is to come."""
+        trouble, note = self._unread or self._trouble, self._waiting
+        stages = [] if self._reading is None or note else self._reading.status["stages"]
+        if not (note or trouble or self._view.data["answers"]):
+            computed = self._reading is not None and self._reading.sequence
+            note = _FOLLOWS if computed else _LATER
+        return {"stages": stages, "trouble": trouble, "note": note}
+
+    def _try_to_look(self) -> None:
         """Read what is new, at most once in a while, however many viewers ask."""
-        now = self._clock()
-        if now - self._checked < _STATUS:
+        if self._clock() - self._checked < _STATUS:
             return
-        self._checked = now
-        if self._store is None or self._standing is None:
+        try:
+            self._look()
+            self._unread = ""
+        except (OSError, ValueError) as error:
+            self._unread = str(error)
+
+    def _look(self) -> None:
+        self._checked = self._clock()
+        if self._reading is None:
+            if not self._path.exists():
+                raise _no_longer_there(self._path)
+            found = self._path.stat()
+            self._stamp = found.st_mtime_ns, found.st_size
             return
-        ledger = self._store.refresh()
-        names = list(ledger.results)
-        new = {run: ledger.results[run] for run in names[self._read :]}
-        self._read = len(names)
-        for run in self._store.read(new):
-            self._take(run)
-        self._status = self._standing.status()
-
-    def _take(self, run: Run) -> None:
-        if not run.records:
+        if not has_begun(self._path):
+            if self._begun:
+                self._gone = True
+                raise _no_longer_there(self._path)
+            self._reading.look()
+            self._waiting = not_begun(self._path)
             return
-        key = apart(run.config)
-        cell = key, (run.config.lr, getattr(run.config, key[1]))
-        # Curves are in the next view: until then, the last epoch is enough.
-        self._runs.setdefault(cell, {}).setdefault(
-            run.config.seed, replace(run, records=run.records[-1:])
-        )
-        self._sequence += 1
-        self._changed[cell] = self._sequence
-        self._changed.move_to_end(cell)
-        self._rows.pop(cell, None)
+        self._begun, self._waiting = True, ""
+        if self._gone or not self._reading.is_current():
+            self._begin_again()
+        else:
+            self._reading.look()
 
-    def _row(self, cell: tuple[Key, Place]) -> list[Any]:
-        """Return a cell as a page has it: seeds, diverged ones, and the errors of each split."""
-        if cell not in self._rows:
-            self._rows[cell] = self._computed(cell)
-        return self._rows[cell]
-
-    def _computed(self, cell: tuple[Key, Place]) -> list[Any]:
-        runs = list(self._runs[cell].values())
-        [scape] = landscapes(runs, of=self._of)
-        [own] = cell_runs([scape], runs)
-        errors = {}
-        for split, one in by_split(scape, own).items():
-            found = errors_of(one)
-            errors[split] = [found[name][0] for name in ("values", "texts", "spreads")]
-        return [len(runs), sum(run.diverged for run in runs), errors]
+    def _begin_again(self) -> None:
+        """Read all anew and show that: what was read is no longer there."""
+        fresh = self._new_reading()
+        fresh.look()
+        self._view, self._seen = self._made(fresh, thorough=False)
+        self._reading, self._gone, self._trouble = fresh, False, ""
+        self._next = self._ended = -float("inf")
 
     def _work(self) -> None:
         """Begin a new view if something has changed and the last one is old enough.
 
         Once all is trained, nobody is slowed down any more.
         """
-        busy = self._worker is not None and self._worker.is_alive()
-        over = self._standing is not None and self._standing.over
-        due = self._ended + _SOON if over else self._next
-        if busy or self._clock() < due or self._stamp() == self._seen:
+        reading = self._reading
+        if self._unread or (self._worker is not None and self._worker.is_alive()):
             return
-        self._worker = threading.Thread(target=self._renew, daemon=True)
+        if self._stamp_of(reading) == self._seen:
+            self._trouble = ""  # the source is again what is shown
+            return
+        over = reading is not None and reading.over
+        if self._clock() < (self._ended + _SOON if over else self._next):
+            return
+        self._worker = threading.Thread(target=self._renew, args=[reading], daemon=True)
         self._worker.start()
 
-    def _renew(self) -> None:
-        started = self._clock()
+    def _renew(self, reading: Reading | None) -> None:
+        started, made, trouble = self._clock(), None, ""
         try:
-            self._view = self._made(thorough=True)
-            self._trouble = ""
+            made = self._made(reading, thorough=True)
         except (OSError, ValueError) as error:
-            self._trouble = str(error)
-        self._ended = self._clock()
-        self._next = self._ended + max(_SOON, _SHARE * (self._ended - started))
-
-    def _stamp(self) -> object:
-        """Return what changes when the source does."""
-        if self._standing is None:
-            found = self._path.stat()
-            return found.st_mtime_ns, found.st_size
-        return self._standing.stamp()
-
-    def _made(self, *, thorough: bool) -> View:
+            trouble = str(error)
         with self._lock:
-            stamp, after = self._stamp(), self._sequence
-            plan: Plan = {} if self._standing is None else self._standing.plan()
-            there = [run for own in self._runs.values() for run in own.values()]
-        try:
-            early = self._store is not None and not there
-            found = self._analyse() if thorough and not early else self._glance(there)
-        except (FileNotFoundError, ValueError):
-            if not plan:
-                raise
-            found = Analysis([], [])
+            if reading is not self._reading:
+                return  # it is about files that are gone
+            self._trouble = trouble
+            if made is not None:
+                self._view, self._seen = made
+            self._ended = self._clock()
+            self._next = self._ended + max(_SOON, _SHARE * (self._ended - started))
+
+    def _stamp_of(self, reading: Reading | None) -> object:
+        """Return what changes when the source does."""
+        return self._stamp if reading is None else reading.stamp()
+
+    def _made(self, reading: Reading | None, *, thorough: bool) -> tuple[View, object]:
+        """Return a view, and the stamp of what it shows."""
+        with self._lock:
+            stamp = self._stamp_of(reading)
+            after = 0 if reading is None else reading.sequence
+            plan: Plan = {} if reading is None else reading.plan()
+            there = [] if reading is None else reading.runs()
+            self._views += 1
+            version = f"{self._began}-{self._views}"
+        early = reading is not None and not there
+        found = self._analyse() if thorough and not early else self._glance(there)
         every = {**planned(run.config for run in there), **plan}
         pages = [_titled(page, titles(every)) for page in found.pages]
         data, where = with_planned(pages, every)
-        self._views += 1
-        # The first view leaves out what takes long: the next one is due at once.
-        self._seen = stamp if thorough else None
-        version = f"{self._began}-{self._views}"
         told = {"answers": answers(pages), "notes": list(found.notes)}
         live = {"version": version, "after": after}
-        return View(version, {**data, **self._fixed, **told, "live": live}, where)
+        view = View(version, {**data, **self._fixed, **told, "live": live}, where)
+        # A first view leaves out what takes long: the next one is due at once.
+        return view, stamp if thorough else None
 
     def _glance(self, runs: Sequence[Run]) -> Analysis:
         """Return landscapes with their errors alone, for a first view that is there soon."""
@@ -230,6 +236,13 @@ class Watched:
             ],
             [],
         )
+
+
+def _no_longer_there(path: Path) -> FileNotFoundError:
+    return FileNotFoundError(
+        f"{path} is no longer there. This page shows what was read before, and goes on by itself "
+        "when it is back."
+    )
 
 
 def _titled(page: PageLandscape, named: Mapping[Key, str]) -> PageLandscape:
