@@ -161,3 +161,35 @@ def test_hostile_names_do_nothing_when_news_bring_them(shown: Browser) -> None:
         assert shown.js("return document.querySelectorAll('img, #first script').length") == 0
         assert shown.js("return document.documentElement.scrollWidth") <= 500
         assert shown.complaints() == []
+
+
+def test_a_page_waits_for_a_sweep_and_says_what_is_to_come(shown: Browser) -> None:
+    runs = some_runs(seeds=2)
+    with serving("sweep") as address:
+        visit(shown, address)
+        eventually(lambda: "sweep does not exist yet" in told(shown, "#stages"))
+        store = planned(runs)
+        eventually(lambda: "A recommendation appears here" in told(shown, "#stages"))
+        eventually(lambda: shown.js("return document.querySelectorAll('figure').length === 1"))
+        assert shown.js("return document.getElementById('choose-marks').hidden")
+        finish(store, runs)
+        eventually(lambda: "Change α alone?" in told(shown, "#answers"))
+        eventually(lambda: "Best so far" not in told(shown, "#stages"))
+        assert "112 of 112 cells done" in told(shown, "#stages")
+        assert "per minute" not in told(shown, "#stages")
+        assert "A recommendation appears here" not in told(shown, "#stages")
+        assert not shown.js("return document.getElementById('choose-marks').hidden")
+        assert shown.complaints() == []
+
+
+def test_a_source_that_is_gone_is_said_and_not_taken_for_a_stopped_server(shown: Browser) -> None:
+    rows(["plain"])
+    with serving("runs.csv", "--convention", "torch") as address:
+        visit(shown, address)
+        eventually(lambda: shown.js("return document.querySelectorAll('figure').length === 1"))
+        Path("runs.csv").rename("away.csv")
+        eventually(lambda: "runs.csv is no longer there" in told(shown, "#stages"))
+        assert told(shown, "#connection") == ""
+        assert shown.js("return document.querySelectorAll('figure').length") == 1
+        Path("away.csv").rename("runs.csv")
+        eventually(lambda: told(shown, "#stages") == "")

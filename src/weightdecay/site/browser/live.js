@@ -7,6 +7,7 @@ let asking = 0;
 
 function startLive() {
   document.getElementById("now").hidden = false;
+  hideEmptyMarks();
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) ask();
   });
@@ -87,7 +88,14 @@ async function renew() {
     return at >= 0 && scape.curves ? [[scape, at]] : [];
   });
   build(first);
+  hideEmptyMarks();
   focusPlace(focused);
+}
+
+// Before the first recommendation there is nothing to mark.
+function hideEmptyMarks() {
+  const marks = document.getElementById("choose-marks");
+  marks.hidden = !marks.querySelector("input");
 }
 
 // Where the keyboard is: in a picture or at a control. With an argument, bring it back there.
@@ -98,8 +106,9 @@ function focusPlace(place) {
   return place;
 }
 
-function drawStatus({ stages = [], trouble }) {
+function drawStatus({ stages, trouble, note }) {
   const told = stages.flatMap(stageLines);
+  if (note) told.push(element("p", note, { class: "note" }));
   if (trouble) told.push(element("p", `The page could not be brought up to date: ${trouble}`, { class: "stopped" }));
   document.getElementById("stages").replaceChildren(...told);
 }
@@ -120,7 +129,7 @@ function stageLines(stage) {
     bar.value = done;
     lines.push(bar);
   }
-  if (!stage.name) lines.push(...bestLines());
+  if (!stage.name) lines.push(...bestLines(planned !== null && !waiting));
   for (const { reason, cells: count } of stage.failures) {
     lines.push(element("p", `Failed, ${count} cell${count === 1 ? "" : "s"}: ${reason}`, { class: "stopped" }));
   }
@@ -133,9 +142,9 @@ function stageLines(stage) {
   return lines;
 }
 
-// The lowest error of each landscape so far, as its cells have it.
-function bestLines() {
-  return data.landscapes.flatMap((scape) => {
+// The lowest error of each landscape so far, as its cells have it. When all is done, what to use is in the landscape's card.
+function bestLines(over) {
+  return data.landscapes.filter((scape) => !(over && scape.advice)).flatMap((scape) => {
     const { values, texts } = scape.splits[splitOf(scape)];
     const at = values.reduce((best, value, cell) => (value !== null && scape.cells.diverged[cell] < scape.cells.seeds[cell]
       && (best < 0 || value < values[best]) ? cell : best), -1);
