@@ -374,6 +374,11 @@ def test_a_log_file_that_is_deleted_or_shorter_is_no_longer_counted() -> None:
     for name, done in (("000002.jsonl", 30), ("000001.jsonl", 0)):
         (Path("sweep/log") / name).unlink()
         assert later(found, clock)["status"]["stages"][0]["done"] == done
+    finish(store, runs[:2])
+    assert later(found, clock)["status"]["stages"][0]["done"] == 2
+    [file] = Path("sweep/log").iterdir()
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:2]))
+    assert later(found, clock)["status"]["stages"][0]["done"] == 1
 
 
 def test_a_file_that_grows_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
