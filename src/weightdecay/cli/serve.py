@@ -85,10 +85,11 @@ def _serve(options: argparse.Namespace) -> int:
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     with _listening(options.host, options.port) as listening:
         server = create_server(app, sockets=[listening], threads=_THREADS, ident=None)
+        for sign in (signal.SIGINT, signal.SIGTERM):  # a shell's background job ignores the first
+            signal.signal(sign, _interrupt)
         if not options.quiet:
             echo(f"Open {_address(options.host, listening.getsockname()[1], token)}", flush=True)
             echo("Press Ctrl-C to stop.", flush=True)
-        signal.signal(signal.SIGTERM, _interrupt)
         with suppress(OSError, AttributeError):
             os.nice(10)  # from now on, who trains comes first
         server.run()  # until Ctrl-C

@@ -9,12 +9,14 @@ from weightdecay.records import RunConfig
 
 def warn(configs: Iterable[RunConfig]) -> None:
     """Warn if all decays were probably meant as torch's; in a wide grid some may look so."""
+    stated = [(one.lr, one.weight_decay) for one in configs if one.weight_decay]
+    if not stated or any(decay <= lr for lr, decay in stated):
+        return  # without torch, which takes a second to load
     from weightdecay.optim.rates import looks_like_torchs
 
     said = [
-        looks_like_torchs({"base": one.lr, "weight_decay": one.weight_decay, "normalized": None})
-        for one in configs
-        if one.weight_decay
+        looks_like_torchs({"base": lr, "weight_decay": decay, "normalized": None})
+        for lr, decay in stated
     ]
-    if said and all(said):
+    if all(said):
         echo(f"weightdecay: {said[0]}", file=sys.stderr)
