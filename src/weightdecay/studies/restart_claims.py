@@ -42,8 +42,12 @@ def _fitter_by_restarts(claim: str, seen: Evidence) -> Verdict:
     what = "its test {error} minus that without restarts, at equal training loss"
     parts = []
     for name in ("adamw", "sgdw"):
-        found = equal_loss(seen.landscape(f"{name}r"), seen.landscape(name))
-        parts.append(verdicts.better(NAMES[f"{name}r"], found, what, metric=seen.metric))
+        found, own = equal_loss(seen.landscape(f"{name}r"), seen.landscape(name)), NAMES[f"{name}r"]
+        if math.isnan(found.low):
+            why = "too few settings of both have the same training loss"
+            parts.append(verdicts.unseen(own, why))
+        else:
+            parts.append(verdicts.better(own, found, what, metric=seen.metric))
     return verdicts.all_of(claim, parts)
 
 
