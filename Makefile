@@ -13,7 +13,7 @@ reproduce: $(READY)
 check: lint
 	$(BIN)/pytest
 
-# Every law once, in three minutes on two cores: all tests but those marked `slow`.
+# Every law once, in four minutes on two cores: all tests but those marked `slow`.
 test: $(READY)
 	$(BIN)/pytest -m "not slow"
 
