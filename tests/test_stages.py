@@ -508,3 +508,16 @@ def test_what_a_scale_does_not_have_is_neither_compared_nor_carried() -> None:
     assert "rmspropw" in study.carried
     seen = study.evidence(at, [ended(cell) for cell in study.cells(at)])
     assert set(study.entrants(seen)) == {"amsgrad", "amsgradw", "adagrad", "adagradw"}
+
+
+@pytest.mark.parametrize(
+    ("repeated", "figure"), [("supplement-4", "figure-3"), ("supplement-6", "figure-4")]
+)
+def test_a_figure_repeated_on_a_second_task_has_its_second_stage_there(
+    repeated: str, figure: str
+) -> None:
+    study, at = STUDIES[repeated], scale("mnist1d", "small")
+    seen = study.evidence(at, [ended(cell) for cell in study.cells(at)])
+    own = STUDIES[figure].evidence(scale("text", "small"), seen.runs)
+    assert seen.scale.task == "text"
+    assert study.entrants(seen).keys() == STUDIES[figure].entrants(own).keys() != set()

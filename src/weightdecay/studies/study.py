@@ -1,7 +1,8 @@
 """A study: panels to train, a picture of them, and claims of the paper to judge by them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -153,21 +154,23 @@ class Study:
 
     def pairs(self, at: Scale) -> list[tuple[str, str]]:
         """Return those of the compared pairs whose panels this scale has."""
-        there = self._named(at)
+        return self._compared(self._named(self.place(at)))
+
+    def _compared(self, there: Container[str]) -> list[tuple[str, str]]:
         return [
             pair
             for pair in self.compared
             if all(name.partition(", λ")[0] in there for name in pair)
         ]
 
-    def _named(self, at: Scale) -> set[str]:
-        return {panel.name for panel in self.panels(self.place(at))}
+    def _named(self, here: Scale) -> set[str]:
+        return {panel.name for panel in self.panels(here)}
 
     def entrants(self, seen: Evidence) -> dict[str, Landscape]:
         """Return the landscapes that enter the second stage, if all have a setting to choose."""
-        pairs, there = self.pairs(seen.scale), self._named(seen.scale)
+        there = self._named(seen.scale)  # where the study was placed already
         carried = [name for name in self.carried if name in there]
-        names = dict.fromkeys([*(name for pair in pairs for name in pair), *carried])
+        names = dict.fromkeys([*chain.from_iterable(self._compared(there)), *carried])
         try:
             found = {name: seen.entrant(name) for name in names}
         except NotMeasuredError:
