@@ -37,10 +37,12 @@ def hard(share: float, random: np.random.Generator, size: int) -> np.ndarray:
     return np.where(random.random(size) < share, 0.85, 0.02)
 
 
-def compared(random: np.random.Generator, *, keep: bool = True) -> Judgement:
+def compared(
+    random: np.random.Generator, *, keep: bool = True, seeds: int = SEEDS, examples: int = EXAMPLES
+) -> Judgement:
     """Compare two methods that find different examples hard; one misses 10 %, the other 12 %."""
-    chances = [hard(share, random, EXAMPLES) for share in (0.10, 0.12)]
-    drawn = [random.random((SEEDS, EXAMPLES)) < chance for chance in chances]
+    chances = [hard(share, random, examples) for share in (0.10, 0.12)]
+    drawn = [random.random((seeds, examples)) < chance for chance in chances]
     sides = [[run_of(seed, row) for seed, row in enumerate(side)] for side in drawn]
     if not keep:
         sides = [
@@ -59,6 +61,18 @@ def test_the_interval_covers_the_difference_over_all_examples_there_could_be() -
     covered = np.mean([one.points.low <= TRUTH <= one.points.high for one in seen])
     assert covered >= 0.92
     assert all(one.of_test_set is not None and one.of_test_set[1] > 0 for one in seen)
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 4])
+def test_few_seeds_do_not_make_the_test_sets_own_error_less_certain(seeds: int) -> None:
+    """Its part of the interval is that of a normal, not of Student's t of so few seeds."""
+    random = np.random.default_rng(seeds)
+    seen = [compared(random, seeds=seeds) for _ in range(400)]
+    covered = np.mean([one.points.low <= TRUTH <= one.points.high for one in seen])
+    assert 0.93 <= covered <= 0.99
+    for one in seen[:20]:
+        assert one.of_test_set is not None
+        assert one.needed(one.detectable) == pytest.approx(seeds)
 
 
 def test_seeds_alone_do_not_know_that_the_test_set_is_a_sample() -> None:

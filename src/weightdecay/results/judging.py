@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weightdecay.records import Run, unpacked
-from weightdecay.results.estimate import Array, Estimate, student, within
+from weightdecay.results.estimate import Array, Estimate, safely_summed, student, within
 
 #: The error of a run that diverged: that of guessing among ten classes.
 CHANCE = 0.9
@@ -53,30 +53,34 @@ class Judgement:
     def detectable(self) -> float:
         """Return the smallest ln(error / other error) that this many seeds show in 80 % of cases.
 
-        It is (t.975 + t.8) times the standard error.
+        It is (t.975 + t.8) times the standard error, of the seeds and of the test set apart.
         """
-        freedom = self.seeds - 1
-        half = (self.ratio.high - self.ratio.low) / 2
-        return half * (1 + student(freedom, 0.8) / student(freedom))
+        return math.sqrt(sum(self._shown()))
 
     def needed(self, ratio: float) -> float:
         """Return how many seeds would show such a ln(error / other error); infinite if none would.
 
         More seeds do not change what the sample of test examples leaves uncertain.
         """
-        shared = 0.0 if self.of_test_set is None else self.of_test_set[0]
-        times = student(self.seeds - 1) + student(self.seeds - 1, 0.8)
-        own = (self.detectable / times) ** 2 - shared
-        left = (ratio / times) ** 2 - shared
+        own, shared = self._shown()
+        left = ratio**2 - shared
         return self.seeds * own / left if left > 0 else math.inf
+
+    def _shown(self) -> tuple[float, float]:
+        """Return the squares of what the seeds and the test set, each alone, show in 80 %."""
+        shared = 0.0 if self.of_test_set is None else self.of_test_set[0]
+        half = (self.ratio.high - self.ratio.low) / 2
+        own = max(0.0, half**2 - student(math.inf) ** 2 * shared)
+        few, many = (1 + student(free, 0.8) / student(free) for free in (self.seeds - 1, math.inf))
+        return few**2 * own, (many * student(math.inf)) ** 2 * shared
 
 
 def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) -> Judgement:
     """Compare the runs of one setting with those of another, seed by seed.
 
-    The interval is Student's over seeds; its variance is that of the seeds' mean plus that of the
-    test set. The latter is unknown, and missing, if the runs did not keep which examples they
-    missed: train them with `keep_missed`.
+    The interval is Student's over seeds, widened by the sampling error of the test set. The latter
+    rests on thousands of examples, so it is not multiplied by the seeds' t. It is unknown, and
+    missing, if the runs did not keep which examples they missed: train them with `keep_missed`.
     """
     return _judged([(1, one), (-1, other)], chance)
 
@@ -159,7 +163,8 @@ def _between(per_example: Array) -> tuple[float, float]:
 
 def _mean(values: Array, shared: float) -> Estimate:
     count = len(values)
-    return within(float(values.mean()), float(values.var(ddof=1)) / count + shared, count - 1)
+    parts = (float(values.var(ddof=1)) / count, count - 1), (shared, math.inf)
+    return within(float(values.mean()), *safely_summed(*parts))
 
 
 def error_of(run: Run, chance: float = CHANCE) -> float:
