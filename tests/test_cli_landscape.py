@@ -216,6 +216,12 @@ def test_no_seeds_are_asked_for_once_fresh_seeds_have_decided_on_a_rule() -> Non
     assert after.advice.repeat is None
 
 
+def test_budgets_are_sorted_by_their_numbers() -> None:
+    runs = [run for epochs in (16, 8, 128) for run in some_runs(1, epochs=epochs)]
+    found = advised(landscapes(runs), doubts(runs, []))
+    assert [int(re.findall(r"\d+", one.title)[-1]) for one in found] == [8, 16, 128]
+
+
 def test_what_was_left_out_is_said_and_makes_the_status_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

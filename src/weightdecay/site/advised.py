@@ -1,5 +1,6 @@
 """Landscapes with their recommendations, and all that a page shows of them."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -62,7 +63,7 @@ def advised(
 ) -> list[Advised]:
     """Recommend a setting for each landscape. Titles name what tells landscapes apart.
 
-    `judged` are the regrets of a second stage.
+    They are sorted by title, with 8 epochs before 16. `judged` are the regrets of a second stage.
     """
     found = [
         advise(
@@ -72,7 +73,13 @@ def advised(
         )
         for scape in scapes
     ]
-    return sorted(found, key=lambda one: one.title)
+    return sorted(found, key=lambda one: _natural(one.title))
+
+
+def _natural(text: str) -> list[tuple[float, str]]:
+    """Return a key that sorts the numbers in a text by their values."""
+    parts = re.split(r"(\d+(?:\.\d+)?)", text)
+    return [(float(part), "") if at % 2 else (0.0, part) for at, part in enumerate(parts)]
 
 
 def page_landscapes(
