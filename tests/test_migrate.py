@@ -95,6 +95,29 @@ def test_under_a_torch_scheduler_adamw_goes_on_exactly() -> None:
     np.testing.assert_allclose(weights(resumed)[0], weights(whole)[0], rtol=1e-10)
 
 
+def test_a_torch_scheduler_made_anew_finds_where_it_began() -> None:
+    """`last_epoch` needs the `initial_lr` that the first scheduler left in the groups."""
+    whole, halted = (torch.optim.AdamW([parameter()], 0.05, weight_decay=2.0) for _ in range(2))
+    schedulers = [torch.optim.lr_scheduler.CosineAnnealingLR(opt, 30) for opt in (whole, halted)]
+    advance(whole, 20, then=schedulers[0].step)
+    advance(halted, 8, then=schedulers[1].step)
+    resumed = AdamW([parameter(weights(halted)[0].numpy())], 0.05, weight_decay=0.1)
+    resumed.load_state_dict(from_torch(halted.state_dict()))
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(resumed, 30, last_epoch=7)
+    assert resumed.param_groups[0]["lr"] == pytest.approx(halted.param_groups[0]["lr"])
+    advance(resumed, 12, first=9, then=scheduler.step)
+    np.testing.assert_allclose(weights(resumed)[0], weights(whole)[0], rtol=1e-10)
+
+
+def test_keys_of_ones_own_are_carried_along() -> None:
+    own = {"lr_scale": 0.5, "group_name": "head"}
+    theirs = torch.optim.SGD([{"params": [parameter()], **own}], 0.1)
+    mine = SGD([parameter()], 1.0)
+    mine.load_state_dict(from_torch(theirs.state_dict()))
+    assert own.items() <= mine.param_groups[0].items()
+    assert not {"foreach", "fused", "dampening"} & mine.param_groups[0].keys()
+
+
 def test_it_copies_and_does_not_change_what_it_is_given() -> None:
     halted = begun(torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}, 3)
     state = halted.state_dict()

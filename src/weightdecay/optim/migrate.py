@@ -25,6 +25,11 @@ StateDict = dict[str, Any]
 # Keys that say how torch computes, not what. A torch optimizer needs them in a state it loads.
 _TORCH_ONLY: Group = {"foreach": None, "differentiable": False, "fused": None}
 _SHARED = ("params", "param_names", "lr", "maximize")
+# What a torch optimizer itself puts into a group. Schedulers and users may have added other keys.
+_TORCH = {
+    *("lr", "betas", "eps", "weight_decay", "amsgrad", "decoupled_weight_decay"),
+    *("momentum", "dampening", "nesterov", "maximize", "capturable", *_TORCH_ONLY),
+}
 _MOMENTUM = "momentum_buffer"
 
 
@@ -80,7 +85,7 @@ def _group_from_torch(group: Group, decoupled: bool | None) -> Group:
         raise ValueError("`state_dict` must come from torch.optim, got one from weightdecay.")
     lr, decay = float(group["lr"]), float(group.get("weight_decay", 0.0))
     base = largest_lr(group)
-    converted = {key: group[key] for key in _SHARED if key in group}
+    converted = {key: group[key] for key in group if key in _SHARED or key not in _TORCH}
     converted |= {"base": base, "updates": 0, "scheduled": False}
     if "dampening" in group:
         if group["dampening"]:
