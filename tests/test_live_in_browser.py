@@ -48,6 +48,7 @@ def serving(*words: str, port: int = 0) -> Iterator[str]:
 def visit(shown: Browser, address: str, width: int = 1280) -> None:
     size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
     shown.command("Emulation.setDeviceMetricsOverride", **size)
+    shown.driver.get("about:blank")  # the page of a server that has stopped still complains
     shown.driver.get_log("browser")
     shown.driver.get_log("performance")
     shown.driver.get(address)

@@ -5,13 +5,16 @@ import io
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from tests.browser import Browser, browser, needs_browser
+from tests.landscapes import Truth, measured, runs_of
 from tests.pages import embedded_in
 from tests.test_cli_landscape import stored
 from tests.test_page import HOSTILE, rows, sweep, with_twins
@@ -315,6 +318,82 @@ def test_a_slider_over_budgets_shows_one_of_them(shown: Browser, folder: Path) -
     shown.js(move, 2)
     assert shown.js(seen) == 2
     assert shown.complaints() == []
+
+
+@pytest.fixture(scope="module")
+def many(folder: Path) -> Path:
+    """Return the page of 750 cells, which are drawn on a canvas."""
+    truth = Truth(rates=25, decays=30, factor=2**0.25, decay_factor=2**0.25)
+    runs = runs_of(truth, measured(truth.errors(), 2, np.random.default_rng(0)), epochs=2)
+    curved = [
+        replace(run, records=(replace(run.last, epoch=1, updates=200), run.last)) for run in runs
+    ]
+    page = folder / "many.html"
+    store = stored(curved, folder / "many")
+    assert main(["report", str(store), "--out", str(page), "--quiet"]) == 0
+    return page
+
+
+CHART = "const chart = echarts.getInstanceByDom(arguments[0]);"
+_COUNTED = f"""{CHART}
+window.updates = 0;
+const own = chart.setOption.bind(chart);
+chart.setOption = (...given) => {{ window.updates += 1; own(...given); }};
+"""
+
+
+@pytest.mark.parametrize(("name", "choices"), [("split", (2, 0)), ("way", (2, 0))])
+def test_many_cells_look_as_before_after_a_switch_there_and_back(
+    shown: Browser, many: Path, name: str, choices: tuple[int, int]
+) -> None:
+    shown.open(many)
+    drawn = picture(shown, 0)
+    seen = [shown.js(f"{CHART} return chart.getDataURL()", drawn)]
+    for choice in choices:
+        switch = "document.querySelectorAll(`input[name=${arguments[0]}]`)[arguments[1]].click()"
+        shown.js(switch, name, choice)
+        shown.settle()
+        seen.append(shown.js(f"{CHART} return chart.getDataURL()", drawn))
+    assert seen[0] != seen[1]
+    assert seen[0] == seen[2]
+    shown.keep(f"report-many-{name}")
+
+
+def test_a_switch_of_many_cells_draws_only_what_it_changes(shown: Browser, many: Path) -> None:
+    shown.open(many, height=500)
+    drawn = picture(shown, 0)
+    curves = shown.driver.find_element("css selector", "#curve-picture .picture")
+    for one in (drawn, curves):
+        shown.js(_COUNTED, one)
+    for control in ("input[name=split]:not(:checked)", "input[name=ridge]"):
+        click(shown, control)
+        assert shown.js("return window.updates") == 0  # neither axes nor curves out of sight
+    assert "ridge" not in marks_of(shown, drawn)
+    told = "return arguments[0].getAttribute('aria-label')"
+    assert "The picture shows validation error" in shown.js(told, drawn)
+    shown.js("arguments[0].scrollIntoView()", curves)
+    shown.settle()
+    shown.settle()
+    assert shown.js("return window.updates") == 1
+    click(shown, "input[name=way]:not(:checked)")
+    shown.js("arguments[0].scrollIntoView()", drawn)
+    shown.settle()
+    assert shown.js("return window.updates") > 1
+    assert shown.js("return document.getElementById('panels').getAttribute('aria-busy')") == "false"
+
+
+def test_the_border_of_ties_has_no_line_between_two_of_them(shown: Browser, many: Path) -> None:
+    shown.open(many)
+    drawn = picture(shown, 0)
+    lines = shown.js(
+        f"{CHART} const named = (one) => one.name === 'ties';"
+        "return chart.getZr().storage.getRoots().find(named).childAt(0).shape.lines",
+        drawn,
+    )
+    [scape] = embedded_in(many.read_text("utf-8"))["landscapes"]
+    tied = np.reshape(scape["cells"]["tied"], (25, 30))
+    upright = sum(abs(x - other) < 1e-3 for (x, _), (other, _) in lines)
+    assert upright == np.abs(np.diff(np.pad(tied, 1), axis=1)).sum()
 
 
 def test_hostile_names_do_nothing_and_injected_code_does_not_run(

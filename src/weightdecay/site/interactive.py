@@ -33,6 +33,7 @@ from weightdecay.site.style import COLOURS
 SCRIPTS = (
     "positions.js",
     "heatmap.js",
+    "marks.js",
     "cells.js",
     "curves.js",
     "rules.js",

@@ -106,8 +106,8 @@ function outline(panel, at) {
   const style = { fill: "none", stroke: ink().ink, lineWidth: 2.5 };
   const [cx, cy] = place([one.middle, one.height]);
   panel.frame = isDot(scape, at)
-    ? new echarts.graphic.Circle({ shape: { cx, cy, r: DOT + 1 }, style, silent: true, zlevel: 1, z: 100 })
-    : new echarts.graphic.Rect({ shape: rectangle(one, place), style, silent: true, zlevel: 1, z: 100 });
+    ? new echarts.graphic.Circle({ shape: { cx, cy, r: DOT + 1 }, style, silent: true, zlevel: 2, z: 100 })
+    : new echarts.graphic.Rect({ shape: rectangle(one, place), style, silent: true, zlevel: 2, z: 100 });
   chart.getZr().add(panel.frame);
 }
 

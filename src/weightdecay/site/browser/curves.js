@@ -3,6 +3,8 @@
 const LINE = 22; // the height of a line of the legend
 const ORDER = [2, 0, 4, 1, 3];
 let curveChart = null;
+let curvesInSight = false;
+let curvesDue = true;
 
 function curveSeries(scape, at, split, colour, name) {
   const row = scape.curves?.rows[split]?.[at];
@@ -82,6 +84,7 @@ function pin(scape, at) {
   document.getElementById("live").textContent = `${done} ${scape.title}, ${setting(scape, at)}.`;
 }
 
+// Write what the curves are. Their picture is drawn when it is in sight: see `refreshCurves`.
 function drawCurves() {
   const section = document.getElementById("curves");
   section.hidden = !data.landscapes.some((scape) => scape.curves);
@@ -94,14 +97,22 @@ function drawCurves() {
   }
   const found = pinnedCurves();
   host.firstChild.style.height = `${300 + LINE * found.length}px`;
-  curveChart.resize();
-  curveChart.setOption(curvesOption({ width: host.clientWidth }), { notMerge: true });
   const words = found.map(({ scape, at }) => {
     const line = scape.curves.rows[splitOf(scape)][at][0];
     return `${scape.title}, ${setting(scape, at)}: ends at ${line[line.length - 1] ?? "no finite value"}`;
   });
   host.firstChild.setAttribute("aria-label", `Learning curves of ${found.length} cell${found.length === 1 ? "" : "s"}. ${words.join(". ")}`);
   document.getElementById("curve-words").textContent = curveWords(found);
+  curvesDue = true;
+  refreshCurves();
+}
+
+function refreshCurves() {
+  if (!curveChart || !curvesDue || !(curvesInSight || printing)) return;
+  const host = document.getElementById("curve-picture");
+  if (!fits(curveChart, host.firstChild)) curveChart.resize();
+  curveChart.setOption(curvesOption({ width: host.clientWidth }), { notMerge: true });
+  curvesDue = false;
 }
 
 function curveWords(found) {

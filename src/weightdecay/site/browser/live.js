@@ -61,7 +61,9 @@ function take({ cells: found, after }) {
     changed.add(scape);
   }
   data.live.after = after;
-  for (const panel of panels) if (changed.has(panel.scape)) panel.fresh = false;
+  for (const panel of panels) {
+    if (changed.has(panel.scape)) for (const part of ["cells", "marks"]) panel.due.add(part);
+  }
   if (changed.size) refresh();
 }
 

@@ -19,6 +19,7 @@ const state = {
   pinned: [],
 };
 const FRAME = 30; // milliseconds of drawing before the browser may paint
+const PARTS = ["axes", "cells", "marks", "rates"]; // of a picture, which can be drawn without the others
 const panels = [];
 let printing = false;
 let waiting = 0;
@@ -46,7 +47,7 @@ function controls() {
   for (const split of splits) {
     choice("choose-split", "radio", "split", split || "as given", split === state.split, () => {
       state.split = split;
-      drawAll();
+      drawAll(["cells"]);
     });
   }
   const ways = Object.keys(data.ways).filter((way) => data.landscapes.some((scape) => scape.ways.includes(way)));
@@ -62,7 +63,7 @@ function controls() {
   for (const [name, text] of Object.entries(MARKS)) {
     if (data.landscapes.some(HAS[name])) choice("choose-marks", "checkbox", name, text, state.marks[name], (checked) => {
       state.marks[name] = checked;
-      drawAll();
+      drawAll(["marks"]);
     });
   }
   state.budgets.clear();
@@ -86,7 +87,7 @@ function budgetControl(factor, values) {
   set();
   input.addEventListener("input", () => {
     set();
-    drawAll();
+    drawAll([]);
   });
   label.append(input, text);
   place.append(label);
@@ -108,9 +109,12 @@ function addPanel(scape, at) {
   const picture = element("div", "", {
     class: "picture", tabindex: "0", role: "application", "aria-roledescription": "landscape, move between cells with arrow keys",
   });
-  const panel = { scape, figure, picture, s: element("p", "", { class: "s" }), answer: answerOf(scape, at) };
+  const panel = { scape, figure, picture, s: element("p", "", { class: "s" }), answer: answerOf(scape, at), layers: new Map(), due: new Set(PARTS) };
   figure.append(element("h3", scape.title), panel.s, picture);
-  if (scape.moves.length) figure.append(...rateControl(panel));
+  if (scape.moves.length) {
+    figure.append(...rateControl(panel));
+    drawRate(panel);
+  }
   figure.append(filesOf(() => [`${scape.title}: ${data.splits[splitOf(scape)]}`, (how) => heatmap(scape, how)], () => cellsTable(scape), `landscape-${at + 1}`));
   document.getElementById("panels").append(figure);
   panels.push(panel);
@@ -122,37 +126,50 @@ function startPanel(panel) {
   if (panel.scape.moves.length) dragRate(panel);
 }
 
-// Write what a panel says. Its picture is drawn when it is in sight: see `refresh`.
-function drawPanel(panel) {
+// Write what a panel says. The parts of its picture are drawn when it is in sight: see `refresh`.
+function drawPanel(panel, parts) {
   const { scape, figure, picture } = panel;
   const shown = isShown(scape);
   figure.hidden = !shown;
   if (panel.answer) panel.answer.hidden = !shown;
+  for (const part of parts) panel.due.add(part);
   const way = wayOf(scape, state.way);
   panel.s.textContent = scape.advice ? scape.advice.s[way === "torch" ? "torch" : "paper"] : "";
   const exponent = scape.advice ? `; ${panel.s.textContent}` : "";
   picture.setAttribute("aria-label", `${scape.words} The picture shows ${data.splits[splitOf(scape)]}${exponent}.`);
-  if (scape.moves.length) drawRate(panel);
-  panel.fresh = false;
 }
 
 // Draw what is in sight and out of date, and let the browser paint and listen in between.
 function refresh() {
   cancelAnimationFrame(waiting);
   const started = performance.now();
-  for (const panel of panels) {
-    if (panel.fresh || panel.figure.hidden || !(panel.inSight || printing)) continue;
-    if (!printing && performance.now() - started > FRAME) {
-      waiting = requestAnimationFrame(refresh);
-      return;
-    }
-    if (!panel.chart) startPanel(panel);
-    panel.chart.resize();
-    outline(panel);
-    panel.chart.setOption(heatmap(panel.scape), { replaceMerge: ["series"] });
-    overlay(panel);
-    panel.fresh = true;
-  }
+  const due = panels.filter((panel) => panel.due.size && !panel.figure.hidden && (panel.inSight || printing));
+  // Sizes are read before anything is drawn, so that the browser lays the page out once.
+  for (const panel of due) panel.resized = panel.chart && !fits(panel.chart, panel.picture);
+  const late = () => !printing && performance.now() - started > FRAME;
+  while (due.length && !late()) drawPicture(due.shift());
+  document.getElementById("panels").setAttribute("aria-busy", String(due.length > 0));
+  if (due.length) waiting = requestAnimationFrame(refresh);
+}
+
+function fits(chart, picture) {
+  return chart.getWidth() === picture.clientWidth && chart.getHeight() === picture.clientHeight;
+}
+
+// Draw the parts of a picture that are due. All parts stand on its axes.
+function drawPicture(panel) {
+  const { scape, due } = panel;
+  if (!panel.chart) startPanel(panel);
+  else if (panel.resized) panel.chart.resize();
+  if (panel.resized || due.has("axes")) PARTS.forEach((part) => due.add(part));
+  outline(panel);
+  if (due.has("axes")) removeLayers(panel); // the library paints at once, and would paint the old ones
+  if (due.has("axes") || (due.has("cells") && !isLarge(scape))) panel.chart.setOption(heatmap(scape), { replaceMerge: ["series"] });
+  if (due.has("cells") && isLarge(scape)) drawCells(panel);
+  if (due.has("marks")) drawMarks(panel);
+  if (due.has("rates") && scape.moves.length) drawRate(panel);
+  if (due.has("marks") || due.has("rates")) overlay(panel);
+  due.clear();
 }
 
 function drawScale() {
@@ -168,13 +185,14 @@ function drawScale() {
   place.setAttribute("aria-label", `One colour scale for all landscapes. ${place.textContent}. Bright is good.`);
 }
 
-function drawAll() {
+// Bring these parts of every picture up to date, and all that is written about them.
+function drawAll(parts = PARTS) {
   hideTip();
   if (data.landscapes.length) drawScale();
-  for (const panel of panels) drawPanel(panel);
+  for (const panel of panels) drawPanel(panel, parts);
   refresh();
-  setTimeout(drawCurves);
-  setTimeout(drawForest);
+  if (parts.includes("cells")) setTimeout(drawCurves);
+  if (parts.includes("axes")) setTimeout(drawForest);
 }
 
 // Make the controls and a panel for each landscape. With `first`, begin with some curves.
@@ -202,21 +220,21 @@ const sight = new IntersectionObserver((seen) => {
   for (const { target, isIntersecting } of seen) {
     const panel = panels.find(({ figure }) => figure === target);
     if (panel) panel.inSight = isIntersecting;
+    if (target.id === "curve-picture") curvesInSight = isIntersecting;
   }
   refresh();
+  refreshCurves();
 });
 
 function fit() {
-  for (const panel of panels.filter(({ chart }) => chart)) {
-    outline(panel);
-    panel.chart.resize();
-    overlay(panel);
-  }
-  curveChart?.resize();
+  for (const panel of panels) panel.due.add("axes");
+  refresh();
+  drawCurves();
   drawForest();
 }
 
 function start() {
+  sight.observe(document.getElementById("curve-picture"));
   build(true);
   document.getElementById("clear-curves").addEventListener("click", () => {
     state.pinned = [];
@@ -229,7 +247,7 @@ function start() {
     width = contentRect.width;
     fit();
   }).observe(document.querySelector("main"));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll());
   matchMedia("print").addEventListener("change", ({ matches }) => {
     printing = matches;
     drawAll();

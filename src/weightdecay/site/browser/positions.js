@@ -2,6 +2,7 @@
 // A cell reaches halfway to its neighbours in the grid. A decay of 0 has a column of its own.
 
 const GAP = 0.4;
+const SAME = 1e-3; // doublings that two ends may differ by: decays are given with six digits
 const layouts = new Map();
 
 // The convention on a landscape's decay axis. L2 regularization has no other than its own.
@@ -111,7 +112,7 @@ function border(found, chosen) {
     const spans = [];
     for (const { left, right } of row) {
       const last = spans[spans.length - 1];
-      if (last && left - last[1] < 1e-6) last[1] = right;
+      if (last && left - last[1] < SAME) last[1] = right;
       else spans.push([left, right]);
     }
     return spans;
@@ -119,8 +120,8 @@ function border(found, chosen) {
   merged.forEach((spans, at) => {
     const [bottom, top] = found.upward[at];
     for (const end of spans.flat()) lines.push([[end, bottom], [end, top]]);
-    const below = at > 0 && Math.abs(found.upward[at - 1][1] - bottom) < 1e-6 ? merged[at - 1] : [];
-    const above = at < merged.length - 1 && Math.abs(found.upward[at + 1][0] - top) < 1e-6 ? merged[at + 1] : [];
+    const below = at > 0 && Math.abs(found.upward[at - 1][1] - bottom) < SAME ? merged[at - 1] : [];
+    const above = at < merged.length - 1 && Math.abs(found.upward[at + 1][0] - top) < SAME ? merged[at + 1] : [];
     for (const [others, height] of [[below, bottom], [above, top]]) {
       for (const [from, to] of outside(spans, others)) lines.push([[from, height], [to, height]]);
     }
@@ -133,7 +134,7 @@ function outside(spans, others) {
   let left = spans.map((span) => [...span]);
   for (const [from, to] of others) {
     left = left.flatMap(([low, high]) => [[low, Math.min(high, from)], [Math.max(low, to), high]]
-      .filter(([start, end]) => end - start > 1e-6));
+      .filter(([start, end]) => end - start > SAME));
   }
   return left;
 }

@@ -13,26 +13,16 @@ function moveTo(scape, lr) {
     const away = (rate) => Math.abs(Math.log2(rate / wanted));
     state.rates.set(one, ratesOf(one).reduce((best, rate) => (away(rate) < away(best) ? rate : best)));
   }
-  for (const panel of panels.filter((one) => one.scape.moves.length)) {
-    drawRate(panel);
-    if (panel.chart) overlay(panel);
-  }
+  for (const panel of panels) panel.due.add("rates");
+  refresh();
 }
 
 // Draw what the rules do, on top of the picture and without drawing that again.
 function overlay(panel) {
   const { chart, scape } = panel;
-  if (panel.overlay) chart.getZr().remove(panel.overlay);
-  panel.overlay = null;
-  if (!state.marks.rules || !scape.moves.length) return;
-  const kinds = { polyline: "Polyline", polygon: "Polygon", circle: "Circle", text: "Text" };
   const way = wayOf(scape, state.way);
-  const place = (point) => chart.convertToPixel({ gridIndex: 0 }, point);
-  panel.overlay = new echarts.graphic.Group({ name: "rules" });
-  for (const { type, shape, style } of ruled(scape, way, layout(scape, way), place, ink())) {
-    panel.overlay.add(new echarts.graphic[kinds[type]]({ shape, style, silent: true, zlevel: 1, z: 50 }));
-  }
-  chart.getZr().add(panel.overlay);
+  const shapes = state.marks.rules ? ruled(scape, way, layout(scape, way), placesOf(chart), ink()) : [];
+  layer(panel, "rules", shapes, { zlevel: 2, z: 50, clip: false });
 }
 
 function ratesOf(scape) {
