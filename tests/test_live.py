@@ -709,3 +709,36 @@ def test_a_server_answers_until_it_is_stopped_and_ends_cleanly(
     said, _ = process.communicate(timeout=30)
     assert process.returncode == 0
     assert said.endswith("Stopped. The runs go on.\n")
+PLAN = "got study.toml, which plans runs. Train them with `weightdecay sweep study.toml --out FOLD"
+
+
+@pytest.mark.parametrize("command", ["serve", "report", "landscape"])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["study.toml"], PLAN),
+        (["sweep", "--convention", "torch"], "--convention must be left out for the folder"),
+        (["sweep", "--label", "model"], "--label must be left out for the folder of a sweep"),
+        (["sweep", "--column", "lr=rate"], "got lr=rate: its runs say what they are."),
+    ],
+)
+def test_a_plan_is_not_runs_and_a_folder_takes_no_options_of_tables(
+    command: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("waitress")
+    runs = some_runs(seeds=1)
+    finish(planned(runs), runs)
+    Path("study.toml").write_text('task = "mnist1d"\n')
+    port = ["--port", "0"] * (command == "serve")
+    assert main([command, *words, *port]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_folder_that_is_still_to_come_takes_no_options_of_tables_either(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("waitress")
+    assert main(["serve", "sweep", "--convention", "torch"]) == 2
+    assert "--convention must be left out for the folder" in capsys.readouterr().err
+
+

@@ -117,7 +117,7 @@ def _add_foreign(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _foreign(options: argparse.Namespace) -> dict[str, Any]:
+def foreign(options: argparse.Namespace) -> dict[str, Any]:
     """Return how to read a table that we did not write."""
     pairs = [text.partition("=") for text in options.column]
     if wrong := [what for what, _, name in pairs if not what or not name]:
@@ -146,7 +146,7 @@ def gathered(options: argparse.Namespace) -> "tuple[list[Advised], Source, Doubt
             f"SOURCE must be runs that may choose a setting, got {options.source}. {only_judges}"
         )
     try:
-        source = sources.read(options.source, _foreign(options))
+        source = sources.read(options.source, foreign(options))
         measured = source.points or source.runs
         scapes = landscapes(measured, choose_on=options.choose_on, of=options.of)
     except ValueError as error:

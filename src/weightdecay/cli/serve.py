@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from weightdecay.cli import sources
 from weightdecay.cli.arguments import Commands, whole
-from weightdecay.cli.landscape import add_reader, gathered
+from weightdecay.cli.landscape import add_reader, foreign, gathered
 from weightdecay.cli.printing import echo
 from weightdecay.cli.report import command_of, notes_of
 
@@ -65,6 +66,7 @@ def _serve(options: argparse.Namespace) -> int:
     _check(options.source)
     if not 0 <= options.port < 2**16:
         raise ValueError(f"`port` must be below 65536, got {options.port}.")
+    sources.check(options.source, foreign(options))
     command = command_of(options, "serve")
     token = None if is_loopback(options.host) else secrets.token_urlsafe(24)
     watched = Watched(

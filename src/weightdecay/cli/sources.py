@@ -17,6 +17,7 @@ _ASK = """\
   --convention torch: the weight_decay of torch.optim, which is L2 in rows of Adam and SGD
   --convention paper: λ, the fraction of a weight that one step removes
   --convention l2: the factor of L2 regularization; --convention normalized: λ_norm = λ·√N"""
+_OPTIONS = {"columns": "column", "labels": "label"}  # by the argument that they set
 _NAMED = re.compile(r"""columns=\{'(\w+)': (?:'([^']*)'|"([^"]*)"|…)\}""")
 
 
@@ -42,6 +43,8 @@ def read(path: Path, foreign: Mapping[str, Any] | None = None) -> Source:
 
     `foreign` are the arguments of `results.read_points` for a table that we did not write.
     """
+    if path.exists():
+        check(path, foreign or {})
     source = _of_folder(path) if path.is_dir() else _of_table(path, foreign or {})
     if not source.runs and not source.points:
         raise ValueError(
@@ -49,6 +52,33 @@ def read(path: Path, foreign: Mapping[str, Any] | None = None) -> Source:
             "the progress of its sweep."
         )
     return source
+
+
+def check(path: Path, foreign: Mapping[str, Any]) -> None:
+    """Raise if a path is a plan and not runs, or if options for tables are given for a folder.
+
+    What is not there counts as a folder that is still to come.
+    """
+    if path.is_file():
+        if path.suffix != ".toml":
+            return
+        raise ValueError(
+            f"SOURCE must be runs, got {path}, which plans runs. Train them with `weightdecay "
+            f"sweep {shlex.quote(str(path))} --out FOLDER`, and give that folder."
+        )
+    if given := [name for name, value in foreign.items() if value]:
+        option, value = _OPTIONS.get(given[0], given[0]), _typed(foreign[given[0]])
+        raise ValueError(
+            f"`{option}` must be left out for the folder of a sweep, got {value}: its runs say "
+            f"what they are. `{option}` is for a table of runs that you made elsewhere."
+        )
+
+
+def _typed(value: object) -> str:
+    """Return the value of an option as it was typed."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{what}={name}" for what, name in value.items())
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _of_folder(folder: Path) -> Source:
