@@ -12,6 +12,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -143,6 +144,95 @@ def test_a_plan_without_results_is_shown_with_a_place_for_every_cell() -> None:
     places = {(run.config.lr, run.config.weight_decay) for run in runs}
     assert len(scape["cells"]["decay"]) == len(places)
     assert set(scape["cells"]["seeds"]) == {0}
+
+
+def test_cells_in_training_are_told_until_they_are_done() -> None:
+    runs, clock = some_runs(), Clock()
+    store = planned(runs)
+    found = watched("sweep", clock=clock)
+    scape = found.view.data["landscapes"][0]
+    alone, *_, shared = runs
+    beside = [
+        run
+        for run in runs
+        if (run.config.lr, run.config.weight_decay)
+        == (shared.config.lr, shared.config.weight_decay)
+    ]
+
+    def running() -> dict[tuple[float, float], int]:
+        clock.now += 2
+        cells = scape["cells"]
+        return {
+            (scape["lrs"][cells["lr"][at]], cells["decay"][at]): seeds
+            for _, at, seeds in found.news(found.view.version, 0)["running"]
+        }
+
+    def place(run: Run) -> tuple[float, float]:
+        lr, decay = run.config.lr, run.config.weight_decay
+        assert decay is not None
+        return float(f"{lr:.6g}"), float(f"{decay:.6g}")
+
+    assert running() == {}
+    with store.writing(workers=2) as writer, store.claiming() as claims:
+        for run in (alone, *beside):
+            claims.take(run.config.identity)
+        assert running() == {place(alone): 1, place(shared): len(beside)}
+        writer.results([(alone, Cost(alone.config.identity, 1.0, 10, 100))])
+        claims.free(alone.config.identity)
+        assert running() == {place(shared): len(beside)}
+        assert found.news("another", 0)["running"] == []
+    assert running() == {}
+
+
+def checkpoint(store: Store, run: Run, update: int, *, at: float) -> None:
+    """Leave a checkpoint as a training does, at a time in seconds."""
+    folder = store.folder / "checkpoints" / run.config.identity
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, when in ((folder / "lock", 1000.0), (folder / f"checkpoint-{update:012d}.pt", at)):
+        if not path.exists():
+            path.touch()
+            os.utime(path, (when, when))
+
+
+def test_before_the_first_result_checkpoints_tell_how_far_it_is() -> None:
+    runs, clock = some_runs(), Clock()
+    config = runs[0].config
+    runs = [replace(run, config=replace(run.config, data=6400)) for run in runs]
+    total = config.epochs * (6400 // config.batch)
+    store = planned(runs)
+    found = watched("sweep", clock=clock)
+
+    def early() -> str:
+        clock.now += 10
+        return str(found.news("", 0)["status"]["stages"][0]["early"])
+
+    assert early() == ""
+    with store.writing(workers=2) as writer, store.claiming() as claims:
+        for run in runs[:4]:
+            claims.take(run.config.identity)
+        first = "the first results come when the first pack of them ends"
+        assert early().endswith(f"{first}.")
+        assert found.news("", 0)["status"]["stages"][0]["left"] == ""
+        # Half of the updates in 30 seconds since the training began.
+        checkpoint(store, runs[0], total // 2, at=1030.0)
+        half = f"{first}, in about 0:30. The last checkpoint is at update {total // 2:,}"
+        assert early().endswith(f"{half} of {total:,}.")
+        # Three quarters of them after another 30 seconds: it is half as fast now.
+        checkpoint(store, runs[0], 3 * total // 4, at=1060.0)
+        assert f"{first}, in about 0:30. The last" in early()
+        writer.results([(runs[0], Cost(runs[0].config.identity, 1.0, 10, 100))])
+        assert early() == ""
+
+
+def test_a_run_of_all_examples_has_no_known_end_and_its_update_is_told() -> None:
+    runs, clock = some_runs(), Clock()
+    assert runs[0].config.data is None
+    store = planned(runs)
+    checkpoint(store, runs[0], 1234, at=1030.0)
+    with store.writing(workers=2), store.claiming() as claims:
+        claims.take(runs[0].config.identity)
+        [stage] = watched("sweep", clock=clock).news("", 0)["status"]["stages"]
+    assert stage["early"].endswith("pack of them ends. The last checkpoint is at update 1,234.")
 
 
 def test_a_new_view_has_the_recommendation_and_an_older_viewer_is_told_to_fetch_it() -> None:
@@ -679,36 +769,6 @@ def test_a_source_that_is_none_is_refused(
     assert message in " ".join(capsys.readouterr().err.split())
 
 
-@pytest.fixture
-def server() -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Serve a sweep in another process, and return that and the address it prints."""
-    pytest.importorskip("waitress")
-    runs = some_runs()
-    finish(planned(runs), runs[:60])
-    words = [sys.executable, "-m", "weightdecay", "serve", "sweep", "--port", "0"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
-    assert process.stdout is not None
-    try:
-        yield process, process.stdout.readline().removeprefix("Open ").strip()
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_a_server_answers_until_it_is_stopped_and_ends_cleanly(
-    server: tuple[subprocess.Popen[str], str], sign: signal.Signals
-) -> None:
-    process, address = server
-    assert address.startswith("http://127.0.0.1:")
-    with urlopen(f"{address}news?version=&after=0") as answered:
-        news = json.load(answered)
-    assert news["status"]["stages"][0]["done"] == 60
-    process.send_signal(sign)
-    said, _ = process.communicate(timeout=30)
-    assert process.returncode == 0
-    assert said.endswith("Stopped. The runs go on.\n")
 PLAN = "got study.toml, which plans runs. Train them with `weightdecay sweep study.toml --out FOLD"
 
 
@@ -742,3 +802,33 @@ def test_a_folder_that_is_still_to_come_takes_no_options_of_tables_either(
     assert "--convention must be left out for the folder" in capsys.readouterr().err
 
 
+@pytest.fixture
+def server() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Serve a sweep in another process, and return that and the address it prints."""
+    pytest.importorskip("waitress")
+    runs = some_runs()
+    finish(planned(runs), runs[:60])
+    words = [sys.executable, "-m", "weightdecay", "serve", "sweep", "--port", "0"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+    assert process.stdout is not None
+    try:
+        yield process, process.stdout.readline().removeprefix("Open ").strip()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_answers_until_it_is_stopped_and_ends_cleanly(
+    server: tuple[subprocess.Popen[str], str], sign: signal.Signals
+) -> None:
+    process, address = server
+    assert address.startswith("http://127.0.0.1:")
+    with urlopen(f"{address}news?version=&after=0") as answered:
+        news = json.load(answered)
+    assert news["status"]["stages"][0]["done"] == 60
+    process.send_signal(sign)
+    said, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert said.endswith("Stopped. The runs go on.\n")

@@ -99,6 +99,56 @@ def test_cells_appear_as_they_finish_and_then_the_answer(shown: Browser) -> None
         assert shown.complaints() == []
 
 
+def layer(shown: Browser, name: str) -> int:
+    """Return how many marks of a kind the first picture has."""
+    return int(
+        shown.js(
+            "const drawn = document.querySelector('#panels .picture');"
+            "const roots = echarts.getInstanceByDom(drawn)?.getZr().storage.getRoots() ?? [];"
+            "return roots.find((one) => one.name === arguments[0])?.childCount() ?? 0",
+            name,
+        )
+    )
+
+
+def label(shown: Browser) -> str:
+    """Return what the first picture says to screen readers."""
+    script = "return document.querySelector('#panels .picture')?.getAttribute('aria-label') ?? ''"
+    return str(shown.js(script))
+
+
+def test_cells_in_training_are_marked_and_said(shown: Browser) -> None:
+    from selenium.webdriver import Keys  # noqa: PLC0415 - it may not be installed
+
+    runs = some_runs(seeds=1)
+    store = planned(runs)
+    with serving("sweep") as address:
+        visit(shown, address)
+        eventually(lambda: f"0 of {len(runs)} cells done" in told(shown, "#stages"))
+        assert layer(shown, "running") == 0
+        with store.writing(workers=2), store.claiming() as claims:
+            for run in runs[:5]:
+                claims.take(run.config.identity)
+            eventually(lambda: layer(shown, "running") == 5)
+            eventually(lambda: "5 running" in told(shown, "#stages"))
+            assert "when the first pack of them ends" in told(shown, "#stages .early")
+            rest = len(runs) - 5
+            assert f"5 in training now and {rest} waiting" in label(shown)
+            assert not shown.js("return document.getElementById('about-training').hidden")
+            picture = shown.driver.find_element("css selector", "#panels .picture")
+            picture.send_keys(Keys.ARROW_UP)
+            assert "in training now, no result yet" in told(shown, "#live")
+            for _ in range(9):
+                picture.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_UP)
+            assert "waiting, not trained yet" in told(shown, "#live")
+            shown.keep("serve-training")
+        eventually(lambda: layer(shown, "running") == 0)
+        finish(store, runs)
+        eventually(lambda: shown.js("return document.getElementById('about-training').hidden"))
+        eventually(lambda: "waiting" not in label(shown))
+        assert shown.complaints() == []
+
+
 def test_what_a_person_has_chosen_stays_when_news_come(shown: Browser) -> None:
     runs = some_runs()
     store = planned(runs)

@@ -16,6 +16,8 @@ from weightdecay.table import shown
 #: What the configurations of one landscape have in common.
 Key = tuple[RunConfig, str]
 Place = tuple[float, float]
+#: A cell of a landscape.
+Cell = tuple[Key, Place]
 #: The cells of landscapes: a configuration of each, and its settings.
 Plan = Mapping[Key, set[Place]]
 _NOTHING = "Nothing is trained here yet."
@@ -24,10 +26,15 @@ _NOTHING = "Nothing is trained here yet."
 def planned(configs: Iterable[RunConfig]) -> dict[Key, set[Place]]:
     """Group configurations into landscapes."""
     found: dict[Key, set[Place]] = {}
-    for config in configs:
-        key = apart(config)
-        found.setdefault(key, set()).add((config.lr, getattr(config, key[1])))
+    for key, place in map(cell_of, configs):
+        found.setdefault(key, set()).add(place)
     return found
+
+
+def cell_of(config: RunConfig) -> Cell:
+    """Return the cell that a configuration is a run of."""
+    key = apart(config)
+    return key, (config.lr, getattr(config, key[1]))
 
 
 def titles(plan: Plan) -> dict[Key, str]:

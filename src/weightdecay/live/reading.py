@@ -2,25 +2,21 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from weightdecay.live.planned import Key, Place, Plan
+from weightdecay.live.planned import Cell, Plan, cell_of
 from weightdecay.live.standing import SECOND, Standing
 from weightdecay.records import Run
 from weightdecay.records.readers import not_a_sweep
 from weightdecay.results import by_split, cell_runs, landscapes
-from weightdecay.results.grouping import apart
 from weightdecay.site.page_data import errors_of
 from weightdecay.sweeps import Store
 
 _BEGUN = ("log", "plan.jsonl", "tuner.json")
 _END = 4096  # bytes at the end of a file by which it is recognised
-
-#: A cell of a landscape.
-Cell = tuple[Key, Place]
 
 
 def has_begun(folder: Path) -> bool:
@@ -77,6 +73,10 @@ class Reading:
         """Return the planned cells."""
         return self._standing.plan()
 
+    def running(self) -> Mapping[Cell, int]:
+        """Return the cells that are in training now, and how many of their seeds."""
+        return self._standing.running()
+
     def stamp(self) -> object:
         """Return what changes when a cell is planned or done."""
         return self._standing.stamp()
@@ -102,8 +102,7 @@ class Reading:
     def _take(self, run: Run) -> None:
         if not run.records:
             return
-        key = apart(run.config)
-        cell = key, (run.config.lr, getattr(run.config, key[1]))
+        cell = cell_of(run.config)
         # Curves are in the next view: until then, the last epoch is enough.
         self._runs.setdefault(cell, {}).setdefault(
             run.config.seed, replace(run, records=run.records[-1:])

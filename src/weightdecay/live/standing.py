@@ -2,12 +2,13 @@
 
 import shlex
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from weightdecay.live.planned import Plan, planned
+from weightdecay.live.early import Early
+from weightdecay.live.planned import Cell, Plan, cell_of, planned
 from weightdecay.progress import duration
 from weightdecay.records import RunConfig
 from weightdecay.sweeps import Store
@@ -37,6 +38,10 @@ class Standing:
         """Return the planned cells of the first stage."""
         return self._stages[""].planned()
 
+    def running(self) -> Mapping[Cell, int]:
+        """Return the cells of the first stage that are in training, and how many seeds of each."""
+        return self._stages[""].running()
+
     @property
     def over(self) -> bool:
         """Whether nothing is left to train."""
@@ -57,24 +62,37 @@ class _Stage:
         self._cells: Mapping[str, Mapping[str, Any]] = {}
         self._tally: Tally | None = None
         self._groups: Plan = {}
+        self._places: Mapping[str, Cell] = {}
         self._grouped: object = None
+        self._running: list[str] = []
+        self._early = Early(self._store, clock)
         self._samples: deque[tuple[float, int]] = deque(maxlen=_SAMPLES)
         self.stamp: object = None
         self.over = False
 
     def planned(self) -> Plan:
+        self._group()
+        return self._groups
+
+    def running(self) -> Mapping[Cell, int]:
+        if not self._running:
+            return {}
+        self._group()
+        return Counter(self._places[run] for run in self._running if run in self._places)
+
+    def _group(self) -> None:
         self._read_plan()
         if self._grouped != self._plan_stamp:
-            configs = (RunConfig.from_dict(dict(config)) for config in self._cells.values())
-            self._groups, self._grouped = planned(configs), self._plan_stamp
-        return self._groups
+            configs = {run: RunConfig.from_dict(dict(one)) for run, one in self._cells.items()}
+            self._groups, self._grouped = planned(configs.values()), self._plan_stamp
+            self._places = {run: cell_of(config) for run, config in configs.items()}
 
     def status(self, name: str) -> dict[str, Any]:
         self._read_plan()
         store = self._store
         alive, ledger = store.alive(), store.ledger
         waiting = [run for run in self._cells if run not in ledger.finished]
-        running = store.running(waiting) if alive else []
+        self._running = running = store.running(waiting) if alive else []
         workers = alive or max(ledger.workers.values(), default=1)
         done = len(ledger.finished)
         found = None
@@ -94,6 +112,7 @@ class _Stage:
             "failed": len(ledger.failures) if found is None else found.failed,
             "workers": alive,
             "left": _left(found, alive),
+            "early": "" if done else self._early.words({run: self._cells[run] for run in running}),
             "speed": self._speed(done, working=found is None or bool(found.left and alive)),
             "failures": self._failures(),
             "retry": f"weightdecay retry {shlex.quote(str(store.folder))}",
@@ -139,5 +158,5 @@ def _left(found: Status | None, alive: int) -> str:
     if found is None or not found.left or not alive:
         return ""
     if found.seconds_left is None:
-        return "unknown until the first cells are done"
+        return "" if found.running else "unknown until the first cells are done"
     return duration(found.seconds_left)

@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from weightdecay.live.planned import Key, Plan, planned, titles, with_planned
-from weightdecay.live.reading import Cell, Reading, has_begun, not_begun
+from weightdecay.live.planned import Cell, Key, Plan, planned, titles, with_planned
+from weightdecay.live.reading import Reading, has_begun, not_begun
 from weightdecay.records import Run
 from weightdecay.results import by_split, cell_runs, landscapes
 from weightdecay.results.grouping import apart
@@ -101,11 +101,18 @@ class Watched:
         """
         with self._lock:
             self._try_to_look()
-            view, reading, told = self._view, self._reading, []
+            view, reading = self._view, self._reading
+            told: list[list[Any]] = []
+            running: list[list[int]] = []
             if reading is not None and version == view.version:
                 told = [
                     [*view.where[cell], *reading.row(cell)]
                     for cell in reading.changed(after)
+                    if cell in view.where
+                ]
+                running = [
+                    [*view.where[cell], seeds]
+                    for cell, seeds in reading.running().items()
                     if cell in view.where
                 ]
             self._work()
@@ -113,6 +120,7 @@ class Watched:
                 "version": view.version,
                 "after": 0 if reading is None else reading.sequence,
                 "cells": told,
+                "running": running,
                 "status": self._status(),
             }
 

@@ -19,7 +19,7 @@ be deleted.
 import os
 import shutil
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -102,9 +102,29 @@ class Store(StoreReader):
         saved = self.folder / "checkpoints"
         for folder in saved.iterdir() if saved.is_dir() else ():
             if folder.name in runs:
-                names = [path.stem.rpartition("-")[2] for path in folder.glob("checkpoint-*.pt")]
-                if names:
-                    found[folder.name] = max(map(int, names))
+                updates = [_update_of(path) for path in folder.glob("checkpoint-*.pt")]
+                if updates:
+                    found[folder.name] = max(updates)
+        return found
+
+    def paces(self, runs: Iterable[str]) -> dict[str, tuple[int, float]]:
+        """Return the update of the newest checkpoint of cells, and their updates per second.
+
+        That is the speed since the checkpoint before, or else since the training began, when its
+        lock was made; it is 0 if unknown. Cells without a checkpoint are left out.
+        """
+        found = {}
+        for run in runs:
+            folder = self.folder / "checkpoints" / run
+            with suppress(OSError):  # it may be deleted at any moment
+                kept = sorted(folder.glob("checkpoint-*.pt"))[-2:]
+                if not kept:
+                    continue
+                last, ended = _update_of(kept[-1]), kept[-1].stat().st_mtime
+                begun = kept[0] if len(kept) > 1 else folder / "lock"
+                first = _update_of(begun) if len(kept) > 1 else 0
+                seconds = ended - begun.stat().st_mtime
+                found[run] = last, (last - first) / seconds if seconds > 0 else 0.0
         return found
 
     def forget_checkpoints(self, runs: Iterable[str], *, of: Path | None = None) -> None:
@@ -119,6 +139,10 @@ class Store(StoreReader):
         for name in ("log", "checkpoints", "solutions", "repeats"):
             if (self.folder / name).exists():
                 shutil.rmtree(self.folder / name)
+
+
+def _update_of(checkpoint: Path) -> int:
+    return int(checkpoint.stem.rpartition("-")[2])
 
 
 class Writer:

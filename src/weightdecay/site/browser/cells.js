@@ -12,7 +12,8 @@ function setting(scape, at) {
 
 function cellLines(scape, at) {
   const { seeds, diverged, tied, outlier, twin } = scape.cells;
-  if (!seeds[at]) return [setting(scape, at), "planned, not trained yet"];
+  const running = scape.cells.running?.[at] ?? 0;
+  if (!seeds[at]) return [setting(scape, at), running ? "in training now, no result yet" : "waiting, not trained yet"];
   const count = `${seeds[at]} seed${seeds[at] === 1 ? "" : "s"}`;
   const own = splitOf(scape);
   const errors = [own, ...Object.keys(scape.splits).filter((split) => split !== own)].map((split) => {
@@ -22,6 +23,7 @@ function cellLines(scape, at) {
   const lines = [setting(scape, at), ...errors];
   lines.push(scape.splits[own].spreads[at] ? `mean of ${count} ± its standard error` : count);
   if (diverged[at]) lines.push(`${diverged[at]} of ${count} diverged`);
+  if (running) lines.push(`${running} more in training now`);
   if (tied[at]) lines.push("as good as the best, up to noise");
   if (twin[at]) lines.push(twin[at]);
   if (outlier[at]) lines.push("stands out from its neighbours by more than noise explains");

@@ -45,9 +45,9 @@ function say(text) {
   if (place.textContent !== text) place.textContent = text;
 }
 
-// Fill in cells that have finished since the last answer.
-function take({ cells: found, after }) {
-  const changed = new Set();
+// Fill in cells that have finished since the last answer, and mark those in training.
+function take({ cells: found, running, after }) {
+  const changed = markRunning(running);
   for (const [at, cell, seeds, diverged, errors] of found) {
     const scape = data.landscapes[at];
     scape.cells.seeds[cell] = seeds;
@@ -61,10 +61,25 @@ function take({ cells: found, after }) {
     changed.add(scape);
   }
   data.live.after = after;
-  for (const panel of panels) {
-    if (changed.has(panel.scape)) for (const part of ["cells", "marks"]) panel.due.add(part);
-  }
+  for (const panel of panels) if (changed.has(panel.scape)) drawPanel(panel, ["cells", "marks"]);
   if (changed.size) refresh();
+}
+
+// Return the landscapes of which other cells are in training than before.
+function markRunning(running) {
+  const now = data.landscapes.map((scape) => scape.cells.seeds.map(() => 0));
+  for (const [at, cell, seeds] of running) now[at][cell] = seeds;
+  const changed = data.landscapes.filter((scape, at) => String(scape.cells.running ?? now[at].map(() => 0)) !== String(now[at]));
+  data.landscapes.forEach((scape, at) => { scape.cells.running = now[at]; });
+  return new Set(changed);
+}
+
+// What a landscape's empty cells and its marks mean, in words; nothing once all cells have a result.
+function progressWords({ cells: { seeds, running } }) {
+  if (!data.live) return "";
+  const [busy, waiting] = [seeds.filter((_, at) => running?.[at]).length, seeds.filter((done, at) => !done && !running?.[at]).length];
+  const told = [busy ? `${busy} in training now` : "", waiting ? `${waiting} waiting` : ""].filter(Boolean);
+  return told.length ? ` Of its ${seeds.length} cells, ${told.join(" and ")}.` : "";
 }
 
 // Take a new view: other landscapes, recommendations or curves. What a person has chosen stays.
@@ -113,6 +128,7 @@ function drawStatus({ stages, trouble, note }) {
   if (note) told.push(element("p", note, { class: "note" }));
   if (trouble) told.push(element("p", `The page could not be brought up to date: ${trouble}`, { class: "stopped" }));
   document.getElementById("stages").replaceChildren(...told);
+  document.getElementById("about-training").hidden = !stages.some(({ name, planned, done }) => !name && planned > done);
 }
 
 function stageLines(stage) {
@@ -124,6 +140,7 @@ function stageLines(stage) {
   ];
   const waiting = planned === null ? 0 : planned - done - failed;
   if (!workers && waiting) parts.push("nothing is running");
+  const early = stage.early ? [element("p", stage.early, { class: "early" })] : [];
   const name = stage.name ? "Fresh seeds that judge: " : "";
   const lines = [element("p", `${name}${parts.filter(Boolean).join(" · ")}`, { class: "counts" })];
   if (planned) {
@@ -131,6 +148,7 @@ function stageLines(stage) {
     bar.value = done;
     lines.push(bar);
   }
+  lines.push(...early);
   if (!stage.name) lines.push(...bestLines(planned !== null && !waiting));
   for (const { reason, cells: count } of stage.failures) {
     lines.push(element("p", `Failed, ${count} cell${count === 1 ? "" : "s"}: ${reason}`, { class: "stopped" }));

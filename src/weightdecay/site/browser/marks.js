@@ -21,6 +21,7 @@ echarts.graphic.registerShape("lines", SHAPES.lines);
 function marks(scape, way, found) {
   const { advice } = scape;
   return {
+    running: (at) => arrows(scape, found, at),
     diverged: (at) => crosses(scape, found, at),
     ties: (at) => (scape.scattered ? [] : haloed(border(found, scape.cells.tied), at, 2)),
     ridge: (at) => (advice ? ridge(scape, way, at) : []),
@@ -103,6 +104,19 @@ function crosses(scape, found, at) {
   });
   if (!strokes.length) return [];
   return [{ type: "lines", shape: { lines: strokes.map((line) => line.map(at)) }, style: { stroke: data.colours.muted, lineWidth: 1.2, fill: "none" } }];
+}
+
+// Cells in training.
+function arrows(scape, found, at) {
+  return (scape.cells.running ?? []).flatMap((count, cell) => {
+    if (!count) return [];
+    const one = found.boxes[cell];
+    const [[left, top], [right, bottom]] = [at([one.left, one.top]), at([one.right, one.bottom])];
+    const [cx, cy] = at([one.middle, one.height]);
+    const r = Math.min(7, 0.35 * (right - left), 0.35 * (bottom - top));
+    const points = [[cx - 0.8 * r, cy - r], [cx + r, cy], [cx - 0.8 * r, cy + r]];
+    return [{ type: "polygon", shape: { points }, style: { fill: data.colours.ink, stroke: data.colours.paper, lineWidth: 1 } }];
+  });
 }
 
 // The best decay at each learning rate within one standard error, and the line through them.

@@ -136,7 +136,7 @@ function drawPanel(panel, parts) {
   const way = wayOf(scape, state.way);
   panel.s.textContent = scape.advice ? scape.advice.s[way === "torch" ? "torch" : "paper"] : "";
   const exponent = scape.advice ? `; ${panel.s.textContent}` : "";
-  picture.setAttribute("aria-label", `${scape.words} The picture shows ${data.splits[splitOf(scape)]}${exponent}.`);
+  picture.setAttribute("aria-label", `${scape.words} The picture shows ${data.splits[splitOf(scape)]}${exponent}.${progressWords(scape)}`);
 }
 
 // Draw what is in sight and out of date, and let the browser paint and listen in between.
