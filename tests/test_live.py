@@ -31,6 +31,7 @@ from weightdecay.live.watching import as_json
 from weightdecay.records import Run
 from weightdecay.records.codec import Cost, Failure
 from weightdecay.site.interactive import fixed_data, live_page
+from weightdecay.studies.so_far import SoFar
 from weightdecay.sweeps import Store
 
 pytestmark = pytest.mark.cpu("a page of finished runs does not depend on the device")
@@ -70,9 +71,10 @@ def options(*words: str) -> Any:
 
 def watched(*words: str, clock: Callable[[], float] = time.monotonic) -> Watched:
     given = options(*words)
+    so_far = SoFar(given.source)
     return Watched(
         given.source,
-        lambda: serve.analysis(given),
+        lambda: serve.analysis(given, so_far),
         began="b",
         fixed=fixed_data("weightdecay serve"),
         clock=clock,

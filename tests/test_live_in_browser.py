@@ -15,7 +15,9 @@ from tests.browser import Browser, browser, needs_browser
 from tests.test_cli_landscape import some_runs
 from tests.test_live import finish, planned
 from tests.test_page import HOSTILE, rows
+from tests.test_so_far import COMMITTED, FOLDER, SCALE, STUDY, begun, of_panels
 from weightdecay.records.codec import Failure
+from weightdecay.records.tables import imported
 
 pytest.importorskip("waitress")
 pytestmark = [needs_browser(), pytest.mark.cpu("a browser draws without torch")]
@@ -146,6 +148,30 @@ def test_cells_in_training_are_marked_and_said(shown: Browser) -> None:
         finish(store, runs)
         eventually(lambda: shown.js("return document.getElementById('about-training').hidden"))
         eventually(lambda: "waiting" not in label(shown))
+        assert shown.complaints() == []
+
+
+def test_claims_of_a_reproduction_appear_when_they_can_be_judged(shown: Browser) -> None:
+    runs = {run.config.identity: run for run in imported(COMMITTED / "records.parquet")}
+    figure = {cell.identity: runs[cell.identity] for cell in STUDY.cells(SCALE)}
+    store = begun(figure)
+    finish(store, of_panels(["adam"], figure))
+    rows = "return echarts.getInstanceByDom(document.querySelector('#forest .picture'))"
+    rows += "?.getOption().series.reduce((sum, one) => sum + one.data.length, 0) ?? 0"
+    with serving(str(FOLDER)) as address:
+        visit(shown, address)
+        eventually(lambda: "claims cannot be judged before" in told(shown, "#claims"))
+        before = eventually(lambda: shown.js(rows))
+        assert "gains nothing from L2" in told(shown, "#claims")
+        shown.js("document.querySelector('#claims details').open = true")
+        finish(store, of_panels(["adamw"], figure))
+        eventually(lambda: "AdamW's best is better than Adam's" in told(shown, "#claims"))
+        eventually(lambda: shown.js(rows) > before)
+        assert shown.js("return document.querySelector('#claims details').open")
+        assert "claims about this figure" in told(shown, "#first")
+        shown.js("document.getElementById('claims').scrollIntoView()")
+        shown.settle()
+        shown.keep("serve-claims")
         assert shown.complaints() == []
 
 

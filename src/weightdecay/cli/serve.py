@@ -19,6 +19,7 @@ from weightdecay.cli.report import command_of, notes_of
 
 if TYPE_CHECKING:
     from weightdecay.live import Analysis
+    from weightdecay.studies.so_far import SoFar
 
 _DESCRIPTION = """\
 Serve a page about runs to browsers: cells fill in while a sweep, a reproduction
@@ -62,16 +63,18 @@ def _serve(options: argparse.Namespace) -> int:
         ) from None
     from weightdecay.live import App, Watched
     from weightdecay.site.interactive import fixed_data, live_page
+    from weightdecay.studies.so_far import SoFar
 
     _check(options.source)
+    sources.check(options.source, foreign(options))
     if not 0 <= options.port < 2**16:
         raise ValueError(f"`port` must be below 65536, got {options.port}.")
-    sources.check(options.source, foreign(options))
     command = command_of(options, "serve")
     token = None if is_loopback(options.host) else secrets.token_urlsafe(24)
+    so_far = SoFar(options.source)
     watched = Watched(
         options.source,
-        lambda: analysis(options),
+        lambda: analysis(options, so_far),
         began=secrets.token_hex(4),
         fixed=fixed_data(command),
         of=options.of,
@@ -119,14 +122,18 @@ def _check(source: Path) -> None:
         )
 
 
-def analysis(options: argparse.Namespace) -> "Analysis":
-    """Read the source and recommend settings."""
+def analysis(options: argparse.Namespace, so_far: "SoFar | None" = None) -> "Analysis":
+    """Read the source and recommend settings; `so_far` judges claims of the paper."""
     from weightdecay.live import Analysis
     from weightdecay.site import page_landscapes
 
     found, source, doubtful = gathered(options)
     pages = page_landscapes(found, source.runs, doubtful)
-    return Analysis(pages, notes_of(found, source, doubtful))
+    notes = notes_of(found, source, doubtful)
+    judged = so_far.claims() if so_far is not None and options.source.is_dir() else None
+    if judged is None:
+        return Analysis(pages, notes)
+    return Analysis(pages, notes, claims=judged.claims, to_judge=judged.note)
 
 
 def is_loopback(host: str) -> bool:

@@ -19,8 +19,9 @@ from weightdecay.live.reading import Reading, has_begun, not_begun
 from weightdecay.records import Run
 from weightdecay.results import by_split, cell_runs, landscapes
 from weightdecay.results.grouping import apart
-from weightdecay.site import PageLandscape
+from weightdecay.site import PageClaim, PageLandscape
 from weightdecay.site.answers import answers
+from weightdecay.site.claims import claims_data, claims_section, tally
 
 _SOON = 2.0  # seconds between two views, at least
 _SHARE = 20.0  # a view may take this part of the time
@@ -31,10 +32,15 @@ _LATER = "A recommendation appears here when cells are done."
 
 @dataclass(frozen=True)
 class Analysis:
-    """All that a page shows of a source: its landscapes, and notes for the small print."""
+    """All that a page shows of a source: its landscapes, notes for the small print, and claims.
+
+    `to_judge` says which claims cannot be judged yet.
+    """
 
     pages: Sequence[PageLandscape]
     notes: Sequence[str]
+    claims: Sequence[PageClaim] = ()
+    to_judge: str = ""
 
 
 @dataclass(frozen=True)
@@ -228,7 +234,12 @@ class Watched:
         every = {**planned(run.config for run in there), **plan}
         pages = [_titled(page, titles(every)) for page in found.pages]
         data, where = with_planned(pages, every)
-        told = {"answers": answers(pages), "notes": list(found.notes)}
+        told = {
+            "answers": f"{answers(pages)}{tally(found.claims)}",
+            "judged": claims_section(found.claims, found.to_judge),
+            "claims": claims_data(found.claims),
+            "notes": list(found.notes),
+        }
         live = {"version": version, "after": after}
         view = View(version, {**data, **self._fixed, **told, "live": live}, where)
         # A first view leaves out what takes long: the next one is due at once.

@@ -86,16 +86,20 @@ def tally(claims: Sequence[PageClaim]) -> str:
     )
 
 
-def claims_section(claims: Sequence[PageClaim]) -> str:
-    """Return the plot's place and every claim in words, as HTML; nothing without claims."""
+def claims_section(claims: Sequence[PageClaim], note: str = "") -> str:
+    """Return the plot's place and every claim in words, as HTML; nothing without claims.
+
+    `note` says what cannot be judged yet.
+    """
+    more = f"<p>{text(note)}</p>\n" if note else ""
     if not claims:
-        return ""
+        return f'<section id="claims">\n<h2>Claims</h2>\n{more}</section>\n' if note else ""
     drawn = any(one.intervals for one in claims)
     plot = f'<p class="hint">{_ABOUT}</p>\n<div id="forest"></div>\n' if drawn else ""
     listed = "\n".join(_claim(one, f"claim-{at}") for at, one in enumerate(claims, 1))
     state = "" if drawn else " open"
     return (
-        f'<section id="claims">\n<h2>Claims</h2>\n{plot}<details class="words"{state}>'
+        f'<section id="claims">\n<h2>Claims</h2>\n{more}{plot}<details class="words"{state}>'
         f"<summary>Every claim in words, with its rule</summary>\n<ol>\n{listed}\n</ol></details>\n"
         "</section>\n"
     )

@@ -85,6 +85,7 @@ def live_page(title: str, data: Mapping[str, Any], *, command: str) -> str:
         data,
         lead=QUESTION,
         first=data["answers"],
+        middle=f'<div id="judged">\n{data["judged"]}</div>\n',
         last=small_print(data["notes"], command),
         connect="'self'",
     )

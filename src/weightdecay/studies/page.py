@@ -12,7 +12,6 @@ from weightdecay.results.judging import mean_of
 from weightdecay.site import (
     Advised,
     JudgedSetting,
-    PageClaim,
     PageLandscape,
     PageTable,
     Picture,
@@ -32,10 +31,9 @@ from weightdecay.studies.findings import (
     warning,
     write_verdicts,
 )
-from weightdecay.studies.formats import because, rule
 from weightdecay.studies.landscape_numbers import is_grid
 from weightdecay.studies.own_scale import OWN
-from weightdecay.studies.page_claims import intervals
+from weightdecay.studies.page_claims import page_claim
 from weightdecay.studies.panel import Measurement
 from weightdecay.studies.study import Evidence
 from weightdecay.studies.tables import table_of
@@ -83,10 +81,7 @@ def _page(found: Findings, seen: Evidence, pictures: Sequence[Picture]) -> str:
         _landscapes(found, seen),
         lead=" ".join([_lead(found), *(line.strip() for line in warning(found))]),
         command=command(found.study, found.scale),
-        claims=[
-            PageClaim(one.claim, one.outcome, because(one), rule(one), intervals(one))
-            for one in found.verdicts
-        ],
+        claims=[page_claim(one) for one in found.verdicts],
         # Landscapes are on the page already.
         pictures=pictures if found.study.curves or not found.numbers else (),
         tables=[PageTable(title, rows) for title, rows in tables if rows],

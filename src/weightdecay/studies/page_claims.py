@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator
 
 from weightdecay.results import Estimate, Exponent
-from weightdecay.site import PageInterval
-from weightdecay.studies.formats import because, named, number_of
+from weightdecay.site import PageClaim, PageInterval
+from weightdecay.studies.formats import because, named, number_of, rule
 from weightdecay.studies.verdicts import (
     AnyOf,
     Comparison,
@@ -19,6 +19,11 @@ from weightdecay.studies.verdicts import (
 _PERCENT = "change of the error, in %"
 _S = "s: the best λ moves as λ ∝ α⁻ˢ"
 _OTHER = "other numbers"
+
+
+def page_claim(one: Verdict, *, prefix: str = "") -> PageClaim:
+    """Return a verdict as a page shows it."""
+    return PageClaim(f"{prefix}{one.claim}", one.outcome, because(one), rule(one), intervals(one))
 
 
 def intervals(verdict: Verdict, *, part: str = "") -> list[PageInterval]:
@@ -68,7 +73,7 @@ def _said(verdict: Verdict) -> str:
         case Quantity() as one:
             return number_of(one.found, one.what).partition(" = ")[2]
         case _:
-            told = because(verdict).partition(": ")[2]
+            told = because(verdict).partition(": ")[2].partition(";")[0]
             return told[: told.index(")") + 1] if ")" in told else told
 
 

@@ -102,6 +102,10 @@ function forestRow(row, at, [min, max], { api, coordSys, colours, narrow, height
 
 function drawForest() {
   const host = document.getElementById("forest");
+  if (forest && !host?.contains(forest.getDom())) {
+    forest.dispose(); // a server has sent other claims
+    forest = null;
+  }
   if (!host) return;
   if (!forest) {
     const picture = element("div", "", { class: "picture", role: "img", tabindex: "0" });

@@ -92,6 +92,11 @@ async function renew() {
   Object.assign(data, found);
   const named = (title) => data.landscapes.find((scape) => scape.title === title);
   const answers = new DOMParser().parseFromString(found.answers, "text/html");
+  const reading = document.querySelector("#judged details")?.open ?? false;
+  const judged = new DOMParser().parseFromString(found.judged, "text/html");
+  document.getElementById("judged").replaceChildren(...judged.body.childNodes);
+  const words = document.querySelector("#judged details");
+  if (words) words.open ||= reading;
   const open = [...document.querySelectorAll("#answers details[open]")].map((one) => one.closest("article").querySelector("h2").textContent);
   document.getElementById("first").replaceChildren(...answers.body.childNodes);
   for (const one of document.querySelectorAll("#answers article")) {
