@@ -27,6 +27,7 @@ from tests.test_page import HOSTILE, rows
 from weightdecay.cli import main, serve
 from weightdecay.cli import parser as command_line
 from weightdecay.live import Analysis, App, Watched, watching
+from weightdecay.live.reading import Reading
 from weightdecay.live.watching import as_json
 from weightdecay.records import Run
 from weightdecay.records.codec import Cost, Failure
@@ -303,6 +304,29 @@ def test_ten_viewers_read_no_more_than_one(monkeypatch: pytest.MonkeyPatch) -> N
             found.news(found.view.version, 0)
         counts.append(len(reads))
     assert counts[0] == counts[1] > 0
+
+
+@pytest.mark.parametrize(("takes", "seconds"), [(0.0, 1.0), (0.02, 2.0), (3.0, 5.0)])
+def test_a_source_that_takes_long_to_read_is_read_more_rarely(
+    takes: float, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, clock = some_runs(), Clock()
+    finish(planned(runs), runs)
+    found = watched("sweep", clock=clock)
+    looks, look = [], Reading.look
+
+    def slow(reading: Reading) -> None:
+        looks.append(clock.now)
+        clock.now += takes
+        look(reading)
+
+    monkeypatch.setattr(Reading, "look", slow)
+    for _ in range(4000):
+        clock.now += 0.01
+        found.news("", 0)
+    found.finish()
+    # Until the first look, nothing is known of how long it takes.
+    assert np.allclose(np.diff(looks[1:]), seconds, atol=0.05)
 
 
 def files_of(folder: Path) -> dict[str, tuple[int, bytes]]:

@@ -25,7 +25,8 @@ from weightdecay.site.claims import claims_data, claims_section, tally
 
 _SOON = 2.0  # seconds between two views, at least
 _SHARE = 20.0  # a view may take this part of the time
-_STATUS = 1.0  # seconds for which a status is good
+_STATUS, _RAREST = 1.0, 5.0  # seconds for which a status is good, at least and at most
+_LOOKS = 100.0  # reading what is new may take this part of the time
 _FOLLOWS = "The recommendation is being computed and appears here soon."
 _LATER = "A recommendation appears here when cells are done."
 
@@ -86,6 +87,7 @@ class Watched:
         self._seen: object = None
         self._waiting = ""
         self._checked = self._next = self._ended = -float("inf")
+        self._rest = _STATUS
         self._worker: threading.Thread | None = None
         # Why the source could not be read, and why no new view could be made.
         self._unread = self._trouble = ""
@@ -146,14 +148,19 @@ class Watched:
         return {"stages": stages, "trouble": trouble, "note": note}
 
     def _try_to_look(self) -> None:
-        """Read what is new, at most once in a while, however many viewers ask."""
-        if self._clock() - self._checked < _STATUS:
+        """Read what is new, at most once in a while, however many viewers ask.
+
+        In a large source, asking for the locks of all waiting cells takes a while.
+        """
+        started = self._clock()
+        if started - self._checked < self._rest:
             return
         try:
             self._look()
             self._unread = ""
         except (OSError, ValueError) as error:
             self._unread = str(error)
+        self._rest = min(_RAREST, max(_STATUS, _LOOKS * (self._clock() - started)))
 
     def _look(self) -> None:
         self._checked = self._clock()
