@@ -88,8 +88,10 @@ def test_in_the_end_the_claims_are_those_of_the_report(runs: dict[str, Run]) -> 
     assert found is not None
     assert found.note == ""
     assert len(found.claims) == len(reported)
-    # Remarks, such as what would have been seen, are in the claim's words: a row has no room.
-    assert not any(";" in row.said for one in found.claims for row in one.intervals)
+    # A row has room for one interval. Others and remarks are in the claim's words.
+    said = [row.said for one in found.claims for row in one.intervals]
+    assert any("[" in one for one in said)
+    assert not [one for one in said if one.count("[") > 1 or ";" in one or "seeds" in one]
 
 
 def test_what_has_not_changed_is_not_judged_again(

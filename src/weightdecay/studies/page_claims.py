@@ -74,7 +74,9 @@ def _said(verdict: Verdict) -> str:
             return number_of(one.found, one.what).partition(" = ")[2]
         case _:
             told = because(verdict).partition(": ")[2].partition(";")[0]
-            return told[: told.index(")") + 1] if ")" in told else told
+            # The first interval is in the unit of the axis; others and remarks are in its words.
+            end = max(told.find("]"), 0) or told.find(")")
+            return told[: end + 1] or told
 
 
 def _ends(found: Estimate | Exponent) -> tuple[float, float, float]:
