@@ -261,7 +261,7 @@ def test_a_view_that_takes_long_is_made_rarely_and_none_if_nothing_has_changed()
 
     def slow() -> Analysis:
         made.append(clock.now)
-        clock.now += 10
+        clock.now += 3
         return serve.analysis(given)
 
     found = Watched(Path("sweep"), slow, began="b", fixed={}, clock=clock)
@@ -277,12 +277,12 @@ def test_a_view_that_takes_long_is_made_rarely_and_none_if_nothing_has_changed()
             found.news("", 0)
             found.finish()
     assert len(made) > 4
-    assert min(np.diff(made[1:])) >= watching._SHARE * 10
+    assert min(np.diff(made[1:])) >= watching._SHARE * 3
     finish(store, runs[100:])
     clock.now += 2
     found.news("", 0)
     found.finish()
-    assert made[-1] == clock.now - 10  # all is trained, so at once
+    assert made[-1] == clock.now - 3  # all is trained, so at once
 
 
 def test_ten_viewers_read_no_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:

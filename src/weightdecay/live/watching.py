@@ -24,7 +24,7 @@ from weightdecay.site.answers import answers
 from weightdecay.site.claims import claims_data, claims_section, tally
 
 _SOON = 2.0  # seconds between two views, at least
-_SHARE = 20.0  # a view may take this part of the time
+_SHARE = 50.0  # a view may take this part of the time
 _STATUS, _RAREST = 1.0, 5.0  # seconds for which a status is good, at least and at most
 _LOOKS = 100.0  # reading what is new may take this part of the time
 _FOLLOWS = "The recommendation is being computed and appears here soon."
