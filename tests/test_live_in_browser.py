@@ -113,6 +113,19 @@ def layer(shown: Browser, name: str) -> int:
     )
 
 
+# How many cells are marked as being in training, whenever the browser paints.
+_SAMPLED = """
+window.seen = [];
+const look = () => {
+  const drawn = document.querySelector('#panels .picture');
+  const roots = echarts.getInstanceByDom(drawn)?.getZr().storage.getRoots();
+  if (roots) window.seen.push(roots.find((one) => one.name === 'running')?.childCount() ?? 0);
+  requestAnimationFrame(look);
+};
+requestAnimationFrame(look);
+"""
+
+
 def label(shown: Browser) -> str:
     """Return what the first picture says to screen readers."""
     script = "return document.querySelector('#panels .picture')?.getAttribute('aria-label') ?? ''"
@@ -144,8 +157,12 @@ def test_cells_in_training_are_marked_and_said(shown: Browser) -> None:
                 picture.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_UP)
             assert "waiting, not trained yet" in told(shown, "#live")
             shown.keep("serve-training")
+            shown.js(_SAMPLED)
+            finish(store, runs[5:])  # which gives a new view
+            eventually(lambda: "learning rate" in told(shown, "#answers"))
+            assert min(shown.js("return window.seen")) == 5
         eventually(lambda: layer(shown, "running") == 0)
-        finish(store, runs)
+        finish(store, runs[:5])
         eventually(lambda: shown.js("return document.getElementById('about-training').hidden"))
         eventually(lambda: "waiting" not in label(shown))
         assert shown.complaints() == []

@@ -86,7 +86,9 @@ function progressWords({ cells: { seeds, running } }) {
 async function renew() {
   const found = await received("data");
   const focused = focusPlace();
-  const pinned = state.pinned.map(([scape, at]) => [scape.title, scape.lrs[scape.cells.lr[at]], scape.cells.decay[at]]);
+  const pinned = state.pinned.map(settingOf);
+  const running = data.landscapes.flatMap((scape) => (scape.cells.running ?? [])
+    .flatMap((seeds, at) => (seeds ? [[settingOf([scape, at]), seeds]] : [])));
   const moved = [...state.rates].map(([scape, lr]) => [scape.title, lr]);
   const first = !data.landscapes.some((scape) => scape.curves);
   Object.assign(data, found);
@@ -104,14 +106,21 @@ async function renew() {
     if (details && open.includes(one.querySelector("h2").textContent)) details.open = true;
   }
   state.rates = new Map(moved.flatMap(([title, lr]) => (named(title) ? [[named(title), lr]] : [])));
-  state.pinned = pinned.flatMap(([title, lr, decay]) => {
-    const scape = named(title);
-    const at = scape ? scape.cells.decay.findIndex((one, cell) => one === decay && scape.lrs[scape.cells.lr[cell]] === lr) : -1;
-    return at >= 0 && scape.curves ? [[scape, at]] : [];
-  });
+  state.pinned = pinned.flatMap(cellsAt).filter(([scape]) => scape.curves);
+  markRunning(running.flatMap(([place, seeds]) => cellsAt(place).map(([scape, at]) => [data.landscapes.indexOf(scape), at, seeds])));
   build(first);
   hideEmptyMarks();
   focusPlace(focused);
+}
+
+// A cell by what stays the same from view to view.
+function settingOf([scape, at]) {
+  return [scape.title, scape.lrs[scape.cells.lr[at]], scape.cells.decay[at]];
+}
+
+function cellsAt([title, lr, decay]) {
+  return data.landscapes.filter((scape) => scape.title === title).flatMap((scape) => scape.cells.decay
+    .flatMap((one, at) => (one === decay && scape.lrs[scape.cells.lr[at]] === lr ? [[scape, at]] : [])));
 }
 
 // Before the first recommendation there is nothing to mark.
