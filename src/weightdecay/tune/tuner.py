@@ -34,8 +34,7 @@ class Tuner:
 
     epochs             of the long run
     updates_per_epoch  optimizer steps per epoch: len(loader) in most loops
-    spend              what all trials together may cost, in long runs: a quarter of it pays for one
-                       of the shortest
+    spend              what all trials together may cost, in long runs
     algorithm          adamw or sgdw, or a relative: where to look for α if `lr` is not given
     convention         what a trial's `weight_decay` is: "weight_decay", the paper's λ, which the
                        optimizers of this package take; "normalized", λ_norm; "torch", that of
