@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.tuners import Table, lived, middle, our_life
+from benchmarks.tuners import Table, lived, middle, missing, our_life, reported
 from tests.pages import embedded_in, text_of
 from tests.test_live import watched
 from weightdecay.cli import main
@@ -798,3 +798,28 @@ def test_ranges_of_a_life_are_parts_of_the_tables_and_differ_between_lives() -> 
         there = whole.chosen[:, :, row:, column:][:, :, : len(own.lrs), : len(own.decays)]
         assert np.array_equal(own.chosen, there)
         assert len(own.lrs) >= len(whole.lrs) - 2
+
+
+def test_a_simulation_that_goes_on_leaves_out_the_tuners_that_it_has(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    assert missing(["random", "tpe"], rows, "text") == ["random", "tpe"]
+    rows.write_text("".join(json.dumps(row) + "\n" for row in simulated("text")))
+    assert missing(["random", "tpe"], rows, "text") == ["tpe"]
+    assert missing(["random", "tpe"], rows, "text-wide") == ["random", "tpe"]
+
+
+def simulated(table: str) -> list[dict[str, Any]]:
+    """Return rows in which a tuner at 1 long run is as good as another at 2."""
+    falling = np.array([0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1])
+    errors = {"weightdecay": falling[1:], "random": falling}
+    lives = np.linspace(0, 0.01, 5)[:, None]
+    return [
+        {"table": table, "tuner": name, "errors": (one + lives).tolist()}
+        for name, one in errors.items()
+    ]
+
+
+def test_tuners_are_compared_with_twice_and_with_the_same_compute() -> None:
+    said = "\n".join(reported(simulated("text")))
+    assert "     1 against random at 2: +0.00 points (+0.00 to +0.00), reached" in said
+    assert "     1 against random at 1: -5.00 points (-5.00 to -5.00), reached" in said
