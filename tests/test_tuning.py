@@ -645,6 +645,25 @@ def shown_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]
     return said
 
 
+def test_the_status_of_a_tuner_in_a_loop_of_ones_own_says_how_many_trials_it_was_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tuner = made(folder=tmp_path, spend=1)
+    assert main(["status", str(tmp_path)]) == 0
+    assert "0 planned · 0 running · 0 done" in capsys.readouterr().out
+    first, second, third = first_of(tuner, 3)
+    tuner.tell(first, error=0.3)
+    tuner.tell(second, error=math.nan)
+    tuner.fail(third, "it rains")
+    assert main(["status", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "2 planned · 0 running · 2 done (1 diverged)" in said
+    assert "A tuner in a loop of your own was told these trials. 1 could not be trained." in said
+    assert f"`weightdecay landscape {tmp_path}` reads them." in said
+    assert main(["status", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["done"] == 2
+
+
 @pytest.mark.parametrize("earlier", [0, 1, 9])
 def test_what_a_loop_told_is_called_validation_error_everywhere(
     earlier: int,
