@@ -23,6 +23,8 @@ intermediate errors: tpe-hyperband, tpe-median. tpe-start and cmaes-start are gi
 start, as their first trial and as the place where CMA-ES begins its search. A sampler makes at
 most 64 trials, and GP, which takes a second for each, 32; it recommends the same from then on.
 
+A simulation that was interrupted goes on by the same command: tuners that `--out` has are left out.
+
 Two controls make no runs: "middle" is the middle of the ranges, and "start" is what our tuner
 recommends before its first run. Ours also knows the updates per epoch and the error of guessing,
 and its start was read off sweeps of the same tasks (docs/choosing.md): the row "start" says what
@@ -36,6 +38,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -52,9 +55,10 @@ SPENDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 FRACTIONS = (1, 2, 4, 8, 16)
 #: The error of guessing by table: ten equal classes, and the most frequent character of the text.
 GUESSES = {"mnist1d": 0.9, "cifar10": 0.9, "text": 0.84}
+GUESSES |= {"mnist1d-few": 0.9, "cifar10-narrow": 0.9, "text-wide": 0.84}
 # The most trials in a life, and the most lives of a Gaussian process, which is slow.
 _MOST = {"gp": 32}
-_FEWER = 40
+_FEWER = 8
 _DIVERGED = 1.0
 
 
@@ -311,19 +315,37 @@ def lived(life: Life, table: Table, seed: int, spends: Sequence[float]) -> list[
     return errors
 
 
-def measured(path: Path, names: Iterable[str], lives: int) -> Iterator[dict[str, Any]]:
+def measured(
+    path: Path, names: Iterable[str], lives: int, *, processes: int = 1
+) -> Iterator[dict[str, Any]]:
     """Yield one row per tuner, with the error of each life at each spend."""
     table = Table.of(path)
-    known = tuners()
     for name in names:
         fraction = int(name.rpartition("/")[2]) if "/" in name else 1
         if table.epochs[-1] % fraction or table.epochs[-1] // fraction not in table.epochs:
             continue  # the table has no runs of that length
         spends = SPENDS[:-1] if name.startswith("weightdecay") else SPENDS
         count = min(lives, _FEWER) if name.startswith("gp") else lives
-        errors = [lived(known[name], table, seed, spends) for seed in range(count)]
+        given = [(name, table, seed, spends) for seed in range(count)]
+        if processes > 1:
+            with ProcessPoolExecutor(processes) as pool:
+                errors = list(pool.map(_lived, given))
+        else:
+            errors = [_lived(one) for one in given]
         rounded = [[round(error, 5) for error in one] for one in errors]
         yield {"table": path.stem, "tuner": name, "spends": spends, "errors": rounded}
+
+
+def _lived(given: tuple[str, Table, int, Sequence[float]]) -> list[float]:
+    name, table, seed, spends = given
+    return lived(tuners()[name], table, seed, spends)
+
+
+def missing(names: Iterable[str], path: Path | None, table: str) -> list[str]:
+    """Return the tuners that a file of rows does not have for a table."""
+    lines = path.read_text("utf-8").splitlines() if path is not None and path.exists() else []
+    made = {row["tuner"] for row in map(json.loads, lines) if row["table"] == table}
+    return [name for name in names if name not in made]
 
 
 def reported(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -341,22 +363,24 @@ def reported(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
             yield f"{name:<22}" + "".join(f"{_shown(column):>14}" for column in errors.T)
         untold = {name: errors for name, errors in here.items() if "-start" not in name}
         for others, who in ((here, "the best other"), (untold, "the best that has not our start")):
-            yield f"our error, less that of {who}, with twice the compute:"
-            yield from _verdicts(first["weightdecay"], others)
+            for times, compute in ((2, "twice the compute"), (1, "the same compute")):
+                yield f"our error, less that of {who}, with {compute}:"
+                yield from _verdicts(first["weightdecay"], others, times)
         yield ""
 
 
-def _verdicts(ours: Array, others: dict[str, Array]) -> Iterator[str]:
-    """Yield, for each spend, how our error compares with the best other's at twice the compute."""
+def _verdicts(ours: Array, others: dict[str, Array], times: int) -> Iterator[str]:
+    """Yield, for each spend, how our error compares with the best other's at once or twice it."""
     for at, spend in enumerate(SPENDS[:-1]):
-        means = {name: errors[:, at + 1].mean() for name, errors in others.items()}
+        then = at + times - 1
+        means = {name: errors[:, then].mean() for name, errors in others.items()}
         best = min((name for name in means if means[name] == means[name]), key=means.__getitem__)
         both = min(len(ours), len(others[best]))
-        apart = ours[:both, at] - others[best][:both, at + 1]
+        apart = ours[:both, at] - others[best][:both, then]
         low, high = _interval(apart)
         verdict = "reached" if apart.mean() <= 0 else "open" if low <= 0 else "not reached"
         yield (
-            f"{spend:>6g} against {best} at {2 * spend:g}: {100 * apart.mean():+.2f} points "
+            f"{spend:>6g} against {best} at {times * spend:g}: {100 * apart.mean():+.2f} points "
             f"({100 * low:+.2f} to {100 * high:+.2f}), {verdict}"
         )
 
@@ -408,7 +432,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("table", nargs="?", type=Path)
     parser.add_argument("--lives", type=int, default=200)
     parser.add_argument("--only", nargs="+", choices=[*tuners()])
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="what it has already is not simulated again")
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--report", type=Path, nargs="+")
     parser.add_argument("--beliefs", action="store_true")
     given = parser.parse_args(arguments)
@@ -419,7 +444,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.beliefs:
         print("\n".join(beliefs(given.table, given.lives)))
         return
-    for row in measured(given.table, given.only or tuners(), given.lives):
+    names = missing(given.only or tuners(), given.out, given.table.stem)
+    for row in measured(given.table, names, given.lives, processes=given.processes):
         if given.out:
             with given.out.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")

@@ -50,12 +50,12 @@ def spent(folder: Path) -> float:
 def test_the_command_and_a_loop_of_ones_own_make_the_same_recommendation(
     tmp_path: Path, capsys: Output
 ) -> None:
-    assert main(["tune", *WORDS, *HERE, "--spend", "2", "--json", "--out", str(tmp_path)]) == 0
+    assert main(["tune", *WORDS, *HERE, "--spend", "4", "--json", "--out", str(tmp_path)]) == 0
     found = json.loads(capsys.readouterr().out)
     classes = split(toy(), validation=60, data=240).choices
     assert classes is not None
     guess = 1 - classes.targets.bincount().max().item() / 60  # the most frequent class of all
-    tuner = Tuner(8, updates_per_epoch=24, spend=2, shortest=1, lr=RATES, guess=guess)
+    tuner = Tuner(8, updates_per_epoch=24, spend=4, shortest=1, lr=RATES, guess=guess)
     for trial in tuner:
         config = RunConfig(
             task=toy,  # type: ignore[arg-type]
@@ -80,12 +80,12 @@ def test_the_command_and_a_loop_of_ones_own_make_the_same_recommendation(
 
 @pytest.mark.parametrize("spend", [0.2, 0.7, 1.0, 3.3])
 @pytest.mark.parametrize("at_once", [1, 3])
-def test_no_more_is_trained_than_the_spend_pays_for_and_at_least_half_of_it_is_used(
+def test_no_more_is_trained_than_the_spend_pays_for_and_no_less_than_half_of_it(
     spend: float, at_once: int, tmp_path: Path
 ) -> None:
     found = trained(tmp_path, spend=spend, at_once=at_once)
     assert spent(tmp_path) == pytest.approx(found.spent)
-    assert spend / 2 < spent(tmp_path) <= spend
+    assert spend / 2 <= spent(tmp_path) <= spend
     assert tuning(tmp_path, spend=spend, at_once=at_once).plan() == []
 
 
@@ -167,7 +167,7 @@ def test_the_folder_is_one_that_status_landscape_and_report_read(
     tmp_path: Path, capsys: Output
 ) -> None:
     folder = str(tmp_path / "tuned")
-    assert main(["tune", *WORDS, *HERE, "--spend", "2", "--out", folder]) == 0
+    assert main(["tune", *WORDS, *HERE, "--spend", "4", "--out", folder]) == 0
     said = capsys.readouterr()
     assert "For 8 epochs, use lr " in said.out
     assert "with probability " in said.out
@@ -175,9 +175,9 @@ def test_the_folder_is_one_that_status_landscape_and_report_read(
     assert "these runs cannot tell" in said.out or "For other epochs, keep " in said.out
     assert "The long run: weightdecay run --task tests.toys:toy --model linear" in said.out
     first, *_, last = re.findall(r"^\d+ runs? done, .*$", said.err, re.MULTILINE)
-    assert first == "0 runs done, 0.00 of 2 long runs spent. Next: 1 run of 4 epochs."
+    assert first == "0 runs done, 0.00 of 4 long runs spent. Next: 1 run of 4 epochs."
     assert re.fullmatch(
-        r"\d runs done, 1\.\d\d of 2 long runs spent. Next: 1 run of . epochs.", last
+        r"\d runs done, [23]\.\d\d of 4 long runs spent. Next: 1 run of . epochs.", last
     )
     assert main(["status", folder]) == 0
     count = len(read(folder))
@@ -226,7 +226,7 @@ def test_the_recommended_long_run_is_a_run_of_the_tuner(tmp_path: Path) -> None:
 def test_each_algorithm_is_trained_with_its_own_kind_of_decay(
     algorithm: str, way: str, tmp_path: Path
 ) -> None:
-    found = trained(tmp_path, algorithm=algorithm, lr=None, spend=0.5)
+    found = trained(tmp_path, algorithm=algorithm, lr=None, spend=2)
     assert found.trials == len(read(tmp_path)) > 1
     for run in read(tmp_path):
         assert getattr(run.config, way) is not None
@@ -427,7 +427,7 @@ def test_a_metric_below_zero_is_refused_and_what_was_trained_is_kept(tmp_path: P
 
 def test_a_task_whose_error_never_changes_is_said_to_have_taught_nothing(tmp_path: Path) -> None:
     constant = replace(toy(), name="constant", metric=lambda outputs, _: 0 * outputs[:, 0] + 0.5)
-    found = trained(tmp_path, task=constant, spend=1)
+    found = trained(tmp_path, task=constant, spend=2)
     assert "Nothing was learned" in str(found)
     assert math.isfinite(found.loss)
 

@@ -39,6 +39,10 @@ def lines(
     store = Store(folder)
     status, failures, left_out = store_status(store)
     text = [line(status), *_saved(store), *left_out]
+    if advice and not (folder / "plan.jsonl").exists():
+        told = "A tuner in a loop of your own was told these trials."
+        failed = f" {many} could not be trained." if (many := len(store.ledger.failures)) else ""
+        text.append(f"{told}{failed} `weightdecay landscape {folder}` reads them.")
     if store.ledger.unchecked:
         text.append(
             f"{store.ledger.unchecked} lines are older than checksums: damage in them may go "

@@ -98,8 +98,11 @@ class StoreReader:
         self._plan = self.folder / "plan.jsonl"
 
     def plan(self) -> dict[str, dict[str, Any]]:
-        """Return the configurations of the planned cells, as plain values."""
-        if not self._plan.is_file():
+        """Return the configurations of the planned cells, as plain values.
+
+        A tuner in a loop of the user's own plans nothing: its cells are the finished ones.
+        """
+        if not self._plan.is_file() and not (self.folder / "tuner.json").is_file():
             raise not_a_sweep(self.folder, lacks=self._plan.name)
         return dict(self.cells())
 

@@ -1,7 +1,7 @@
 """What a tuner believes about the error of every setting at every budget, from the runs so far.
 
-How much worse a setting is than the best (`heights`) is one of a few thousand `shapes`, plus a
-smooth departure from it (a Gaussian process, Matérn 5/2), plus noise:
+How much worse a setting is than the best (`heights`) is one of a thousand `shapes`, plus a smooth
+departure from it (a Gaussian process, Matérn 5/2), plus noise:
 
     height = level(τ) + shape(x, z, τ) + departure(x, z, τ) + noise
 
@@ -12,7 +12,6 @@ run to those of the run. Each run makes the shapes that predicted it more probab
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import TypeAlias
 
 import numpy as np
@@ -23,20 +22,12 @@ from weightdecay.tune.shapes import Array, Expected, shapes
 
 Places: TypeAlias = NDArray[np.int64]
 
-_DEPARTURES = (0.02, 0.05, 0.12)  # standard deviation of the departure
-_NOISES = (0.015, 0.03)  # standard deviation of a run's noise
+_DEPARTURE = 0.1  # standard deviation of the departure
+_NOISE = 0.03  # standard deviation of a run's noise
 _LENGTH = 1.5  # doublings of α and λ over which departures are alike,
 _MEMORY = 1.5  # and doublings of the budget
 _LEVEL = 0.5  # standard deviation of a budget's level, which says nothing about the best setting
 _ROUNDING = 1e-8
-
-
-@dataclass(frozen=True)
-class Scales:
-    """One hypothesis about the sizes of departures and of noise."""
-
-    departure: float
-    noise: float
 
 
 class Prior:
@@ -48,14 +39,14 @@ class Prior:
         self.shapes = shapes(places, expected)
         budgets = np.abs(t[:, None] - t)
         apart = np.hypot(x[:, None] - x, z[:, None] - z)
-        self._alike = _matern(apart / _LENGTH) * np.exp(-budgets / _MEMORY)
-        self._same_budget = (budgets < 1e-9).astype(np.float64)
+        self._departures = _DEPARTURE**2 * _matern(apart / _LENGTH) * np.exp(-budgets / _MEMORY)
+        self._levels = _LEVEL**2 * (budgets < 1e-9)
 
-    def covariance(self, one: Places, other: Places, scales: Scales, *, level: float) -> Array:
-        """Return the covariances of departures at places, for a standard deviation of levels."""
+    def covariance(self, one: Places, other: Places, *, levels: bool) -> Array:
+        """Return the covariances of departures at places, and of the levels of their budgets."""
         at = np.ix_(one, other)
-        covariance: Array = scales.departure**2 * self._alike[at]
-        return covariance + level**2 * self._same_budget[at] if level else covariance
+        covariance: Array = self._departures[at]
+        return covariance + self._levels[at] if levels else covariance
 
 
 @dataclass(frozen=True)
@@ -70,31 +61,18 @@ class Belief:
     heights: Array
 
     @cached_property
-    def _fitted(self) -> tuple[Scales, Array]:
-        """The most likely scales, and the probability of each shape."""
-        found = []
-        for scales in (Scales(*each) for each in product(_DEPARTURES, _NOISES)):
-            half = self._half(self.seen, scales, level=_LEVEL)
-            left = _solved(half, self.heights[:, None] - self.prior.shapes[self.seen])
-            odds = -(left**2).sum(axis=0) / 2
-            highest = odds.max()
-            weights = np.exp(odds - highest)
-            # Noise is doubted beforehand by its distance from the usual, in factors.
-            doubt = math.log(scales.noise / _NOISES[1]) ** 2 / 2 + np.log(np.diag(half)).sum()
-            evidence = highest + math.log(weights.sum()) - doubt
-            found.append((evidence, scales, weights / weights.sum()))
-        _, scales, weights = max(found, key=lambda one: one[0])
-        return scales, weights
+    def _left(self) -> Array:
+        """What each shape leaves unexplained of the runs, whitened: one column per shape."""
+        half = self._half(levels=True)
+        return _solved(half, self.heights[:, None] - self.prior.shapes[self.seen])
 
-    @property
-    def scales(self) -> Scales:
-        """The most likely scales."""
-        return self._fitted[0]
-
-    @property
+    @cached_property
     def weights(self) -> Array:
         """The probability of each shape."""
-        return self._fitted[1]
+        odds = -(self._left**2).sum(axis=0) / 2
+        weights = np.exp(odds - odds.max())
+        normalized: Array = weights / weights.sum()
+        return normalized
 
     def mean(self, places: Places) -> Array:
         """Return the expected heights at places."""
@@ -103,13 +81,7 @@ class Belief:
 
     def _expected(self, places: Places) -> Array:
         """Return the expected heights at places, one column per shape."""
-        prior = self.prior.shapes[places]
-        if not len(self.seen):
-            return prior
-        half = self._half(self.seen, self.scales, level=_LEVEL)
-        left = self.heights[:, None] - self.prior.shapes[self.seen]
-        across = self.prior.covariance(self.seen, places, self.scales, level=_LEVEL)
-        found: Array = prior + _solved(half, across).T @ _solved(half, left)
+        found: Array = self.prior.shapes[places] + self._known(places, levels=True).T @ self._left
         return found
 
     def moves(self, places: Places, others: Places) -> Array:
@@ -122,9 +94,9 @@ class Belief:
         one, other = self._expected(places), self._expected(others)
         one, other = one - (one @ weights)[:, None], other - (other @ weights)[:, None]
         mixed = (one * weights) @ other.T + self._departure(places, others)
-        variance = one**2 @ weights + self.scales.departure**2 + self.scales.noise**2
-        variance -= (self._known(places) ** 2).sum(axis=0)
-        found: Array = mixed / np.sqrt(np.maximum(variance, self.scales.noise**2))[:, None]
+        variance = one**2 @ weights + _DEPARTURE**2 + _NOISE**2
+        variance -= (self._known(places, levels=False) ** 2).sum(axis=0)
+        found: Array = mixed / np.sqrt(variance)[:, None]
         return found
 
     def drawn(self, places: Places, count: int) -> Array:
@@ -140,19 +112,21 @@ class Belief:
 
     def _departure(self, one: Places, other: Places) -> Array:
         """Return the covariances of departures at places, if the levels were known."""
-        prior = self.prior.covariance(one, other, self.scales, level=0.0)
-        found: Array = prior - self._known(one).T @ self._known(other)
+        prior = self.prior.covariance(one, other, levels=False)
+        known = self._known(one, levels=False).T @ self._known(other, levels=False)
+        found: Array = prior - known
         return found
 
-    def _known(self, places: Places) -> Array:
+    def _known(self, places: Places, *, levels: bool) -> Array:
         """Return, whitened, how the runs that were made bear on places."""
-        half = self._half(self.seen, self.scales, level=0.0)
-        return _solved(half, self.prior.covariance(self.seen, places, self.scales, level=0.0))
+        across = self.prior.covariance(self.seen, places, levels=levels)
+        return _solved(self._half(levels=levels), across)
 
-    def _half(self, places: Places, scales: Scales, *, level: float) -> Array:
-        covariance = self.prior.covariance(places, places, scales, level=level)
-        covariance[np.diag_indices(len(covariance))] += scales.noise**2
-        return np.linalg.cholesky(covariance).astype(np.float64)
+    def _half(self, *, levels: bool) -> Array:
+        """Return a root of the covariance of the runs that were made."""
+        covariance = self.prior.covariance(self.seen, self.seen, levels=levels)
+        noise = _NOISE**2 * np.eye(len(covariance))
+        return np.linalg.cholesky(covariance + noise).astype(np.float64)
 
 
 def _solved(half: Array, values: Array) -> Array:

@@ -6,8 +6,8 @@ belief says how random, so the expected gain of a run is known before it is made
 gradient of Frazier, Powell & Dayanik, 2009). Candidates are settings that may be the best: those
 with the lowest height on one of several surfaces that are drawn at random from the belief.
 
-No run is shorter than need be: a quarter of the spend pays for one, unless that is less than the
-shortest run. Four runs that are long enough were worth more than many short ones.
+No run is shorter than need be: a thirty-second of the spend pays for one, and it has 150 updates,
+or half of those of the long run, if the spend pays for two of these. Shorter runs mislead.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,7 +25,8 @@ from weightdecay.tune.trial import Cell, Outcome
 # Equally likely outcomes of a run, in standard deviations.
 _OUTCOMES = ndtri((np.arange(12) + 0.5) / 12)
 _DRAWS = 64  # surfaces, whose best settings are the candidates
-_SHARE = 0.25  # of the spend, which pays for one of the shortest runs
+_SHARE = 1 / 32  # of the spend, which pays for one of the shortest runs
+_UPDATES = 150  # of the shortest runs, if the spend pays for two of them
 
 
 class Chooser(Protocol):
@@ -68,9 +69,13 @@ def lengths(
     space: Space, told: Mapping[Cell, Outcome], guess: float | None, *, spend: float, left: float
 ) -> list[int]:
     """Return the rungs that the next trial may have; `left` epochs can be paid for."""
-    least = max(
-        [0, *(at for at, one in enumerate(space.ladder) if one <= spend * _SHARE * space.epochs)]
-    )
+    paid = [at for at, one in enumerate(space.ladder) if one <= spend / 2 * space.epochs]
+    few = min(_UPDATES, space.epochs // 2 * space.updates_per_epoch)
+    least = 0
+    for rung in paid:
+        too_few = space.ladder[least] * space.updates_per_epoch < few
+        if too_few or space.ladder[rung] <= spend * _SHARE * space.epochs:
+            least = rung
     for rung, given_up in unlearned(told, guess, longest=space.longest).items():
         if given_up:
             least = max(least, rung + 1)

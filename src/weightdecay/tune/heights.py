@@ -1,8 +1,8 @@
 """Errors as heights above the best of their budget, and budgets at which nothing was learned.
 
 A height is log(error / best), bent to stay below a ceiling; a run that diverged is at the ceiling.
-Runs that are no better than guessing say nothing about the best setting. If a budget has no others,
-its runs are left out, and longer ones are made.
+Runs that are hardly better than guessing say nothing about the best setting. If a budget has no
+others, its runs are left out, and longer ones are made.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,11 @@ import numpy as np
 from weightdecay.tune.shapes import CEILING, Array, bent
 from weightdecay.tune.trial import Cell, Outcome
 
-_MARGIN = 0.06  # of the error of guessing, by which a run must be better to have learned something
-_ENOUGH = 2  # runs after which a budget is given up
+_LEARNED = 0.06  # of the error of guessing, by which a run is better that has learned something,
+_ENOUGH_LEARNED = 1 / 3  # and one that is shorter than the long run and says what that will do
+_ENOUGH = (
+    2  # runs after which a budget is given up if none has learned anything; else one is enough
+)
 _ALIKE = 0.02  # where that error is not known, runs that differ by less say nothing,
 _ENOUGH_ALIKE = 3  # if there are so many
 
@@ -44,7 +47,8 @@ def unlearned(
 ) -> dict[int, bool]:
     """Return the rungs whose runs say nothing, and whether each is given up for longer runs.
 
-    `guess` is the error of guessing. If it is not known, runs say nothing if they came out like all
+    `guess` is the error of guessing. Runs that have hardly learned anything prefer other settings
+    than the long run. If it is not known, runs say nothing if they came out like all
     shorter ones. The longest runs may be alike because any setting is good: they must be equal.
     """
     errors = [(cell.rung, one.error) for cell, one in told.items() if not one.diverged]
@@ -53,8 +57,10 @@ def unlearned(
         here = [error for at, error in errors if at == rung]
         so_far = [error for at, error in errors if at <= rung]
         if guess is not None:
-            if min(here) > (1 - _MARGIN) * guess:
-                found[rung] = len(here) >= _ENOUGH and rung < longest
+            best = 1 - min(here) / guess
+            if best < (_ENOUGH_LEARNED if rung < longest else _LEARNED):
+                enough = 1 if best >= _LEARNED else _ENOUGH
+                found[rung] = len(here) >= enough and rung < longest
         elif len(so_far) >= _ENOUGH_ALIKE:
             alike = _ALIKE if rung < longest else 0.0
             if min(so_far) >= (1 - alike) * max(so_far):

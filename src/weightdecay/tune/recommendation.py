@@ -176,5 +176,6 @@ def _notes(
 def _why(space: Space, rungs: Iterable[int], blank: list[Cell], guess: float | None) -> str:
     epochs = " and ".join(str(space.ladder[rung]) for rung in sorted(rungs))
     count = "the only trial" if len(blank) == 1 else f"all {len(blank)} trials"
-    came = "came out alike." if guess is None else f"came out like guessing, with about {guess:g}."
-    return f"{count} of {epochs} epochs {came}"
+    if guess is None:
+        return f"{count} of {epochs} epochs came out alike."
+    return f"{count} of {epochs} epochs learned too little: guessing has an error of {guess:g}."

@@ -1,15 +1,16 @@
-"""What landscapes of α and λ look like, at every budget: a few thousand shapes.
+"""What landscapes of α and λ look like, at every budget: a thousand bowls.
 
-A shape is how much worse a setting is than the best, as log(error / best). It is the sum of
+A shape is how much worse a setting is than the best, as log(error / best). Around the best setting,
+it grows with the square of the doublings by which α is too small or too large, or λ too large. Too
+small a λ costs less and less more, and little in short runs. The best λ_norm
 
-    too small an α    the weights do not get there in time: it depends on α·T
-    too large an α    training is unstable: it depends on α
-    too large a λ     a cliff above a knee, λ_norm = start/√n or λ = bound·α, whichever is lower
-    too small a λ     a loss that levels off, and that long runs suffer more from
+    grows with α          and may not be above λ = bound·α: Adam hardly ever moves a weight by more
+                          than α per update, so decay holds the weights below about α/λ
+    grows with the epochs as far as the best λ does not fall like 1/√epochs: somewhat, and like the
+                          updates in runs of fewer than 600 of them (docs/choosing.md)
 
-with n updates per epoch and T epochs. Adam hardly ever moves a weight by more than α per update, so
-decay holds the weights below about α/λ: hence the bound. It does not hold for SGD. Shapes differ in
-where all of this is and how steep it is: each is drawn at random, always the same ones.
+Shapes differ in where all of this is and how steep it is: each is drawn at random, always the same
+ones. The numbers were read off landscapes of mnist1d, text and CIFAR-10.
 """
 
 from dataclasses import dataclass
@@ -23,9 +24,8 @@ Array: TypeAlias = NDArray[np.float64]
 
 #: Where heights end: that of an error infinitely far above the best.
 CEILING = 0.4
-_COUNT = 2048
-_WALL = 0.1  # what α costs at either end of the range in which it is good
-_REACH = 2.0  # doublings below the knee over which most of the cost of too little decay is incurred
+_COUNT = 1024
+_REACH = 1.5  # doublings below the best λ within which half of the cost of no decay is incurred
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,9 @@ class Expected:
     """Where the best setting of the long run is expected, in doublings.
 
     lr, spread    log2 of α, and how far from it the best may be
-    decay, doubt  log2 of λ_norm, and how far from it the knee may be
+    decay, doubt  log2 of λ_norm, and how far from it the best may be
     bound         log2 of the λ_norm at which λ is too large for an α of 1; None if there is none
+    room          by how much the long run has more updates than the few that want less decay
     """
 
     lr: float
@@ -42,6 +43,7 @@ class Expected:
     decay: float
     doubt: float
     bound: float | None
+    room: float
 
 
 def bent(raw: Array) -> Array:
@@ -56,17 +58,16 @@ def shapes(places: Array, expected: Expected) -> Array:
     A place is a row (x, z, τ): log2 of α and of λ_norm, and the doublings from the epochs of the
     long run.
     """
-    uniform, normal = _drawn()
-    middle = expected.lr + expected.spread * normal[0]
-    half = 0.5 + 2 * uniform[1]  # of the doublings over which α is good
-    slow, unstable = 0.7 + 0.8 * uniform[2], 0.5 + 1.5 * uniform[3]
-    cost, steep = 0.03 * 5 ** uniform[6], 0.2 + 0.4 * uniform[7]
+    normal = _drawn()
+    slow, unstable = 0.08 * np.exp(0.5 * normal[0]), 0.1 * np.exp(0.7 * normal[1])
+    cliff, undecayed = 0.14 * np.exp(0.4 * normal[2]), 0.25 * np.exp(0.5 * normal[3])
     x, z, t = (column[:, None] for column in places.T)
-    above = z - _knees(x, t, expected)
-    raw = _WALL * 2.0 ** (-slow * (x + t - middle + half))
-    raw += _WALL * 2.0 ** (unstable * (x - middle - half))
-    raw += cost * 2.0 ** (t / 2) * -np.expm1(np.minimum(above, 0) / _REACH)
-    heights = bent(raw + steep * np.maximum(above, 0))
+    too_large = x - _best_lr(t, expected)
+    decayed = z - _best_decay(x, t, expected)
+    raw = np.where(too_large < 0, slow, unstable) * too_large**2
+    raw += cliff * np.maximum(decayed, 0) ** 2
+    raw += undecayed * 2.0**t * (1 - 2.0 ** (np.minimum(decayed, 0) / _REACH))
+    heights = bent(raw)
     for budget in np.unique(places[:, 2]):
         here = places[:, 2] == budget
         heights[here] -= heights[here].min(axis=0)
@@ -79,23 +80,32 @@ def exponents(lr: float, doublings: float, expected: Expected) -> Array:
     `lr` is log2 of α, and `doublings` are those from the shortest epochs to those of the long run.
     """
     x = np.array([[lr]])
-    short, long = (_knees(x, np.array([[t]]), expected)[0] for t in (-doublings, 0.0))
+    short, long = (_best_decay(x, np.array([[t]]), expected)[0] for t in (-doublings, 0.0))
     found: Array = 0.5 - (long - short) / doublings
     return found
 
 
-def _drawn() -> tuple[Array, Array]:
-    """Return what is random in shapes, as numbers between 0 and 1 and as normal ones."""
-    uniform = np.random.default_rng(0).random((9, _COUNT))
-    return uniform, ndtri(uniform)
+def _drawn() -> Array:
+    """Return what is random in shapes, as normal numbers."""
+    normal: Array = ndtri(np.random.default_rng(0).random((9, _COUNT)))
+    return normal
 
 
-def _knees(x: Array, t: Array, expected: Expected) -> Array:
-    """Return log2 of the λ_norm above which each shape has its cliff."""
-    _, normal = _drawn()
-    # The best λ_norm may move with the epochs.
-    knee: Array = expected.decay + expected.doubt * normal[4] + 0.25 * normal[8] * t
+def _best_lr(t: Array, expected: Expected) -> Array:
+    """Return log2 of the best α of each shape."""
+    normal = _drawn()
+    best: Array = expected.lr + expected.spread * normal[4] + 0.15 * normal[5] * t
+    return best
+
+
+def _best_decay(x: Array, t: Array, expected: Expected) -> Array:
+    """Return log2 of the best λ_norm of each shape at an α."""
+    normal = _drawn()
+    best = expected.decay + expected.doubt * np.sinh(0.8 * normal[6])  # now and then far away
     if expected.bound is not None:
-        bound = expected.bound + expected.doubt * normal[5] + x + t / 2
-        knee = -np.logaddexp2(-2 * knee, -2 * bound) / 2  # the lower one, with a round corner
-    return knee
+        bound = expected.bound + _best_lr(np.zeros((1, 1)), expected)
+        best = -np.logaddexp2(-2 * best, -2 * bound) / 2  # the lower one, with a round corner
+    best = best + (0.2 + 0.35 * normal[7]) * t
+    best += np.minimum(expected.room + t, 0) - min(expected.room, 0)
+    found: Array = best + (0.5 + 0.17 * normal[8]) * (x - _best_lr(t, expected))
+    return found

@@ -27,13 +27,14 @@ DECAYS = (2.0**-8, 2.0)
 #: best factors times α·√updates are 0.010 to 0.038 for SGD, and 0.0002 to 0.009 for Adam.
 L2 = {"adamw": 2.0**-6, "sgdw": 0.1}
 #: Where the search starts (docs/choosing.md): λ_norm = 1.5/√n with n updates per epoch, and at most
-#: λ = 3α with Adam. No such start is known for Adam with L2: there, it is the middle of the range.
-START, BOUND = 1.5, 3.0
+#: λ = 3α with Adam, less in runs of fewer than 600 updates, in proportion to them. No such start is
+#: known for Adam with L2: there, it is the middle of the range.
+START, BOUND, FEW = 1.5, 3.0, 600
 #: How a user's optimizer states its decay.
 CONVENTIONS = ("weight_decay", "normalized", "torch", "l2")
 _HALVINGS = 4  # the shortest run is this many halvings of the long one
 _SPREAD = 1 / 6  # of a range, by which the best is expected to differ from its middle
-_DOUBT = 0.5  # doublings by which the knee is expected to differ from the start
+_DOUBT = 0.55  # doublings by which the best λ_norm is expected to differ from the start
 Axis: TypeAlias = Sequence[float]
 
 
@@ -167,16 +168,19 @@ def _prior(space: Space) -> Prior:
     budgets = np.log2(np.array(space.ladder) / space.epochs)
     rows = [(one, other, budget) for budget in budgets for one in x for other in z]
     spread = max(float(x[-1] - x[0]) * _SPREAD, 0.5)
-    decay, doubt, bound = float(z[0] + z[-1]) / 2, max(float(z[-1] - z[0]) * _SPREAD, 0.5), None
+    decay, doubt = float(z[0] + z[-1]) / 2, max(float(z[-1] - z[0]) * _SPREAD, 0.5)
+    bound, room = None, math.inf
     coupled, adam = space.convention == "l2", space.algorithm == "adamw"
     if not (coupled and adam):
+        updates = space.epochs * space.updates_per_epoch
         start = START * (L2[space.algorithm] if coupled else 1.0)
-        decay = math.log2(start / math.sqrt(space.updates_per_epoch))
+        room = math.log2(updates / FEW)
+        decay = math.log2(start / math.sqrt(space.updates_per_epoch)) + min(room, 0)
         decay, doubt = min(max(decay, float(z[0])), float(z[-1])), _DOUBT
         if adam:
-            bound = math.log2(BOUND * math.sqrt(space.epochs * space.updates_per_epoch))
+            bound = math.log2(BOUND * math.sqrt(updates))
     middle = float(x[0] + x[-1]) / 2
-    return Prior(np.array(rows), Expected(middle, spread, decay, doubt, bound))
+    return Prior(np.array(rows), Expected(middle, spread, decay, doubt, bound, room))
 
 
 def ladder(epochs: int, least: int | None = None) -> tuple[int, ...]:

@@ -34,8 +34,7 @@ class Tuner:
 
     epochs             of the long run
     updates_per_epoch  optimizer steps per epoch: len(loader) in most loops
-    spend              what all trials together may cost, in long runs: a quarter of it pays for one
-                       of the shortest
+    spend              what all trials together may cost, in long runs
     algorithm          adamw or sgdw, or a relative: where to look for α if `lr` is not given
     convention         what a trial's `weight_decay` is: "weight_decay", the paper's λ, which the
                        optimizers of this package take; "normalized", λ_norm; "torch", that of
@@ -44,7 +43,7 @@ class Tuner:
     normalized_decay   the same of λ_norm = λ·√(updates); with L2, of its factor times α·√(updates)
     shortest           the fewest epochs of a run
     guess              the error of guessing, which is that of an untrained network: 0.9 with ten
-                       classes. Budgets at which no run is better are given up for longer ones
+                       classes. Lengths at which no run is a third better are given up
     validation         the number of validation examples, if an error is the fraction of them that
                        is wrong. Only the recommendation uses it, to say whether they are too few
     folder             where to keep the trials, and to continue from
