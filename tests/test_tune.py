@@ -106,10 +106,10 @@ def test_spending_more_goes_on_from_what_is_there_and_spending_less_trains_nothi
 def test_a_begun_round_is_not_finished_where_a_lower_spend_does_not_pay_for_it(
     tmp_path: Path,
 ) -> None:
-    begun = tuning(tmp_path, spend=4, at_once=4).plan()
+    begun = tuning(tmp_path, spend=4, at_once=4, shortest=8).plan()
     assert [config.epochs for config in begun] == [8] * 4
     Store(tmp_path).ask_for({config.identity: config for config in begun})
-    found = trained(tmp_path, spend=2.5)
+    found = trained(tmp_path, spend=2.5, shortest=8)
     assert spent(tmp_path) == found.spent <= 2.5
     made = {run.config for run in read(tmp_path)}
     assert [config in made for config in begun] == [True, True, False, False]
