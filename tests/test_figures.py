@@ -288,7 +288,7 @@ def test_the_recommended_setting_is_marked_with_its_ranges() -> None:
     ends = [place(end, LRS) for end in (found_setting.lr.low, found_setting.lr.high)]
     assert upward == pytest.approx(np.array([(x, ends[0]), (x, ends[1])]))
     assert "recommended" not in {one.get_label() for one in other.collections}
-    told = "recommended; lines: fitted error within 2 % of it"
+    told = "recommended; lines: expected error within 2 % of it"
     assert told in [text.get_text() for text in words(figure)]
     assert told not in [text.get_text() for text in words(a_small_heat_map())]
     with pytest.raises(ValueError, match="one entry per panel, got 2 for 1"):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.landscapes import QUADRATIC, Truth, exact, landscape_of, measured, noisy, reseen
+from tests.landscapes import CLIFF, QUADRATIC, Truth, exact, landscape_of, measured, noisy, reseen
 from tests.scattered import DECAY, RATE, search
 from weightdecay.results import (
     Estimate,
@@ -26,6 +26,7 @@ from weightdecay.results.carrying import Knobs
 from weightdecay.results.estimate import of_error
 from weightdecay.results.exponent import unknown
 from weightdecay.results.fit import fit
+from weightdecay.results.lowest import lowest
 from weightdecay.results.transfer import RULES
 from weightdecay.site import advice
 from weightdecay.site.rules import sentence
@@ -33,6 +34,8 @@ from weightdecay.sweeps import Store
 
 pytestmark = pytest.mark.cpu("numbers of finished runs do not depend on the device")
 COMMITTED = Path(__file__).parents[1] / "results" / "cifar10-small"
+MNIST = COMMITTED.parent / "mnist1d-small" / "records.parquet"
+FIGURE_2 = {"schedule": "cosine", "epochs": 48, "batch": 64, "data": 2000}
 NOISY: dict[str, Any] = {"spread": 0.02, "examples": 500}
 #: A basin of which random searches of any size see something.
 CLIFFLESS = Truth(s=0.0, curvature=0.01, level=0.01)
@@ -52,16 +55,16 @@ def simulated(
 
 
 def costs(truth: Truth, **options: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the fitted setting and the lowest cell truly cost, in points above the best."""
-    found, lowest = [], []
+    """Return what the best setting and the lowest cell truly cost, in points above the best."""
+    found, of_cells = [], []
     for moved, landscape in simulated(truth, **options):
-        fitted = fit(landscape)
-        assert fitted is not None
-        x, z = fitted.best
+        one = lowest(landscape)
+        assert one is not None
+        x, z = one.best
         found.append(100 * float(moved.at(2.0**x, 2.0**z) - moved.lowest))
         best = landscape.best
-        lowest.append(100 * float(moved.at(best.lr, best.decay) - moved.lowest))
-    return np.array(found), np.array(lowest)
+        of_cells.append(100 * float(moved.at(best.lr, best.decay) - moved.lowest))
+    return np.array(found), np.array(of_cells)
 
 
 @pytest.mark.slow
@@ -71,8 +74,8 @@ def test_on_noisy_landscapes_the_fitted_setting_is_better_than_the_lowest_cell(
     s: float, seeds: int
 ) -> None:
     truth = Truth(s=s, decays=7 if s < 2 else 11)
-    found, lowest = costs(truth, simulations=60, seeds=seeds, **NOISY)
-    assert found.mean() < 0.75 * lowest.mean()
+    found, of_cells = costs(truth, simulations=60, seeds=seeds, **NOISY)
+    assert found.mean() < 0.75 * of_cells.mean()
 
 
 @pytest.mark.slow
@@ -80,14 +83,39 @@ def test_on_noisy_landscapes_the_fitted_setting_is_better_than_the_lowest_cell(
 @pytest.mark.parametrize("factor", [2.0, 4.0])
 def test_on_clean_landscapes_it_is_never_much_worse(s: float, factor: float) -> None:
     truth = Truth(s=s, decays=11, factor=factor)
-    found, lowest = costs(truth, simulations=30, **CLEAN)
-    assert (found - lowest).max() < 0.2
-    assert found.mean() < lowest.mean()
+    found, of_cells = costs(truth, simulations=30, **CLEAN)
+    assert (found - of_cells).max() < 0.2
+    assert found.mean() < of_cells.mean()
+
+
+@pytest.mark.parametrize("cliff", [CLIFF, replace(CLIFF, drift=0.7), replace(CLIFF, drift=-0.7)])
+def test_at_the_foot_of_a_cliff_the_setting_is_nearly_the_best(cliff: Truth) -> None:
+    """The lowest point of a bowl fitted over the cliff costs 0.27 points of 12 %."""
+    found, of_cells = costs(cliff, simulations=15, seeds=3, spread=0.004, examples=10_000)
+    assert found.mean() < 0.15
+    assert found.mean() < of_cells.mean()
+
+
+@pytest.mark.skipif(not MNIST.is_file(), reason="a source distribution has no results")
+def test_on_mnist1d_the_setting_is_as_good_as_the_one_that_fresh_seeds_judged() -> None:
+    """Errors rise by 25 to 40 points within two doublings above the best decay."""
+    pytest.importorskip("pyarrow")
+    judged = {"adamw": 0.3767, "sgd": 0.3853, "sgdw": 0.3868, "adam": 0.3846}
+    found = {
+        scape.config.algorithm: recommend(scape)
+        for scape in landscapes(MNIST)
+        if FIGURE_2.items() <= scape.labels.items() and scape.config.algorithm in judged
+        if scape.way != "normalized_decay"
+    }
+    assert found.keys() == judged.keys()
+    for name, fresh in judged.items():
+        # Fitted bowls were lowest 1.3 to 2.1 points above that.
+        assert found[name].error.value < fresh + 0.005, name
 
 
 @pytest.mark.parametrize("diverged", [False, True])
 def test_how_badly_the_worst_runs_end_moves_nothing(diverged: bool) -> None:
-    """A cliff beside the best counts as far, and not as farther."""
+    """From 2.5 times the lowest error on, a cliff counts as far, and not as farther."""
     truth = Truth(s=0.0, centre=(0.0, 1.5))
     landscape = landscape_of(truth, exact(truth.errors()))
 
@@ -103,7 +131,7 @@ def test_how_badly_the_worst_runs_end_moves_nothing(diverged: bool) -> None:
         return replace(landscape, cells=cells)
 
     # What a run that diverged had come to before says nothing.
-    near, far = recommend(ended(0.31 if diverged else 0.6)), recommend(ended(0.95))
+    near, far = recommend(ended(0.31 if diverged else 0.8)), recommend(ended(0.95))
     assert far.decay.value == pytest.approx(near.decay.value, rel=0.02)
     assert far.decay.high == pytest.approx(near.decay.high, rel=0.02)
     assert far.decay.high < max(landscape.decays)
@@ -433,6 +461,18 @@ def test_pure_noise_has_no_rule() -> None:
     found = recommend(noisy(flat, 3, np.random.default_rng(1)))
     assert found.differ is False
     assert sentence(found).endswith("so no rule for λ is better.")
+
+
+def test_a_search_beside_a_cliff_is_not_led_away_from_it() -> None:
+    """A cubic's lowest point costs 0.28 points of 12 % on average, or is nowhere."""
+    random = np.random.default_rng(0)
+    costs = []
+    for _ in range(12):
+        found = recommend(search(CLIFF, random, noise=0.004, count=40, reach=3.0))
+        off = np.log2([found.lr.value, found.decay.value]) - (RATE, DECAY)
+        costs.append(100 * float(CLIFF.errors_at(*off) - CLIFF.lowest))
+        assert not found.best_run
+    assert np.mean(costs) < 0.22
 
 
 @pytest.mark.slow

@@ -125,7 +125,6 @@ REFUSED = [
     (X, X - 0.001 * Z, ERRORS, "changed together, .* in which one changes and the other does not"),
     (X[:12], X[:12], ERRORS[:12], "changed together, .* in which one changes"),
     (X[:12], 0 * Z[:12], ERRORS[:12], "run 6 more, with other decays"),
-    (X, Z, NOISE, "too flat for its noise"),
 ]
 
 
@@ -136,6 +135,14 @@ def test_a_refusal_says_what_is_missing(x: Array, z: Array, errors: Array, told:
     assert math.isnan(found.lr.value)
     assert re.search(told, found.why)
     assert found.exponent.why == found.why
+
+
+def test_a_basin_too_flat_for_s_still_has_a_setting_to_recommend() -> None:
+    found = fit_surface(scape(X, Z - 9, NOISE))
+    assert found.exponent.value is None
+    assert found.exponent.why == found.why
+    assert "too flat for its noise" in found.why
+    assert found.lr.low < found.lr.value < found.lr.high
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Recommend a learning rate and a weight decay from finished runs, and explain
-how to change one when the other changes. The recommendation is the lowest
-point of a surface fitted to all runs near the best, not the luckiest run."""
+how to change one when the other changes. The recommendation is the setting
+with the lowest error that all runs together predict, not the luckiest run."""
 _WIDTH, _LABEL = 96, 7
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from weightdecay.site import Advised
 
 _FITTED = (
-    "The recommended setting is the lowest point of a surface fitted to the runs near the best, or "
+    "The recommended setting is the one with the lowest error that all runs together predict, or "
     "the best run if they are too few."
 )
 _REGRET = ("title", "tuned_at", "used_at", "s", "cost", "low", "high", "out_of_grid", "tied")

@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 
 from weightdecay.colours import FAINT, INK, MUTED, PAPER, RECOMMENDED
 from weightdecay.results import Coupling, Landscape
-from weightdecay.results.fit import AS_GOOD
+from weightdecay.results.lowest import AS_GOOD
 
 #: A panel's title, or None for its labels; its landscape; its coupling where that was measured.
 Panel: TypeAlias = tuple[str | None, Landscape, Coupling | None]
@@ -70,7 +70,7 @@ def marks(panels: Sequence[Panel], *, doubted: bool, recommended: bool) -> list[
 def _ranges(landscapes: Iterable[Landscape]) -> str:
     """Describe the ranges of recommended settings: scattered runs have intervals instead."""
     kinds = {landscape.scattered for landscape in landscapes}
-    as_good = f"fitted error within {100 * AS_GOOD:g} % of it"
+    as_good = f"expected error within {100 * AS_GOOD:g} % of it"
     if kinds == {True, False}:
         return f"{as_good}, or 95 % intervals of scattered runs"
     return "95 % intervals" if kinds == {True} else as_good

@@ -19,10 +19,10 @@ from weightdecay.results.judging import Judgement, judged, transfer_regret
 from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.outliers import Outlier, outliers
 from weightdecay.results.points import Point, Points, Remark
+from weightdecay.results.ranges import Range
 from weightdecay.results.recommendation import (
     Decays,
     Extension,
-    Range,
     Recommendation,
     Repeat,
     recommend,

@@ -29,7 +29,7 @@ from weightdecay.results.estimate import Array, student, summed
 from weightdecay.results.exponent import Exponent, Line, bend, bounded, unknown
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import Flags
-from weightdecay.results.scatter import fit_surface
+from weightdecay.results.scatter import fit_exponent
 from weightdecay.results.vertices import Vertices, joined, vertices
 
 __all__ = ["CONVENTIONS", "Coupling", "Exponent", "Line", "RidgePoint", "coupling"]
@@ -134,7 +134,7 @@ def _only(found: Vertices, column: int) -> Array:
 
 def _scattered(landscape: Landscape, convention: str) -> Coupling:
     """Return the exponent of the surface, without a check: there are no columns to fit."""
-    fitted = fit_surface(landscape)
+    fitted = fit_exponent(landscape)
     check = unknown("Scattered settings: few learning rates share their decays.")
     exponent, drawn = fitted.exponent, fitted.line
     if convention == "torch":

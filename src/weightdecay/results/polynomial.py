@@ -5,8 +5,8 @@
 Coefficients are in the order of `powers`. A quadratic's best decay at each learning rate lies on a
 line of slope −q₄/(2·q₅), so that s = q₄/(2·q₅). The surface has two uses:
 
-    fit       which setting to recommend: the cells of a grid near the best, all seeds
-    scatter   settings that form no grid: an ellipse about the best, a cubic for its lowest point
+    fit       the cells of a grid near the best: s, if seeds are too few for `coupling`
+    scatter   settings that form no grid: s, in an ellipse about the best
 """
 
 import math
@@ -33,14 +33,6 @@ class Polynomial:
     covariance: Array
     freedom: float
     degree: int
-
-    def spread_of_lowest(self, place: Array) -> Array:
-        """Return the covariance of the lowest point, which lies at `place`."""
-        slopes = slopes_at(place, self.degree)
-        count = slopes.shape[1]
-        moved = np.linalg.solve(hessian_at(self.values, place, self.degree), slopes)
-        spread: Array = moved @ self.covariance[:count, :count] @ moved.T
-        return spread
 
 
 def powers(degree: int) -> Powers:
@@ -132,28 +124,7 @@ def leftover(terms: Array, more: Array, values: Array) -> float | None:
 
 def hessian(values: Array) -> Array:
     """Return the second derivatives of a quadratic, which are the same everywhere."""
-    return hessian_at(values, np.zeros(2), 2)
-
-
-def lowest(first: Polynomial, cubic: Polynomial, box: Array) -> Array | None:
-    """Return the cubic's lowest point in a box, found from the quadratic's; None if none."""
-    curved = hessian(first.values)
-    if not np.linalg.eigvalsh(curved).min() > 0:
-        return None
-    place: Array = np.asarray(-np.linalg.solve(curved, first.values[1:3]), dtype=np.float64)
-    stride = (box[1] - box[0]) / 4
-    for _ in range(30):
-        curved = hessian_at(cubic.values, place, 3)
-        if not np.linalg.eigvalsh(curved).min() > 0:
-            return None
-        slope = slopes_at(place, 3) @ cubic.values[:10]
-        step = np.clip(-np.linalg.solve(curved, slope), -stride, stride)
-        place += step
-        if np.abs(step).max() < 1e-9:
-            break
-    else:
-        return None
-    return place if ((box[0] <= place) & (place <= box[1])).all() else None
+    return np.array([[2 * values[3], values[4]], [values[4], 2 * values[5]]])
 
 
 def ratio(fit: Polynomial, above: int, below: int, *, scale: float) -> tuple[float, float, float]:
@@ -170,23 +141,3 @@ def ratio(fit: Polynomial, above: int, below: int, *, scale: float) -> tuple[flo
     inner -= open_by * (var_top - both**2 / var_bottom)
     half = reach / abs(bottom) / (1 - open_by) * math.sqrt(max(0.0, float(inner)))
     return scale * value, scale * float(middle - half), scale * float(middle + half)
-
-
-def slopes_at(place: Array, degree: int) -> Array:
-    """Return the derivatives of all terms at a place, along x and along z."""
-    x, z = (float(part) for part in place)
-    along_x = [i * x ** max(i - 1, 0) * z**j for i, j in powers(degree)]
-    along_z = [j * x**i * z ** max(j - 1, 0) for i, j in powers(degree)]
-    return np.array([along_x, along_z])
-
-
-def hessian_at(values: Array, place: Array, degree: int) -> Array:
-    """Return the second derivatives at a place."""
-    x, z = (float(part) for part in place)
-    second = np.zeros((2, 2))
-    for value, (i, j) in zip(values, powers(degree), strict=False):
-        second[0, 0] += value * i * (i - 1) * x ** max(i - 2, 0) * z**j
-        second[1, 1] += value * j * (j - 1) * x**i * z ** max(j - 2, 0)
-        second[0, 1] += value * i * j * x ** max(i - 1, 0) * z ** max(j - 1, 0)
-    second[1, 0] = second[0, 1]
-    return second

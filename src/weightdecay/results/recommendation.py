@@ -1,9 +1,9 @@
 """Which learning rate and decay to use, and what to train next.
 
-The setting is the lowest point of the surface through the cells near the best (`fit`), not the
-cell with the lowest error, which on a noisy task is mostly luck. Scattered settings have a surface
-of their own (`scatter`). Where there are too few settings for a surface, the best of them is
-recommended. If settings differ by no more than noise does, no range is given.
+The setting is the one with the lowest expected error between all that were trained (`lowest`), not
+the cell with the lowest error, which on a noisy task is mostly luck. Where there are too few
+settings for that, the best of them is recommended. If settings differ by no more than noise does,
+no range is given.
 """
 
 import math
@@ -15,8 +15,10 @@ from weightdecay.results.differing import differ
 from weightdecay.results.estimate import Estimate
 from weightdecay.results.exponent import Line
 from weightdecay.results.fit import Surface, fit
-from weightdecay.results.kriging import FEWEST, expected_error, finished
+from weightdecay.results.kriging import FEWEST, Expected, expected_error, finished
 from weightdecay.results.landscape import Cell, Landscape
+from weightdecay.results.lowest import lowest
+from weightdecay.results.ranges import Range
 from weightdecay.results.scatter import fit_surface
 from weightdecay.results.stencils import usual_steps
 from weightdecay.results.transfer import TransferRegret
@@ -26,23 +28,6 @@ STEPS = 2
 #: How many seeds to add if noise leaves the rule open.
 MORE = 2
 _NEAR = 0.25  # a best value within this many steps of the last one is at the grid's edge
-
-
-@dataclass(frozen=True)
-class Range:
-    """A value to use, and a range about it, which is the value alone if there is none.
-
-    On a grid, the fitted error in the range is at most 2 % above the lowest, with the other knob at
-    its recommended value. For scattered settings, it is the 95 % interval of the best value.
-    """
-
-    value: float
-    low: float
-    high: float
-
-    def times(self, factor: float) -> "Range":
-        """Return the range in another unit."""
-        return Range(self.value * factor, self.low * factor, self.high * factor)
 
 
 @dataclass(frozen=True)
@@ -134,6 +119,28 @@ class Recommendation:
         return f"<Recommendation {setting}, expected {expected}, for {self.landscape!r}>"
 
 
+@dataclass(frozen=True)
+class Setting:
+    """The best setting of a landscape, and what is expected there; see `Recommendation`."""
+
+    lr: Range
+    decay: Range
+    best_run: bool
+    differ: bool | None
+    expected: Expected
+
+
+def best_setting(landscape: Landscape) -> Setting:
+    """Find the best setting of a landscape in which one with a decay above 0 did not diverge."""
+    ranges, different = _ranges(landscape), differ(landscape)
+    best = next(cell for cell in landscape.ranked if cell.decay > 0)
+    lr, decay = ranges or (_only(best.lr), _only(best.decay))
+    if different is False:
+        lr, decay = _only(lr.value), _only(decay.value)
+    expected = expected_error(landscape, lr.value, decay.value, flat=different is False)
+    return Setting(lr, decay, ranges is None, different, expected)
+
+
 def recommend(landscape: Landscape) -> Recommendation:
     """Recommend a learning rate and a decay for a landscape."""
     found = fit(landscape)
@@ -145,27 +152,23 @@ def recommend(landscape: Landscape) -> Recommendation:
         )
     several = any(len(cell.seeds) > 1 for cell in landscape.cells.values())
     advice = knobs(landscape, found, measured.exponent)
-    few, different = len(finished(landscape)[0]) < FEWEST, differ(landscape)
-    ranges = None if few else _ranges(landscape, found)
-    best = next(cell for cell in landscape.ranked if cell.decay > 0)
-    lr, decay = ranges or (_only(best.lr), _only(best.decay))
+    best = best_setting(landscape)
+    lr, decay = best.lr, best.decay
     add: tuple[Extension, ...] = ()
     repeat = None
-    if different is False:
-        lr, decay = _only(lr.value), _only(decay.value)
-    elif not landscape.scattered:
+    if best.differ is not False and not landscape.scattered:
+        few = len(finished(landscape)[0]) < FEWEST
         add = _extensions(landscape, lr.value, decay.value, few=few)
         repeat = None if add or advice.decided else _repeat(landscape, found)
-    expected = expected_error(landscape, lr.value, decay.value, flat=different is False)
     return Recommendation(
         landscape=landscape,
         lr=lr,
         decay=decay,
         decays=_decays(landscape, lr.value, decay),
-        best_run=ranges is None,
-        differ=different,
-        error=expected.error,
-        no_interval=expected.why,
+        best_run=best.best_run,
+        differ=best.differ,
+        error=best.expected.error,
+        no_interval=best.expected.why,
         without_decay=_without_decay(landscape, lr.value),
         tied=len(landscape.tied) if several else None,
         coupling=measured,
@@ -175,12 +178,11 @@ def recommend(landscape: Landscape) -> Recommendation:
     )
 
 
-def _ranges(landscape: Landscape, found: Surface) -> tuple[Range, Range] | None:
-    """Return the best learning rate and decay of the surface; None if scattered runs have none."""
+def _ranges(landscape: Landscape) -> tuple[Range, Range] | None:
+    """Return the best learning rate and decay; None if there are too few settings for that."""
     if not landscape.scattered:
-        (low, high), (lowest, highest) = found.interval(0), found.interval(1)
-        x, z = found.best
-        return Range(2.0**x, 2.0**low, 2.0**high), Range(2.0**z, 2.0**lowest, 2.0**highest)
+        found = lowest(landscape)
+        return None if found is None else found.as_good()
     fitted = fit_surface(landscape)
     if not math.isfinite(fitted.lr.value):
         return None

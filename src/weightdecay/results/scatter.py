@@ -1,12 +1,12 @@
 """The surface of a random search: the best α and λ, and s, of settings that form no grid.
 
 The errors in a window about the best (`scatter_window`) are fitted by a polynomial (`polynomial`).
-s is read off the quadratic. The lowest point is read off the cubic: basins rise more steeply with
-too much decay than with too little, which pulls a quadratic's lowest point to one side.
+s is read off the quadratic. Its variance comes from leaving out one setting after another (the
+jackknife), so that neither unequal noise nor repeats of a setting make an interval too narrow. The
+interval of s is Fieller's, which is exact for a ratio.
 
-Variances come from leaving out one setting after another (the jackknife), so that neither unequal
-noise nor repeats of a setting make an interval too narrow. The interval of s is Fieller's, which is
-exact for a ratio.
+The best setting is that of `lowest`: basins rise more steeply with too much decay than with too
+little, which pulls a polynomial's lowest point to one side.
 """
 
 import math
@@ -14,15 +14,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from weightdecay.results.estimate import UNKNOWN, Array, Estimate, student
+from weightdecay.results.estimate import UNKNOWN, Array, Estimate
 from weightdecay.results.exponent import Exponent, Line, unknown
 from weightdecay.results.kriging import expected_error
 from weightdecay.results.landscape import Landscape
-from weightdecay.results.polynomial import Polynomial, lowest, ratio, ridge_line
+from weightdecay.results.lowest import Lowest, lowest
+from weightdecay.results.polynomial import Polynomial, ratio, ridge_line
 from weightdecay.results.ridge import CERTAIN
-from weightdecay.results.scatter_window import FEWEST, Cloud, stationary, window
+from weightdecay.results.scatter_window import FEWEST, Cloud, Indices, stationary, window
 
-#: The fewest learning rates, and decays, that must differ: a cubic needs four.
+#: The fewest learning rates, and decays, that must differ.
 DIFFERENT = 4
 #: The factor that the highest of each must be of the lowest.
 SPAN = 4.0
@@ -35,7 +36,8 @@ class SurfaceFit:
 
     Each has its 95 % interval. `error` is the test error to expect there (`kriging`). `used` of
     `points` were in the window after `aside` were set aside as too far off. What is unknown is NaN
-    or has no value, and `why` says what is missing. `line` is the ridge, to draw it.
+    or has no value, and `why` says what is missing. A basin too flat for s has a best setting all
+    the same. `line` is the ridge, to draw it.
     """
 
     lr: Estimate
@@ -51,45 +53,51 @@ class SurfaceFit:
 
 def fit_surface(landscape: Landscape) -> SurfaceFit:
     """Fit a surface to a landscape, on a grid or scattered, or say what is missing."""
+    fitted, found = _fitted(landscape)
+    if found is None:
+        return fitted
+    lr, decay = (Estimate(one.value, one.low, one.high) for one in found.possible())
+    error = expected_error(landscape, lr.value, decay.value).error
+    return replace(fitted, lr=lr, decay=decay, error=error)
+
+
+def fit_exponent(landscape: Landscape) -> SurfaceFit:
+    """Fit a surface for s alone, which takes less time; the best setting is left unknown."""
+    return _fitted(landscape)[0]
+
+
+def _fitted(landscape: Landscape) -> tuple[SurfaceFit, Lowest | None]:
+    """Return the fit without its best setting, and that; None if it is unknown."""
     cloud = _cloud(landscape)
     missing = _missing(cloud)
     if missing:
-        return _refused(cloud, missing)
+        return _refused(cloud, missing), None
     kept, aside = window(cloud)
     near = cloud.take(kept)
     centre = np.array([near.x.mean(), near.z.mean()])
-    quadratic, cubic = (near.fitted(near.chosen, degree, centre) for degree in (2, 3))
-    if quadratic is None or cubic is None:
+    quadratic = near.fitted(near.chosen, 2, centre)
+    if quadratic is None:
         few = "The settings near the best lie too close to a line: vary both α and λ there."
-        return _refused(cloud, few)
+        return _refused(cloud, few), None
+    found = lowest(_without(landscape, cloud.setting[aside]))
+    nowhere, counts = (UNKNOWN, UNKNOWN, UNKNOWN), (len(near), len(cloud), len(aside))
     if not _curved(quadratic):
         flat = "The basin is too flat for its noise to locate its lowest point: add runs near it."
-        return _refused(cloud, flat)
+        return SurfaceFit(*nowhere, unknown(flat), *counts, why=flat), found
     exponent, line = _exponent(near, quadratic, centre)
-    best = lowest(quadratic, cubic, _reach(near, centre))
-    beyond = _beyond(cloud, centre, best if best is not None else stationary(quadratic))
-    if beyond or best is None:
-        why = beyond or "The surface has no lowest point that noise leaves standing."
-        why += " Add runs there." if beyond else " Add runs near the best."
-        decays = "decay" in beyond
+    beyond = _beyond(cloud, centre, stationary(quadratic)) if found is None or found.edge else ""
+    if beyond:
+        why, decays = f"{beyond} Add runs there.", "decay" in beyond
         s = unknown(why) if decays else replace(exponent, why=why)
-        nowhere = UNKNOWN, UNKNOWN, UNKNOWN
-        return SurfaceFit(*nowhere, s, len(near), len(cloud), aside, None if decays else line, why)
-    half = student(cubic.freedom) * np.sqrt(np.diag(cubic.spread_of_lowest(best)))
-    lr, decay = (
-        Estimate(*(2.0 ** float(at + off) for off in (0, -away, away)))
-        for at, away in zip(centre + best, half, strict=True)
-    )
-    return SurfaceFit(
-        lr=lr,
-        decay=decay,
-        error=expected_error(landscape, lr.value, decay.value).error,
-        exponent=exponent,
-        used=len(near),
-        points=len(cloud),
-        aside=aside,
-        line=line,
-    )
+        return SurfaceFit(*nowhere, s, *counts, None if decays else line, why), None
+    return SurfaceFit(*nowhere, exponent, *counts, line), found
+
+
+def _without(landscape: Landscape, numbers: Indices) -> Landscape:
+    """Return a landscape without some of its cells, by their numbers."""
+    cells = enumerate(landscape.cells.items())
+    kept = dict(item for number, item in cells if number not in {*numbers.tolist()})
+    return replace(landscape, cells=kept)
 
 
 def _cloud(landscape: Landscape) -> Cloud:
@@ -143,12 +151,6 @@ def _together(cloud: Cloud) -> bool:
 def _curved(quadratic: Polynomial) -> bool:
     bend, spread = quadratic.values[5], math.sqrt(quadratic.covariance[5, 5])
     return bool(bend > CERTAIN * spread)
-
-
-def _reach(near: Cloud, centre: Array) -> Array:
-    """Return the window's box about its centre: the lowest corner, then the highest."""
-    x, z = near.x - centre[0], near.z - centre[1]
-    return np.array([[x.min(), z.min()], [x.max(), z.max()]])
 
 
 def _exponent(near: Cloud, quadratic: Polynomial, centre: Array) -> tuple[Exponent, Line]:

@@ -77,8 +77,8 @@ def stationary(quadratic: Polynomial) -> Array:
     return np.asarray(-solved, dtype=np.float64)
 
 
-def window(cloud: Cloud) -> tuple[Indices, int]:
-    """Return the points to fit, and how many in the window were set aside as too far off."""
+def window(cloud: Cloud) -> tuple[Indices, Indices]:
+    """Return the points to fit, and those in the window that were set aside as too far off."""
     places = np.stack([cloud.x, cloud.z], 1)
     count = max(FEWEST // 2, int(_GOOD * len(cloud)))
     good = places[np.argsort(cloud.chosen, kind="stable")[:count]]
@@ -92,7 +92,7 @@ def window(cloud: Cloud) -> tuple[Indices, int]:
         centre = centre + np.clip(stationary(first), -reach, reach)
         basin: Array = np.asarray(np.linalg.inv(hessian(first.values)), dtype=np.float64)
         inside, kept = _grown(cloud, places, centre, basin)
-    return kept, len(inside) - len(kept)
+    return kept, np.setdiff1d(inside, kept)
 
 
 def _grown(cloud: Cloud, places: Array, centre: Array, shape: Array) -> tuple[Indices, Indices]:

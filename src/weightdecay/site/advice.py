@@ -19,7 +19,8 @@ from weightdecay.site import rules
 from weightdecay.table import shown
 
 _GRID = (
-    "In parentheses: values at which the fitted error is at most 2 % above its lowest. In brackets:"
+    "In parentheses: values at which the expected error is at most 2 % above the lowest. "
+    "In brackets:"
 )
 _SCATTERED = "In parentheses and brackets:"
 _ALIKE = (
