@@ -1,12 +1,24 @@
 """A grid of lr × torch's weight_decay, the table that most people have, is not a grid in λ."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from weightdecay.results import Landscape, Point, coupling, landscapes, recommend
+from tests.landscapes import CLIFF, Truth
+from weightdecay.results import (
+    Landscape,
+    Point,
+    coupling,
+    landscapes,
+    measure_moves,
+    measure_transfer,
+    recommend,
+)
+from weightdecay.results.choosing import choose
 from weightdecay.results.scatter import fit_surface
+from weightdecay.results.transfer import RULES
 from weightdecay.site import advice
 
 DECADES = ((1e-4, 1e-3, 1e-2), (0.01, 0.1, 1.0))
@@ -99,3 +111,63 @@ def test_the_best_decay_is_not_called_the_highest_where_it_is_the_middle_one() -
     [landscape] = landscapes(points)
     why = coupling(landscape).exponent.why
     assert why.startswith("Errors are low up to the highest decay of the grid")
+
+
+def unaligned(truth: Truth, seeds: int, random: np.random.Generator | None) -> Landscape:
+    """Return a grid of doubled learning rates × tripled weight_decay: no λ occurs twice."""
+    effects = np.zeros(seeds) if random is None else random.normal(0, 0.002, seeds)
+    points = []
+    for lr in 2.0 ** np.arange(-10, -3):
+        for torchs in 3.0 ** np.arange(-6, 3):
+            true = float(truth.at(lr, lr * torchs))
+            for seed in range(seeds):
+                chosen = tested = true
+                if random is not None:
+                    rate = np.clip(true + effects[seed] + random.normal(0, 0.002), 0.001, 0.999)
+                    chosen, tested = random.binomial(10_000, rate, 2) / 10_000
+                decay = float(lr * torchs)
+                errors = {"tested": float(tested), "chosen": float(chosen)}
+                points.append(
+                    Point(lr=float(lr), decay=decay, way="weight_decay", seed=seed, **errors)
+                )
+    [found] = landscapes(points)
+    return found
+
+
+@pytest.mark.parametrize("s", [-0.5, 0.0, 0.5])
+def test_a_grid_in_which_no_lambda_occurs_twice_has_a_regret_and_it_is_true(s: float) -> None:
+    """Each learning rate has a column of decays, and carried decays lie between these."""
+    random = np.random.default_rng(0)
+    tied, extra, covered = [], [], []
+    for _ in range(12):
+        x, z = random.uniform(-0.5, 0.5, 2)
+        truth = replace(CLIFF, s=s, centre=(float(x), float(z)))
+        landscape = unaligned(truth, 3, random)
+        assert landscape.scattered
+        found = measure_transfer(landscape)
+        columns = choose(unaligned(truth, 1, None)).columns
+        costs = np.zeros(len(RULES))
+        for tuned, used in found.pairs:
+            carried = columns[tuned].decay * (used / tuned) ** -np.array(RULES)
+            best = truth.at(used, columns[used].decay)
+            costs += (truth.at(used, carried) - best) / len(found.pairs)
+        assert found.rule is not None
+        tied.append(RULES[int(costs.argmin())] in found.tied)
+        extra.append(100 * (costs[RULES.index(found.rule)] - costs.min()))
+        for rule, cost in zip(RULES, costs, strict=True):
+            if rule not in found.beyond:
+                covered.append(found.costs[rule].low <= cost <= found.costs[rule].high)
+    assert np.mean(tied) >= 0.8
+    # Points of error: steps of 3 are coarse beside a cliff.
+    assert np.mean(extra) < 0.3
+    # Three standard deviations below 95 %, as if costs of one sweep were one.
+    assert np.mean(covered) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / len(tied))
+    assert measure_moves(landscape, 2.0**-7)
+
+
+def test_a_search_in_torchs_decay_has_no_regret() -> None:
+    draw = np.random.default_rng(0)
+    places = zip(draw.uniform(-4, -1, 60), draw.uniform(-4, -1, 60), strict=True)
+    found = scape([(10.0**lr, 10.0**torchs) for lr, torchs in places], 0)
+    assert not found.in_columns
+    assert measure_transfer(found).why.startswith("Scattered settings:")

@@ -68,7 +68,7 @@ def choose(landscape: Landscape) -> Choice:
 
     Of a landscape without any decay above 0, it is the learning rate with the lowest error.
     """
-    if landscape.scattered:
+    if not landscape.in_columns:
         raise ValueError(
             f"A choice needs a grid of learning rates and decays, got scattered settings in "
             f"{landscape!r}. `weightdecay landscape` recommends a setting to train a grid around."

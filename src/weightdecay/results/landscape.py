@@ -147,6 +147,11 @@ class Landscape:
         return self.way == "weight_decay" and len(torchs) < len({decay for _, decay in settings})
 
     @property
+    def in_columns(self) -> bool:
+        """Whether learning rates were trained with several decays each, shared in λ or in λ/α."""
+        return not self.scattered or self.in_torchs_decay
+
+    @property
     def ranked(self) -> tuple[Cell, ...]:
         """Return the cells by score, best first; cells in which a seed diverged come last."""
         return tuple(

@@ -141,7 +141,7 @@ def measure_transfer(landscape: Landscape) -> TransferRegret:
 
     With fewer than three seeds, there are no intervals. With one, it both chooses and judges.
     """
-    if landscape.scattered:
+    if not landscape.in_columns:
         return TransferRegret(why="Scattered settings: few learning rates share their decays.")
     ended = _ended(landscape)
     if not ended:
@@ -166,7 +166,7 @@ def measure_moves(landscape: Landscape, near: float) -> tuple[Move, ...]:
     It moves from the learning rate of the grid that is nearest to a given one, to each other one.
     Scattered settings have no moves.
     """
-    if landscape.scattered or not (ended := _ended(landscape)):
+    if not landscape.in_columns or not (ended := _ended(landscape)):
         return ()
     judges = Judges(landscape, choose(landscape))
     columns = judges.choice.columns

@@ -188,4 +188,4 @@ def _without(landscape: Landscape, seed: int) -> Landscape | None:
             )
     found = replace(landscape, cells=cells)
     ended = any(cell.decay > 0 and len(cell.diverged) < len(cell.seeds) for cell in cells.values())
-    return found if ended and not found.scattered else None
+    return found if ended and found.in_columns else None
