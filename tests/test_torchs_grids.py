@@ -125,10 +125,15 @@ def unaligned(truth: Truth, seeds: int, random: np.random.Generator | None) -> L
                 if random is not None:
                     rate = np.clip(true + effects[seed] + random.normal(0, 0.002), 0.001, 0.999)
                     chosen, tested = random.binomial(10_000, rate, 2) / 10_000
-                decay = float(lr * torchs)
-                errors = {"tested": float(tested), "chosen": float(chosen)}
                 points.append(
-                    Point(lr=float(lr), decay=decay, way="weight_decay", seed=seed, **errors)
+                    Point(
+                        lr=float(lr),
+                        decay=float(lr * torchs),
+                        way="weight_decay",
+                        seed=seed,
+                        tested=float(tested),
+                        chosen=float(chosen),
+                    )
                 )
     [found] = landscapes(points)
     return found
