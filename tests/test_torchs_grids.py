@@ -1,5 +1,6 @@
 """A grid of lr × torch's weight_decay, the table that most people have, is not a grid in λ."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -176,3 +177,27 @@ def test_a_search_in_torchs_decay_has_no_regret() -> None:
     found = scape([(10.0**lr, 10.0**torchs) for lr, torchs in places], 0)
     assert not found.in_columns
     assert measure_transfer(found).why.startswith("Scattered settings:")
+
+
+@pytest.mark.parametrize("draw", range(4))
+@pytest.mark.parametrize("height", [math.nan, 0.9])
+def test_a_cliff_beside_a_carried_decay_does_not_make_it_cheaper(height: float, draw: int) -> None:
+    """A parabola up the cliff would dip below the errors at its foot: λ/√α cost −2 points."""
+    noise = np.random.default_rng(draw)
+    lrs, torchs = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2), (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+    [found] = landscapes(
+        Point(
+            lr=lr,
+            decay=lr * decay,
+            way="weight_decay",
+            tested=error(lr, decay) * (1 + 0.003 * noise.normal()) if sound else height,
+            seed=seed,
+            diverged=not sound and math.isnan(height),
+        )
+        for lr, decay in rectangle(lrs, torchs)
+        for sound in [lr * decay < 0.0029]
+        for seed in range(3)
+    )
+    regret = measure_transfer(found)
+    assert regret.least == 0
+    assert regret.costs[-0.5].value > 0

@@ -9,16 +9,18 @@ from weightdecay.results.estimate import Array
 #: Values are interpolated between places at most this far apart: two doublings of a decay.
 APART = 2.0
 _ROUNDING = 1e-6
+_CLIFF = 1.0  # a value this share above both of its neighbours lies on a cliff
 
 
-def between(places: Array, place: float) -> Array:
+def between(places: Array, place: float, values: Array | None = None) -> Array:
     """Return the weights of values at `places` in the value at a place between them.
 
     Two parabolas, each through the two nearest and one more, are weighted by the distance from the
-    place. NaN if the place is outside, or the nearest are too far apart.
+    place. NaN if the place is outside, or the nearest are too far apart. If `values` are given, no
+    parabola goes up a cliff beside the nearest two: it would dip far below both of them.
     """
     straight = straight_between(places, place)
-    parabolas = _parabolas(places, place, straight)
+    parabolas = _parabolas(places, place, straight, values)
     if not parabolas:
         return straight
     total = math.fsum(share for share, _ in parabolas)
@@ -26,30 +28,40 @@ def between(places: Array, place: float) -> Array:
     return weights
 
 
-def doubt(places: Array, place: float) -> Array:
+def doubt(places: Array, place: float, values: Array | None = None) -> Array:
     """Return the weights of values in how far off the value between them may be.
 
     That is half of what the two parabolas differ by, or what the only one and the straight line do.
     """
     straight = straight_between(places, place)
-    parabolas = [own for _, own in _parabolas(places, place, straight)]
+    parabolas = [own for _, own in _parabolas(places, place, straight, values)]
     if len(parabolas) == 2:
         return (parabolas[0] - parabolas[1]) / 2
     return parabolas[0] - straight if parabolas else 0 * straight
 
 
-def _parabolas(places: Array, place: float, straight: Array) -> list[tuple[float, Array]]:
+def _parabolas(
+    places: Array, place: float, straight: Array, values: Array | None
+) -> list[tuple[float, Array]]:
     """Return the share and the weights of each parabola; none where no parabola is needed."""
     if np.isnan(straight).any() or np.count_nonzero(straight) < 2:
         return []
-    below, above = np.flatnonzero(straight)
+    below, above = np.flatnonzero(straight).tolist()
     found = []
-    for share, first in ((straight[below], below - 1), (straight[above], below)):
-        if first >= 0 and first + 3 <= len(places):
+    sides = (straight[below], below - 1, below - 1), (straight[above], below, above + 1)
+    for share, first, third in sides:
+        if 0 <= third < len(places) and not _on_cliff(values, third, (below, above)):
             weights = np.zeros(len(places))
             weights[first : first + 3] = _through(places[first : first + 3], place)
             found.append((float(share), weights))
     return found
+
+
+def _on_cliff(values: Array | None, third: int, nearest: tuple[int, int]) -> bool:
+    if values is None:
+        return False
+    higher = max(values[one] for one in nearest)
+    return bool(values[third] > higher + _CLIFF * abs(higher))
 
 
 def straight_between(places: Array, place: float) -> Array:

@@ -137,7 +137,7 @@ class Judges:
             if place is not None:
                 errors = self.average[place.rate, place.known]
                 best, *carried = (
-                    float(errors @ doubt(place.logs, one)) ** 2
+                    float(errors @ doubt(place.logs, one, errors)) ** 2
                     for one in (place.best, *place.carried)
                 )
                 found[:, at] = best + np.array(carried)
@@ -152,9 +152,10 @@ class Judges:
             if place is None:
                 weights[:, at] = math.nan
                 continue
-            best = between(place.logs, place.best)
+            usual = self.average[place.rate, place.known]
+            best = between(place.logs, place.best, usual)
             for row, one in enumerate(place.carried):
-                weights[row, at, place.rate, place.known] = between(place.logs, one) - best
+                weights[row, at, place.rate, place.known] = between(place.logs, one, usual) - best
             beyond[:, at] = place.beyond
         return Fold(errors, choosers, weights, beyond)
 
