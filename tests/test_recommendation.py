@@ -590,3 +590,27 @@ def test_a_recommendation_is_shown_in_one_line() -> None:
     setting = f"lr {advice.lr.value:.4g}, {landscape.way} {advice.decay.value:.4g}"
     fitted = f"expected error {advice.error.value:.4g}"
     assert repr(advice) == f"<Recommendation {setting}, {fitted}, for {landscape!r}>"
+
+
+@pytest.mark.parametrize("cut", [-6.9, -6.5, -6.1])
+def test_nothing_is_recommended_between_a_setting_and_one_that_diverged(cut: float) -> None:
+    """The lowest decay survives high learning rates: a hull of what did spans those that did not.
+
+    Errors fall towards the rate at which training fails, so the field is lowest beyond it.
+    """
+    noise = np.random.default_rng(0)
+    [found] = landscapes(
+        Point(
+            lr=2.0**x,
+            decay=2.0**z,
+            way="weight_decay",
+            tested=0.1 + 0.005 * ((x + 5.5) ** 2 + (z + 8.5) ** 2) + 0.001 * noise.normal(),
+            seed=seed,
+            diverged=x > cut and z > -14,
+        )
+        for x in range(-11, -3)
+        for z in range(-14, -6)
+        for seed in range(3)
+    )
+    best = recommend(found)
+    assert math.log2(best.lr.high) == pytest.approx(-7)

@@ -26,6 +26,7 @@ _DEEP = 2.5  # errors so many times the lowest are not used
 _STEP = 0.25  # the first search has places so many doublings apart,
 _MOST = 64  # or so many along an axis;
 _FINE = 8  # the second has so many in one step
+_SHARE = 1e-6  # of a setting that diverged in what is between, from which a place is beside it
 _EDGE = 0.125  # a place is at an edge if one so many doublings away is beyond it
 _SPAN = 2.5  # the true best is sought within so many doublings of the expected one,
 _PLACES = 17  # at so many places along an axis,
@@ -93,8 +94,8 @@ def lowest(landscape: Landscape) -> Lowest | None:
 class _Region:
     """The places between settings, at which one may be recommended.
 
-    On a grid, they are at most one step from a setting. If the setting nearest to a place diverged,
-    it is not one of them.
+    On a grid, they are at most one step from a setting. A place beside a setting that diverged is
+    not one of them: nobody knows where between the two training begins to fail.
     """
 
     def __init__(self, landscape: Landscape, start: Array, used: Array) -> None:
@@ -103,9 +104,10 @@ class _Region:
         self._steps = np.array(usual_steps((cell.lr, cell.decay) for cell in cells))
         self._scattered = landscape.scattered
         every = (np.log2([(cell.lr, cell.decay) for cell in cells]) - start) / self._steps
-        self._lost: Flags = np.array([bool(cell.diverged) for cell in cells])
-        self._every, self._near = KDTree(every), KDTree(used / self._steps)
-        self._hull = Delaunay(used) if np.linalg.matrix_rank(used - used[0]) == 2 else None
+        lost: Array = np.array([bool(cell.diverged) for cell in cells], dtype=np.float64)
+        self._lost = _Between(every, lost) if lost.any() else None
+        self._near = KDTree(used / self._steps)
+        self._hull = None if _on_a_line(used) else Delaunay(used)
         ends = used - used[0]
         along = ends @ ends[np.abs(ends).sum(1).argmax()]
         self._line = used[[int(along.argmin()), int(along.argmax())]]
@@ -123,12 +125,44 @@ class _Region:
 
     def holds(self, places: Array) -> Flags:
         """Return which places are in the region."""
-        inside: Flags = ~self._lost[self._every.query(places / self._steps)[1]]
+        inside: Flags = np.ones(len(places), dtype=np.bool_)
+        if self._lost is not None:
+            inside &= self._lost(places / self._steps) <= _SHARE
         if self._hull is not None:
             inside &= self._hull.find_simplex(places, tol=1e-9) >= 0
         if not self._scattered:
             inside &= self._near.query(places / self._steps, p=np.inf)[0] <= 1 + 1e-6
         return inside
+
+
+class _Between:
+    """Values at points, and on the straight planes between three neighbours each; else 0."""
+
+    def __init__(self, points: Array, values: Array) -> None:
+        self._values = values
+        self._triangles = None if _on_a_line(points) else Delaunay(points)
+        self._origin = points[0]
+        ends = points - points[0]
+        self._way = ends[np.abs(ends).sum(1).argmax()]
+        self._along = ends @ self._way
+
+    def __call__(self, places: Array) -> Array:
+        if self._triangles is None:
+            order = np.argsort(self._along, kind="stable")
+            along = (places - self._origin) @ self._way
+            share: Array = np.interp(along, self._along[order], self._values[order])
+            return share
+        found = self._triangles.find_simplex(places, tol=1e-9)
+        planes = self._triangles.transform[found]
+        two = np.einsum("nij,nj->ni", planes[:, :2], places - planes[:, 2])
+        shares = np.column_stack([two, 1 - two.sum(1)])
+        values: Array = (shares * self._values[self._triangles.simplices[found]]).sum(1)
+        return np.where(found >= 0, values, 0.0)
+
+
+def _on_a_line(points: Array) -> bool:
+    sizes = np.linalg.svd(points - points.mean(0), compute_uv=False)
+    return bool(len(sizes) < 2 or sizes[1] <= 1e-6 * sizes[0])
 
 
 def _descended(found: Field, region: _Region) -> Array:
