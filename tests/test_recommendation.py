@@ -614,3 +614,53 @@ def test_nothing_is_recommended_between_a_setting_and_one_that_diverged(cut: flo
     )
     best = recommend(found)
     assert math.log2(best.lr.high) == pytest.approx(-7)
+
+
+@pytest.mark.parametrize("level", [0.1, 1.0, 0.0])
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_of_equal_settings_a_trained_one_is_recommended(level: float, seeds: int) -> None:
+    """Rounding made one between them look better."""
+    random = np.random.default_rng(0)
+    grid = [(x, z) for x in range(-11, -6) for z in range(-14, -9)]
+    scattered = random.uniform((-12, -15), (-4, -7), (40, 2)).tolist()
+    for settings in (grid, scattered):
+        [found] = landscapes(
+            Point(lr=2.0**x, decay=2.0**z, way="weight_decay", tested=level, seed=seed)
+            for x, z in settings
+            for seed in range(seeds)
+        )
+        best = recommend(found)
+        assert best.error.value == pytest.approx(level)
+        apart = np.log2([best.lr.value, best.decay.value]) - np.array(settings)
+        assert np.abs(apart).max(1).min() < 1e-9
+
+
+def test_no_error_below_0_is_expected() -> None:
+    """Where errors reach 0, a smooth surface goes on below it."""
+    [found] = landscapes(
+        Point(
+            lr=2.0**x,
+            decay=2.0**z,
+            way="weight_decay",
+            tested=max(0.0, 0.005 * ((x + 8) ** 2 + (z + 11) ** 2) - 0.02),
+        )
+        for x in range(-11, -6)
+        for z in range(-14, -9)
+    )
+    assert recommend(found).error.value >= 0
+
+
+@pytest.mark.parametrize("digits", [3, 4, 5, 7, 10, 13, 17])
+def test_a_search_at_one_torch_decay_has_a_recommendation(digits: int) -> None:
+    """λ = 0.1·lr, rounded when it was written, lies almost on a line."""
+    noise = np.random.default_rng(0)
+    [found] = landscapes(
+        Point(
+            lr=lr,
+            decay=float(f"{lr * 0.1:.{digits}g}"),
+            way="weight_decay",
+            tested=0.1 + 0.005 * (math.log2(lr) + 8) ** 2 + 0.001 * noise.normal(),
+        )
+        for lr in np.geomspace(1e-4, 0.1, 13).tolist()
+    )
+    assert abs(math.log2(recommend(found).lr.value) + 8) < 1

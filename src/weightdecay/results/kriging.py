@@ -55,12 +55,14 @@ def expected_error(
     values, variances, shared = np.array([one.predicted(np.zeros(2)) for one in found.processes]).T
     value = float(found.weights @ values)
     seeds = errors.shape[1]
+    fraction = landscape.metric is None
     if seeds < 2 and not landscape.scattered:
-        return Expected(Estimate(value, math.nan, math.nan), "one seed shows no noise")
+        alone = Estimate(value, math.nan, math.nan)
+        return Expected(of_error(alone) if fraction else alone, "one seed shows no noise")
     own = float(found.weights @ (variances + (values - value) ** 2)), found.processes[0].freedom
     variance, freedom = summed(own, (float(found.weights @ shared), max(seeds - 1.0, 1.0)))
     error = within(value, variance, freedom)
-    return Expected(of_error(error) if landscape.metric is None else error)
+    return Expected(of_error(error) if fraction else error)
 
 
 def finished(landscape: Landscape, *, chosen: bool = False) -> tuple[Array, Array]:

@@ -27,6 +27,7 @@ _STEP = 0.25  # the first search has places so many doublings apart,
 _MOST = 64  # or so many along an axis;
 _FINE = 8  # the second has so many in one step
 _SHARE = 1e-6  # of a setting that diverged in what is between, from which a place is beside it
+_ROUNDING = 1e-9  # relatively, by which equal expected errors differ
 _EDGE = 0.125  # a place is at an edge if one so many doublings away is beyond it
 _SPAN = 2.5  # the true best is sought within so many doublings of the expected one,
 _PLACES = 17  # at so many places along an axis,
@@ -170,12 +171,18 @@ def _descended(found: Field, region: _Region) -> Array:
     low, high = region.used.min(0), region.used.max(0)
     first, second = (min(_MOST, math.ceil(span / _STEP) + 1) for span in high - low)
     places = np.concatenate([region.used, region.mesh(low, high, (first, second))])
-    best = places[int(found.means(places).argmin())]
+    best = places[_first_lowest(found.means(places))]
     step = (high - low) / np.maximum([first - 1, second - 1], 1)
     box = np.maximum(best - step, low), np.minimum(best + step, high)
     places = np.concatenate([best[None], region.mesh(*box, (2 * _FINE + 1, 2 * _FINE + 1))])
-    lower = places[int(found.means(places).argmin())]
+    lower = places[_first_lowest(found.means(places))]
     return _polished(found, region, lower, step / _FINE)
+
+
+def _first_lowest(means: Array) -> int:
+    """Return the first of the lowest, up to rounding: trained settings come before others."""
+    least = float(means.min())
+    return int((means <= least + _ROUNDING * abs(least)).argmax())
 
 
 def _polished(found: Field, region: _Region, best: Array, step: Array) -> Array:
@@ -194,7 +201,7 @@ def _polished(found: Field, region: _Region, best: Array, step: Array) -> Array:
     off = np.zeros(2)
     off[free] = np.linalg.solve(bend, -slope)
     both = np.stack([best, best + np.clip(off, -1, 1) * step])
-    lower: Array = both[int(found.means(both).argmin())]
+    lower: Array = both[_first_lowest(found.means(both))]
     return lower if region.holds(lower[None])[0] else best
 
 

@@ -62,9 +62,15 @@ def determined(places: Array, *, spare: int = 0) -> Powers:
     """Return the first set of terms that points determine, with so many points to spare."""
     for terms in _SETS:
         columns = terms_of(terms, places[:, 0], places[:, 1])
-        if len(columns) >= len(terms) + spare and np.linalg.matrix_rank(columns) == len(terms):
+        if len(columns) >= len(terms) + spare and _apart(columns):
             return terms
     return _SETS[-1]
+
+
+def _apart(columns: Array) -> bool:
+    """Whether columns can be told apart: those of float32 settings on a line cannot."""
+    scale = np.sqrt((columns**2).mean(0))
+    return bool((scale > 0).all() and np.linalg.cond(columns / scale) < _ILL)
 
 
 def exponent_of(quadratic: Array) -> Array:
@@ -119,7 +125,8 @@ def leftover(terms: Array, more: Array, values: Array) -> float | None:
     extra = more.shape[1] - terms.shape[1]
     least = 1e-24 * float((values**2).sum())  # anything below is rounding
     gained: float = (squares[0] - squares[1]) / extra
-    return float(gained * freedom / max(squares[1], least))
+    noise = max(squares[1], least)
+    return float(gained * freedom / noise) if noise > 0 else 0.0
 
 
 def hessian(values: Array) -> Array:
