@@ -448,6 +448,25 @@ def later(found: Watched, clock: Clock, seconds: float = 100) -> Any:
     return found.news(found.view.version, 0)
 
 
+def test_an_analysis_that_fails_is_told_and_not_tried_at_every_look() -> None:
+    runs, clock, tried = some_runs(), Clock(), []
+
+    def analyse() -> Any:
+        tried.append(clock.now)
+        clock.now += 1
+        return 1 / 0
+
+    finish(planned(runs), runs[:-1])
+    found = Watched(Path("sweep"), analyse, began="b", fixed=fixed_data("serve"), clock=clock)
+    clock.now += 100
+    for _ in range(5):
+        told = found.news("", 0)
+        found.finish()
+        clock.now += 3
+    assert len(tried) == 1
+    assert "ZeroDivisionError" in told["status"]["trouble"]
+
+
 def test_a_deleted_folder_is_told_and_the_page_stays() -> None:
     runs, clock = some_runs(), Clock()
     finish(planned(runs), runs)

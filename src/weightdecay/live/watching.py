@@ -214,6 +214,8 @@ class Watched:
             made = self._made(reading, thorough=True)
         except (OSError, ValueError) as error:
             trouble = str(error)
+        except Exception as error:  # noqa: BLE001 - the page must say so, and not try at every look
+            trouble = f"The recommendation failed: {type(error).__name__}: {error}."
         with self._lock:
             if reading is not self._reading:
                 return  # it is about files that are gone
