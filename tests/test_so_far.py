@@ -124,3 +124,10 @@ def test_the_served_page_of_a_reproduction_has_the_claims(runs: dict[str, Run]) 
     assert "SGD's basin lies on a diagonal" in [row["claim"] for row in data["claims"]]
     assert "claims cannot be judged before their landscapes are complete" in data["judged"]
     assert "claims about this figure" in data["answers"]
+
+
+def test_runs_of_another_task_claim_nothing_whatever_their_folder_is_called() -> None:
+    """Figure 2 of CIFAR-10, copied to a Figure 3 of mnist1d, made one of its claims hold."""
+    copied = FOLDER / "figure-3"
+    shutil.copytree(ROOT / "results" / "cifar10-small" / "figure-2", copied)
+    assert SoFar(copied).claims() is None

@@ -34,7 +34,7 @@ class SoFar:
     """Judges what can be judged of a folder, and judges again only what has changed.
 
     The folder's name says the task and the scale, and its plan which figures it has. The folder of
-    a sweep that is named after a figure, in a folder named so, has that figure.
+    a sweep of that task that is named after a figure, in a folder named so, has that figure.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -94,7 +94,9 @@ class _Judged:
 def _studies(folder: Path) -> Iterator[tuple[Study, Scale, Path, bool]]:
     """Yield the studies of a folder: their scale, where they are registered, and if planned."""
     if folder.name in STUDIES and (at := _scale(folder.parent.name)) is not None:
-        yield STUDIES[folder.name], at, folder, False
+        study = STUDIES[folder.name]
+        if _trains(folder, study.place(at).task):
+            yield study, at, folder, False
         return
     at = _scale(folder.name)
     if at is None or not (folder / "plan.jsonl").is_file():
@@ -107,6 +109,13 @@ def _studies(folder: Path) -> Iterator[tuple[Study, Scale, Path, bool]]:
         if cells and cells <= planned and cells not in seen and study.claims(study.place(at)):
             seen.append(cells)
             yield study, at, folder / study.name, True
+
+
+def _trains(folder: Path, task: str) -> bool:
+    """Whether a folder plans runs, all of a task: one that is only named so claims nothing."""
+    if not (folder / "plan.jsonl").is_file():
+        return False
+    return {config["task"] for config in Store(folder).plan().values()} == {task}
 
 
 def _scale(name: str) -> Scale | None:
