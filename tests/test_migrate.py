@@ -116,6 +116,9 @@ def test_keys_of_ones_own_are_carried_along() -> None:
     mine.load_state_dict(from_torch(theirs.state_dict()))
     assert own.items() <= mine.param_groups[0].items()
     assert not {"foreach", "fused", "dampening"} & mine.param_groups[0].keys()
+    back = to_torch(mine.state_dict())["param_groups"][0]
+    assert own.items() <= back.items()
+    assert not {"base", "scheduled", "updates", "rounding", "state_dtype", "l2"} & back.keys()
 
 
 def test_it_copies_and_does_not_change_what_it_is_given() -> None:

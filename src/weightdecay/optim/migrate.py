@@ -17,6 +17,7 @@ from torch import Tensor
 
 from weightdecay.decay import checked_weight_decay
 from weightdecay.optim.loading import check_form
+from weightdecay.optim.rates import OURS
 from weightdecay.optim.rounding import KEY
 
 Group = dict[str, Any]
@@ -29,6 +30,11 @@ _SHARED = ("params", "param_names", "lr", "maximize")
 _TORCH = {
     *("lr", "betas", "eps", "weight_decay", "amsgrad", "decoupled_weight_decay"),
     *("momentum", "dampening", "nesterov", "maximize", "capturable", *_TORCH_ONLY),
+}
+# What our optimizers put into a group.
+_OURS = {
+    *("lr", "betas", "eps", "weight_decay", "l2", "amsgrad", "momentum", "nesterov", "maximize"),
+    *("rounding", "state_dtype", "kernel", *OURS),
 }
 _MOMENTUM = "momentum_buffer"
 
@@ -122,7 +128,7 @@ def _group_to_torch(group: Group) -> Group:
     if "base" not in group:
         raise ValueError("`state_dict` must come from weightdecay, got one from torch.optim.")
     base = group["base"]
-    converted = {key: group[key] for key in _SHARED if key in group}
+    converted = {key: group[key] for key in group if key in _SHARED or key not in _OURS}
     converted |= {**_TORCH_ONLY, "initial_lr": base}
     if "amsgrad" in group:
         decoupled = "weight_decay" in group
