@@ -9,7 +9,8 @@ import pytest
 from tests.landscapes import ended
 from weightdecay.records import Run, RunConfig, packed
 from weightdecay.results import Judgement, judged, transfer_regret
-from weightdecay.results.judging import Carried, shared_variance
+from weightdecay.results.estimate import safely_summed, within
+from weightdecay.results.judging import Carried, mean_of, shared_variance
 
 CONFIG = RunConfig(
     task="mnist1d",
@@ -174,3 +175,17 @@ def test_tokens_of_a_sequence_are_not_counted_as_independent_examples() -> None:
     shuffled = random.permutation(200 * 64)
     alone = shared_variance((tokens + random.normal(0, 1, (6, 200 * 64)))[:, shuffled])
     assert alone == pytest.approx((1 + 0.3**2) / (200 * 64), rel=0.1)
+
+
+def test_one_seed_has_no_interval() -> None:
+    """It had one of no width, as if the seed were certain."""
+    found = mean_of(np.array([0.1]))
+    assert found.value == 0.1
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+
+
+def test_a_sum_with_an_unknown_part_has_no_interval() -> None:
+    found = within(0.1, *safely_summed((math.nan, 0.0), (1e-6, math.inf)))
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)

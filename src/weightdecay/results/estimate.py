@@ -96,8 +96,8 @@ def safely_summed(*parts: tuple[float, float]) -> tuple[float, float]:
     """Return the variance of a sum, so large that its interval covers at least 95 % (Banerjee).
 
     Satterthwaite's freedom is too high if a part with little freedom happens to be small. The
-    squared half widths of all parts' intervals add up instead.
+    squared half widths of all parts' intervals add up instead. NaN if a part is unknown.
     """
     _, freedom = summed(*parts)
-    square = math.fsum(student(free) ** 2 * part for part, free in parts if part > 0)
+    square = math.fsum(student(free) ** 2 * part for part, free in parts if part != 0)
     return square / student(freedom) ** 2, freedom

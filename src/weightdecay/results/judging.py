@@ -163,6 +163,8 @@ def _between(per_example: Array) -> tuple[float, float]:
 
 def _mean(values: Array, shared: float) -> Estimate:
     count = len(values)
+    if count < 2:
+        return Estimate(float(values.mean()), math.nan, math.nan)
     parts = (float(values.var(ddof=1)) / count, count - 1), (shared, math.inf)
     return within(float(values.mean()), *safely_summed(*parts))
 
