@@ -664,3 +664,27 @@ def test_a_search_at_one_torch_decay_has_a_recommendation(digits: int) -> None:
         for lr in np.geomspace(1e-4, 0.1, 13).tolist()
     )
     assert abs(math.log2(recommend(found).lr.value) + 8) < 1
+
+
+@pytest.mark.parametrize("level", [0.0, -0.1, -0.15, -3.0])
+def test_a_cliff_is_left_out_if_errors_are_0_or_below(level: float) -> None:
+    """The lowest one cannot be multiplied there: all were used, and the cliff led far away."""
+    noise = np.random.default_rng(0)
+    [found] = landscapes(
+        Point(
+            lr=2.0**x,
+            decay=2.0**z,
+            way="weight_decay",
+            tested=(100 * (1 + noise.uniform()) if z > -11 else 0.1 + rise) + level,
+            seed=seed,
+            of="loss",
+        )
+        for x in range(-11, -4)
+        for z in range(-14, -7)
+        for seed in range(2)
+        for rise in [0.005 * ((x + 8) ** 2 + (z + 11) ** 2) + 0.001 * noise.normal()]
+    )
+    best = recommend(found)
+    assert math.log2(best.lr.value) == pytest.approx(-8, abs=0.3)
+    assert math.log2(best.decay.value) == pytest.approx(-11, abs=0.3)
+    assert best.error.value == pytest.approx(0.1 + level, abs=0.01)

@@ -83,13 +83,18 @@ def near(away: Array, errors: Array, *, reach: float, deep: float) -> Flags:
     """Return which settings a field about a place uses.
 
     They lie within so many doublings of it along both axes, and their errors are at most so many
-    times the lowest. Some are used even if that leaves fewer.
+    times the lowest. If that is not above 0, the quartile of the others says how far they rise.
+    Some are used even if that leaves fewer.
     """
     distance = np.abs(away).max(1)
     ranked = np.sort(distance)
     reach = max(reach, float(ranked[min(_LEAST, len(ranked)) - 1]))
     close = distance <= min(reach, float(ranked[min(MOST, len(ranked)) - 1])) + 1e-6
     lowest = np.sort(errors[close])
-    depth = deep * lowest[0] if lowest[0] > 0 else math.inf
+    depth = deep * lowest[0]
+    if not lowest[0] > 0:
+        higher = lowest[lowest > lowest[0]]
+        rise = float(np.quantile(higher, 0.25)) - lowest[0] if len(higher) else 0.0
+        depth = lowest[0] + deep * max(abs(lowest[0]), rise)
     used: Flags = close & (errors <= max(depth, lowest[min(_KEPT, len(lowest)) - 1]))
     return used
