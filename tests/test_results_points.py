@@ -278,6 +278,31 @@ def test_the_splits_are_those_of_the_columns_that_were_read(
     assert (landscape.tested_on, landscape.chosen_on) == splits
 
 
+MIXED = {
+    "lr": [0.1, 0.2],
+    "weight_decay": [0.01, 0.02],
+    "val_acc": [0.9, 0.8],
+    "test_error": [0.1, 0.2],
+}
+
+
+def test_a_validation_metric_of_another_kind_is_not_used_and_that_is_said() -> None:
+    points = read_points(MIXED, convention="paper")
+    assert {point.chosen_on for point in points} == {"test"}
+    [said] = [remark.text for remark in points.remarks if remark.kind == "unused"]
+    assert said == (
+        "Column 'val_acc' (accuracy) is not used, and settings are chosen on 'test_error' (error). "
+        "To choose on validation, give both the same kind of metric."
+    )
+
+
+def test_metrics_of_two_kinds_are_not_mixed() -> None:
+    """An accuracy was read as an error, and the worst setting recommended."""
+    columns = {"error": "test_error", "validation_error": "val_acc"}
+    with pytest.raises(ValueError, match=r"same kind, got 'test_error' \(error\) and 'val_acc' \("):
+        read_points(MIXED, convention="paper", columns=columns)
+
+
 def test_choices_cannot_be_made_on_a_test_set_that_is_not_there() -> None:
     points = read_points(TWO | {"val_error": [0.1, 0.2]}, convention="l2")
     with pytest.raises(ValueError, match=r'must be "validation" for runs that only have a valid'):

@@ -148,6 +148,21 @@ def metrics(table: Mapping[str, Sequence[Any]], kind: str | None) -> dict[str, M
     return found
 
 
+def unused(table: Mapping[str, Sequence[Any]], found: Mapping[str, Metric]) -> list[str]:
+    """Return a sentence on each validation metric that could not be chosen on."""
+    main = found.get("error")
+    if main is None or "validation_error" in found:
+        return []
+    known = (metric for column in table if (metric := _metric(column)) is not None)
+    return [
+        f"Column {one.column!r} ({one.kind}) is not used, and settings are chosen on "
+        f"{main.column!r} ({main.kind}). To choose on validation, give both the same kind of "
+        "metric."
+        for one in known
+        if one.split == "validation" and one.kind != main.kind
+    ]
+
+
 def named(column: str, word: str, kind: str | None) -> Metric:
     """Return the metric of a column that the caller named, and the word it was named by.
 

@@ -49,7 +49,8 @@ def expected_error(
     used = near(away, mean(errors), reach=_REACH, deep=_DEEP)
     if used.sum() < FEWEST:
         value = float(mean(errors)[np.abs(away).max(1).argmin()])
-        few = f"it needs {FEWEST} settings that did not diverge, and there are {used.sum()}"
+        there = "there is" if used.sum() == 1 else "there are"
+        few = f"it needs {FEWEST} settings that did not diverge, and {there} {used.sum()}"
         return Expected(Estimate(value, math.nan, math.nan), few)
     found = field_of(away, errors, used, flat=flat)
     values, variances, shared = np.array([one.predicted(np.zeros(2)) for one in found.processes]).T

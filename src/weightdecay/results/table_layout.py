@@ -15,6 +15,7 @@ from weightdecay.results.column_names import (
     metrics,
     named,
     present,
+    unused,
     words_of,
 )
 from weightdecay.results.metrics import MetricScale, scale_of
@@ -187,6 +188,7 @@ class TableLayout:
         used = [f"{role}={column}{read.get(role, '')}" for role, column in self.columns.items()]
         none = "" if "seed" in self.columns else "; no seed"
         told = [Remark("columns", 0, f"Columns used: {', '.join(used)}{none}.")]
+        told += [Remark("unused", 1, text) for text in unused(self.table, self.metrics)]
         taken = set(self.columns.values())
         knobs = [
             column
@@ -255,6 +257,13 @@ def _metrics(
     if "train_loss" in columns:
         found["train_loss"] = Metric(columns["train_loss"], "loss", "training")
     main = found.get("error") or found.get("validation_error")
+    pair = [found[role] for role in _MADE_ON if role in found and found[role].kind is not None]
+    if len({one.kind for one in pair}) > 1:
+        told = _and([f"{one.column!r} ({one.kind})" for one in pair])
+        raise ValueError(
+            "The metric to choose on and the one to report must be of the same kind, got "
+            f"{told}. Convert one of the columns, or name only one."
+        )
     if main is None:
         raise ValueError(
             "A table must have a column with an error, an accuracy or a loss, got "

@@ -166,11 +166,12 @@ def exponent(advice: Recommendation) -> str:
 
 def _slopes(measured: Coupling) -> list[tuple[str, str]]:
     """Return s on each side of the best learning rate, and by the second estimator."""
+    best = "the best α"
     known = [
         f"{interval(found, reason=False)} {where}"
         for found, where in (
-            (measured.below, "below the best α"),
-            (measured.above, "above it"),
+            (measured.below, f"below {best}"),
+            (measured.above, f"above {best if measured.below.value is None else 'it'}"),
             (measured.check, "by the second estimator"),
         )
         if found.value is not None and found.bound is None
