@@ -21,6 +21,7 @@ from weightdecay.records import Record, read
 from weightdecay.tune import Trial, Tuner
 from weightdecay.tune.carrying import believed
 from weightdecay.tune.choosing import belief_of
+from weightdecay.tune.heights import unlearned
 from weightdecay.tune.keeping import Keeper
 from weightdecay.tune.space import Space
 from weightdecay.tune.trial import Cell, Outcome
@@ -294,6 +295,24 @@ def test_a_budget_at_which_runs_have_learned_little_is_given_up_after_one_of_the
     assert lengths[:4] == [4, 8, 16, 32]
     assert min(lengths[3:]) == 32
     assert tuner.recommendation().learned == len(trials) - 3
+
+
+@pytest.mark.parametrize(
+    ("errors", "silent"),
+    [
+        ([0.40], {0: True}),  # a fifth better than guessing: longer runs may prefer other settings
+        ([0.40, 0.36], {1: True}),  # they do not learn much more, so the short one counts
+        ([0.40, 0.36, 0.34], {2: True}),
+        ([0.40, 0.36, 0.34, 0.33], {}),  # the long run has a third at last
+        ([0.45, 0.20], {0: True}),  # they do: the short one says nothing
+    ],
+)
+def test_on_a_hard_task_short_runs_count_once_longer_ones_are_hardly_better(
+    errors: list[float], silent: dict[int, bool]
+) -> None:
+    """Every length was given up after one run, and nothing was learned from any."""
+    told = {Cell(rung, 0, 0): Outcome(error, epochs=1) for rung, error in enumerate(errors)}
+    assert unlearned(told, 0.5, longest=4) == silent
 
 
 def test_long_runs_count_if_they_have_learned_anything() -> None:

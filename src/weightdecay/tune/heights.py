@@ -13,7 +13,8 @@ from weightdecay.tune.shapes import CEILING, Array, bent
 from weightdecay.tune.trial import Cell, Outcome
 
 _LEARNED = 0.06  # of the error of guessing, by which a run is better that has learned something,
-_ENOUGH_LEARNED = 1 / 3  # and one that is shorter than the long run and says what that will do
+_ENOUGH_LEARNED = 1 / 3  # and one that is shorter than the long run and says what that will do,
+_AS_MUCH = 1 / 2  # unless longer runs are hardly better: this share of theirs is enough
 _ENOUGH = (
     2  # runs after which a budget is given up if none has learned anything; else one is enough
 )
@@ -48,7 +49,8 @@ def unlearned(
     """Return the rungs whose runs say nothing, and whether each is given up for longer runs.
 
     `guess` is the error of guessing. Runs that have hardly learned anything prefer other settings
-    than the long run. If it is not known, runs say nothing if they came out like all
+    than the long run. On a hard task long runs do not learn much either, and short ones count again
+    once longer ones show that. If it is not known, runs say nothing if they came out like all
     shorter ones. The longest runs may be alike because any setting is good: they must be equal.
     """
     errors = [(cell.rung, one.error) for cell, one in told.items() if not one.diverged]
@@ -58,7 +60,9 @@ def unlearned(
         so_far = [error for at, error in errors if at <= rung]
         if guess is not None:
             best = 1 - min(here) / guess
-            if best < (_ENOUGH_LEARNED if rung < longest else _LEARNED):
+            longer = [1 - error / guess for at, error in errors if at > rung]
+            wanted = min(_ENOUGH_LEARNED, _AS_MUCH * max(longer, default=1.0))
+            if best < max(_LEARNED, wanted if rung < longest else 0.0):
                 enough = 1 if best >= _LEARNED else _ENOUGH
                 found[rung] = len(here) >= enough and rung < longest
         elif len(so_far) >= _ENOUGH_ALIKE:
