@@ -9,11 +9,13 @@ the best is a departure, and does not lift the errors at its foot as it lifts a 
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from threadpoolctl import threadpool_limits
 
 from weightdecay.results.estimate import Array
 from weightdecay.results.noise import Flags, basin, effects, mean, noise
@@ -25,6 +27,13 @@ _RATIOS = 10.0 ** np.arange(-2, 5)  # of the departure's variance to that of a r
 _ROUNDING = 1e-24
 _UNLIKELY = 1e-5  # processes less likely than this, relative to the likeliest, are left out
 _JITTER = 1e-6  # added to a covariance, relatively, so that rounding leaves it positive
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let BLAS use one thread: for matrices this small, two on busy cores take 30 times as long."""
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
 
 
 @dataclass(frozen=True)

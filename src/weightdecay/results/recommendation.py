@@ -14,6 +14,7 @@ from weightdecay.results.coupling import Coupling, coupling
 from weightdecay.results.differing import differ
 from weightdecay.results.estimate import Estimate
 from weightdecay.results.exponent import Line
+from weightdecay.results.field import one_thread
 from weightdecay.results.fit import Surface, fit
 from weightdecay.results.kriging import FEWEST, Expected, expected_error, finished
 from weightdecay.results.landscape import Cell, Landscape
@@ -143,6 +144,11 @@ def best_setting(landscape: Landscape) -> Setting:
 
 def recommend(landscape: Landscape) -> Recommendation:
     """Recommend a learning rate and a decay for a landscape."""
+    with one_thread():
+        return _recommended(landscape)
+
+
+def _recommended(landscape: Landscape) -> Recommendation:
     found = fit(landscape)
     measured = coupling(landscape)
     if found is None:

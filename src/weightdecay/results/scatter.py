@@ -16,6 +16,7 @@ import numpy as np
 
 from weightdecay.results.estimate import UNKNOWN, Array, Estimate
 from weightdecay.results.exponent import Exponent, Line, unknown
+from weightdecay.results.field import one_thread
 from weightdecay.results.kriging import expected_error
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.lowest import Lowest, lowest
@@ -53,12 +54,13 @@ class SurfaceFit:
 
 def fit_surface(landscape: Landscape) -> SurfaceFit:
     """Fit a surface to a landscape, on a grid or scattered, or say what is missing."""
-    fitted, found = _fitted(landscape)
-    if found is None:
-        return fitted
-    lr, decay = (Estimate(one.value, one.low, one.high) for one in found.possible())
-    error = expected_error(landscape, lr.value, decay.value).error
-    return replace(fitted, lr=lr, decay=decay, error=error)
+    with one_thread():
+        fitted, found = _fitted(landscape)
+        if found is None:
+            return fitted
+        lr, decay = (Estimate(one.value, one.low, one.high) for one in found.possible())
+        error = expected_error(landscape, lr.value, decay.value).error
+        return replace(fitted, lr=lr, decay=decay, error=error)
 
 
 def fit_exponent(landscape: Landscape) -> SurfaceFit:
