@@ -89,7 +89,9 @@ elsewhere, each seed judges the decays that the others choose.
 
 The rules were not all fixed beforehand. Some were made stricter after the records had been seen,
 always towards *not decided*, and this changed three verdicts on unchanged data. Later, a difference
-that had no interval was given one, which decided one claim.
+that had no interval was given one, which decided one claim. On 18 November 2026, with the
+records known, intervals of fresh seeds became narrower: the test set's sampling error is no longer
+multiplied by Student's t of the seeds. This changed no verdict.
 """
 
 
