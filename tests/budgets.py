@@ -5,20 +5,16 @@ truth, and how often no value is given, and prints a table of it; with `--page d
 writes the table of that page.
 """
 
-import argparse
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tests.landscapes import CLIFF, NOISY, Truth, exact, inserted, landscape_of, measured, reseen
-from weightdecay import files
+from tests.landscapes import CLIFF, NOISY, Truth, exact, landscape_of, measured, reseen
+from tests.tables import simulate
 from weightdecay.results import Exponent, budget_exponents
-from weightdecay.table import table
 
 #: The epochs of the three budgets, and where their best learning rates lie, in doublings.
 EPOCHS = (5, 20, 80)
@@ -147,23 +143,10 @@ def told(scenario: Scenario, pair: tuple[Coverage, Coverage]) -> tuple[str, ...]
     return tuple(row)
 
 
-def main() -> None:
-    """Print the coverage table, or write it into a page."""
-    parser = argparse.ArgumentParser(description="How often intervals cover the truth.")
-    parser.add_argument("--page", type=Path, help="write the table here, between its marks")
-    parser.add_argument("--simulations", type=int, default=1000, help="of each row")
-    options = parser.parse_args()
-    rows: list[tuple[str, ...]] = [TITLES]
-    for scenario in SCENARIOS:
-        rows.append(told(scenario, coverage(scenario, simulations=options.simulations)))
-        sys.stderr.write(f"{'  '.join(rows[-1])}\n")
-    if options.page is None:
-        sys.stdout.write(table(rows) + "\n")
-        return
-    text = inserted(options.page.read_text("utf-8"), rows, (BEGIN, END))
-    with files.written(options.page) as file:
-        file.write(text.encode())
+def row(scenario: Scenario, simulations: int) -> tuple[str, ...]:
+    """Simulate a row of the table."""
+    return told(scenario, coverage(scenario, simulations=simulations))
 
 
 if __name__ == "__main__":
-    main()
+    simulate("How often intervals cover the truth.", row, SCENARIOS, TITLES, marks=(BEGIN, END))

@@ -15,7 +15,7 @@ from statistics import fmean
 
 import numpy as np
 
-from tests.landscapes import inserted
+from tests.tables import inserted
 from weightdecay import files
 from weightdecay.decay import Decay, convert
 from weightdecay.records import Run, read

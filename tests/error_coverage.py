@@ -5,20 +5,15 @@
 many processes as `--jobs` says.
 """
 
-import argparse
 import math
-import os
-import sys
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from pathlib import Path
+from functools import cache
 
 import numpy as np
 
-from tests.landscapes import CLIFF, END, Array, Truth, exact, inserted, landscape_of, reseen
-from weightdecay import files
+from tests.landscapes import CLIFF, END, Array, Truth, exact, landscape_of, reseen
+from tests.tables import simulate
 from weightdecay.results import Landscape, Point, landscapes
 from weightdecay.results.recommendation import Setting, best_setting
 
@@ -260,25 +255,6 @@ def row(kind: Kind, simulations: int) -> tuple[str, ...]:
     return told(kind, coverage(kind, simulations=simulations))
 
 
-def main() -> None:
-    """Print the coverage table, or write it into a page."""
-    parser = argparse.ArgumentParser(description="How often the error's interval covers it.")
-    parser.add_argument("--page", type=Path, help="write the table here, between its marks")
-    parser.add_argument("--simulations", type=int, default=SIMULATIONS, help="of each row")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="rows at a time")
-    options = parser.parse_args()
-    page: Path | None = options.page
-    rows: list[tuple[str, ...]] = [TITLES]
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for one in pool.map(partial(row, simulations=options.simulations), KINDS):
-            rows.append(one)
-            sys.stdout.write("  ".join(one) + "\n")
-            sys.stdout.flush()
-    if page is not None:
-        text = inserted(page.read_text("utf-8"), rows, (MARK, END))
-        with files.written(page) as file:
-            file.write(text.encode())
-
-
 if __name__ == "__main__":
-    main()
+    words = "How good a recommendation is, and how often its intervals cover the truth."
+    simulate(words, row, KINDS, TITLES, marks=(MARK, END), simulations=SIMULATIONS)

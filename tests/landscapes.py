@@ -5,20 +5,16 @@ value is given, and prints a table of it; with `--page docs/exponents.md` it wri
 that page.
 """
 
-import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from weightdecay import files
+from tests.tables import simulate
 from weightdecay.records import Record, Run, RunConfig
 from weightdecay.results import Exponent, Landscape, coupling, landscapes
-from weightdecay.table import table
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -356,35 +352,10 @@ def told(scenario: Scenario, seen: Coverage) -> tuple[str, ...]:
     )
 
 
-def inserted(
-    text: str, rows: Sequence[Sequence[str]], marks: tuple[str, str] = (BEGIN, END)
-) -> str:
-    """Return a page with the table between its marks."""
-    before, begin, rest = text.partition(marks[0])
-    _, end, after = rest.partition(marks[1])
-    if not begin or not end:
-        raise ValueError(f"The page must have the marks {marks[0]} and {marks[1]}, and has not.")
-    head, *body = rows
-    lines = "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body))
-    return f"{before}{begin}\n\n{lines}\n\n{end}{after}"
-
-
-def main() -> None:
-    """Print the coverage table, or write it into a page."""
-    parser = argparse.ArgumentParser(description="How often intervals cover the truth.")
-    parser.add_argument("--page", type=Path, help="write the table here, between its marks")
-    page: Path | None = parser.parse_args().page
-    rows: list[tuple[str, ...]] = [TITLES]
-    for scenario in SCENARIOS:
-        rows.append(told(scenario, coverage(scenario)))
-        sys.stderr.write(f"{'  '.join(rows[-1])}\n")
-    if page is None:
-        sys.stdout.write(table(rows) + "\n")
-        return
-    text = inserted(page.read_text("utf-8"), rows)
-    with files.written(page) as file:
-        file.write(text.encode())
+def row(scenario: Scenario, simulations: int = 1000) -> tuple[str, ...]:
+    """Simulate a row of the table."""
+    return told(scenario, coverage(scenario, simulations=simulations))
 
 
 if __name__ == "__main__":
-    main()
+    simulate("How often intervals cover the truth.", row, SCENARIOS, TITLES, marks=(BEGIN, END))

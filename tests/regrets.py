@@ -4,12 +4,9 @@
 of that page.
 """
 
-import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
@@ -22,15 +19,13 @@ from tests.landscapes import (
     Scenario,
     Truth,
     exact,
-    inserted,
     landscape_of,
     reseen,
 )
-from weightdecay import files
+from tests.tables import simulate
 from weightdecay.results import Landscape, TransferRegret, measure_transfer
 from weightdecay.results.choosing import choose
 from weightdecay.results.transfer import RULES, Pair
-from weightdecay.table import table
 
 
 @dataclass(frozen=True)
@@ -209,23 +204,5 @@ def row(scenario: Scenario, simulations: int) -> tuple[str, ...]:
     return told(scenario, counted(simulated(scenario, simulations=simulations)))
 
 
-def main() -> None:
-    """Print the table, or write it into a page."""
-    parser = argparse.ArgumentParser(description="How often transfer regret is right.")
-    parser.add_argument("--page", type=Path, help="write the table here, between its marks")
-    parser.add_argument("--simulations", type=int, default=1000, help="of each row")
-    options = parser.parse_args()
-    rows: list[tuple[str, ...]] = [TITLES]
-    for scenario in SCENARIOS:
-        rows.append(row(scenario, options.simulations))
-        sys.stderr.write(f"{'  '.join(rows[-1])}\n")
-    if options.page is None:
-        sys.stdout.write(table(rows) + "\n")
-        return
-    text = inserted(options.page.read_text("utf-8"), rows, marks=(BEGIN, END))
-    with files.written(options.page) as file:
-        file.write(text.encode())
-
-
 if __name__ == "__main__":
-    main()
+    simulate("How often transfer regret is right.", row, SCENARIOS, TITLES, marks=(BEGIN, END))

@@ -14,9 +14,9 @@ from tests.landscapes import (
     TITLES,
     Scenario,
     coverage,
-    inserted,
     told,
 )
+from tests.tables import inserted
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "exponents.md"
@@ -71,12 +71,12 @@ def test_the_page_has_every_landscape_and_each_covers_as_often_as_it_must() -> N
 
 def test_the_table_is_put_between_its_marks_and_nowhere_else() -> None:
     page = f"# Before\n\n{BEGIN}\n\n| old |\n\n{END}\n\nAfter\n"
-    once = inserted(page, [("s", "profile"), ("0", "95.6%")])
+    once = inserted(page, [("s", "profile"), ("0", "95.6%")], (BEGIN, END))
     table = "| s | profile |\n| --- | --- |\n| 0 | 95.6% |"
     assert once == f"# Before\n\n{BEGIN}\n\n{table}\n\n{END}\n\nAfter\n"
-    assert inserted(once, [("s", "profile"), ("0", "95.6%")]) == once
+    assert inserted(once, [("s", "profile"), ("0", "95.6%")], (BEGIN, END)) == once
     with pytest.raises(ValueError, match=r"must have the marks <!-- coverage: .* and has not"):
-        inserted(page.replace(END, ""), [("s",)])
+        inserted(page.replace(END, ""), [("s",)], (BEGIN, END))
 
 
 def test_the_page_says_what_seeds_can_show_of_tilts() -> None:

@@ -16,8 +16,8 @@ from scipy.optimize import minimize
 from scipy.special import ndtr, stdtrit
 from scipy.stats import chi2, norm
 
-from tests.landscapes import Array, inserted
-from weightdecay import files
+from tests.landscapes import Array
+from tests.tables import write
 from weightdecay.table import table
 
 #: The tilts in the table, in standard deviations of noise, and those at which 93 % must be covered.
@@ -143,10 +143,8 @@ def main() -> None:
     page: Path | None = parser.parse_args().page
     if page is None:
         sys.stdout.write(table(rows()) + "\n")
-        return
-    text = inserted(page.read_text("utf-8"), rows(), (BEGIN, END))
-    with files.written(page) as file:
-        file.write(text.encode())
+    else:
+        write(page, rows(), (BEGIN, END))
 
 
 if __name__ == "__main__":
