@@ -17,7 +17,7 @@ from tests.tables import simulate
 from weightdecay.results import Landscape, Point, landscapes
 from weightdecay.results.recommendation import Setting, best_setting
 
-SIMULATIONS = 200
+SIMULATIONS = 1000
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def test_the_page_says_how_often_the_interval_covers_the_truth(name: str, runs: 
     [kind] = [one for one in KINDS if (one.name, one.runs) == (name, runs)]
     found = dict(zip(TITLES, row(kind, 100), strict=True))
     said = page_rows()[name, runs]
-    # Half as many simulations, and drawn by another numpy, may differ by chance.
+    # A tenth as many simulations, and drawn by another numpy, may differ by chance.
     assert share(said["covered"]) == pytest.approx(share(found["covered"]), abs=0.05)
     assert share(said["bias"]) == pytest.approx(share(found["bias"]), abs=0.01)
 
