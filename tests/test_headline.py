@@ -93,6 +93,10 @@ def test_long_runs_are_compared_seed_by_seed_as_registered() -> None:
     expected = f"{value:+.1f} % [{low:+.1f}, {high:+.1f}]".replace("-", "−")
     assert f"| 4 of 4 | {expected} |" in row
     assert "**better**" in row
+    spread = np.mean([np.var(np.log(own), ddof=1) for own in errors.values()])
+    off = stats.t.ppf(0.975, 6) * math.sqrt(spread * 2 / 4)
+    low, high = (100 * math.expm1(end) for end in logs.mean() + np.array([-off, off]))
+    assert row.endswith(f"[{low:+.1f}, {high:+.1f}] |\n".replace("-", "−"))
     one_seed = judge.by_method([run for run in runs if run.config.seed == 1000])
     assert "not trained yet" in judge.compared(("adamw", "adam"), one_seed, 4)
 

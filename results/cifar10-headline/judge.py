@@ -9,12 +9,14 @@ import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import variance
 
 from weightdecay.figures import Curves, Trace, curves, save
 from weightdecay.labels import NAMES
 from weightdecay.number_format import percent
 from weightdecay.records import Run
 from weightdecay.results import Estimate, curve
+from weightdecay.results.estimate import within
 from weightdecay.results.judging import CHANCE, error_of, judged
 from weightdecay.studies.differences import paired
 from weightdecay.studies.formats import points_of
@@ -42,12 +44,14 @@ COMPARED = """
 Each seed compares two methods by ln(error / other error). The first interval is Student's t over
 seeds; the second one also has the sampling error of the test set, and decides. Both are 95 %
 intervals. *Better* needs the whole interval below 0, and *as good* the whole interval below 3 %.
+The last column was not registered and decides nothing: two seeds may agree by chance, so it takes
+the spread of a run from the seeds of all methods together, without the test set's error.
 
-| | seeds | relative, seeds alone | relative, with the test set | in points | |
-| --- | --- | --- | --- | --- | --- |
+| | seeds | relative, seeds alone | relative, with the test set | in points | | pooled spread |
+| --- | --- | --- | --- | --- | --- | --- |
 """
 PARTLY = "\n**Not complete yet**: {done} of {planned} registered runs are trained.\n"
-FEW = "| {pair} | {seeds} of {planned} | – | – | – | not trained yet |\n"
+FEW = "| {pair} | {seeds} of {planned} | – | – | – | not trained yet | – |\n"
 SMALL_PRINT = "Shake-Shake 26 2x64d, batch 128, cosine annealing; the median over seeds"
 
 
@@ -112,8 +116,20 @@ def compared(pair: tuple[str, str], methods: Mapping[str, Sequence[Run]], planne
     errors = [(error_of(one[seed], CHANCE), error_of(other[seed], CHANCE)) for seed in seeds]
     alone = paired([math.log(error / rival) for error, rival in errors])
     outcome = "better" if found.better else "as good" if found.as_good else "not decided"
-    cells = (relative(alone), relative(found.ratio), points_of(found.points), f"**{outcome}**")
+    cells = (
+        *(relative(alone), relative(found.ratio), points_of(found.points), f"**{outcome}**"),
+        relative(pooled(alone.value, len(seeds), methods)),
+    )
     return f"| {told} | {len(seeds)} of {planned} | {' | '.join(cells)} |\n"
+
+
+def pooled(value: float, seeds: int, methods: Mapping[str, Sequence[Run]]) -> Estimate:
+    """Return a mean ln(error / other error) with an interval by the spread of every method."""
+    logs = [[math.log(error_of(run, CHANCE)) for run in runs] for runs in methods.values()]
+    many = [own for own in logs if len(own) > 1]
+    freedom = sum(len(own) - 1 for own in many)
+    spread = sum((len(own) - 1) * variance(own) for own in many) / freedom
+    return within(value, 2 * spread / seeds, freedom)
 
 
 def relative(found: Estimate) -> str:
