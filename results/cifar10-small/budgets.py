@@ -47,9 +47,9 @@ TITLE = """\
 
 A small conv net. Epochs (2, 8, 32), examples (11,250, 22,500, 45,000) and batch sizes (32, 128,
 512) are varied one at a time, around 8 epochs of 45,000 examples in batches of 128. Each method has
-three learning rates. Around the best decay at each there are half steps with three seeds, and
-beyond these whole steps with one. λ is the fraction of a weight that one update removes at the full
-learning rate, and N the number of updates. `budgets.py` writes this page.
+three learning rates. Around the best decay at each there are half steps with three seeds (five over
+32 epochs), and beyond these whole steps with one. λ is the fraction of a weight that one update
+removes at the full learning rate, and N the number of updates. `budgets.py` writes this page.
 """
 PARTLY = """\
 **This is not complete yet**: {done} of the {planned} half steps are trained. Where a budget has
@@ -72,8 +72,8 @@ TRANSFER = """
 ## Transfer
 
 Points of test error that it costs to tune λ on one budget and to carry it to another with more
-updates, over that budget's own best λ. Where there are three seeds, each judges what the others
-chose. Errors are interpolated between measured decays. If a carried λ is outside of these, its
+updates, over that budget's own best λ. Where there are three seeds or more, each judges what the
+others chose. Errors are interpolated between measured decays. If a carried λ is outside of these, its
 distance in doublings is shown instead. The last column compares two rules on the runs that have
 both, so it need not be the difference of their columns. A negative cost means that the carried λ
 happened to be better than the one that was chosen.
