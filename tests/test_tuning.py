@@ -652,14 +652,17 @@ def shown_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]
     """Return what each command that shows runs says of a folder, without its programs."""
     folder_, page = str(folder), folder.parent / "page.html"
     said = {}
-    for words in (["landscape"], ["landscape", "--json"]):
+    for words in (["landscape"], ["landscape", "--json"], ["status"], ["status", "--json"]):
         assert main([words[0], folder_, *words[1:]]) == 0
         said[" ".join(words)] = capsys.readouterr().out
     assert main(["report", folder_, "--out", str(page)]) == 0
     capsys.readouterr()
     whole = page.read_text("utf-8")
     said["report"] = text_of(whole) + json.dumps(embedded_in(whole))
-    said["serve"] = json.dumps(watched(folder_).view.data)
+    live = watched(folder_)
+    live.news("", 0)
+    live.finish()
+    said["serve"] = json.dumps(live.view.data)
     said["repr"] = repr(read(folder)[-1])
     return said
 
@@ -681,6 +684,59 @@ def test_the_status_of_a_tuner_in_a_loop_of_ones_own_says_how_many_trials_it_was
     assert f"`weightdecay landscape {tmp_path}` reads them." in said
     assert main(["status", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["done"] == 2
+
+
+def letters(text: str) -> str:
+    """Return a text without spaces and the marks of names, which a page shows in another way."""
+    return re.sub(r"[\s`]", "", text)
+
+
+def test_every_command_that_shows_the_folder_says_what_the_tuner_recommends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the last spend, error of guessing and number of examples, which may change."""
+    made(folder=tmp_path / "own", spend=0.25, guess=0.8)
+    tuner = made(folder=tmp_path / "own", guess=0.9, validation=100)
+    trials = tuned(surface(), tuner)
+    written = (tmp_path / "own" / "tuner.json").read_bytes()
+    expected = tuner.recommendation()
+    assert expected.learned == len(trials)
+    assert any(note.startswith("100 validation examples") for note in expected.notes)
+    said = shown_of(tmp_path / "own", capsys)
+    said["serve"] = " ".join(json.loads(said["serve"])["notes"])
+    wanted = f"1.00 of 1 long runs spent. The tuner recommends: {expected}"
+    for where in ("landscape", "status", "report", "serve"):
+        assert letters(wanted) in letters(said[where]), where
+    for where in ("landscape --json", "status --json"):
+        values = json.loads(said[where])["tuner"]
+        assert (values["lr"], values["weight_decay"]) == (expected.lr, expected.weight_decay)
+        assert (values["spend"], values["spent"]) == (1.0, expected.spent)
+    assert "For the long run, use the tuner's" in said["landscape"]
+    assert "which is not what the tuner recommends" in said["status"]
+    assert "edge of the grid" not in said["status"]  # of three runs, most are at an edge
+    assert (tmp_path / "own" / "tuner.json").read_bytes() == written
+
+
+@pytest.mark.parametrize(
+    ("found", "written", "why"),
+    [
+        ('"spend"', '"spent"', "it has no 'spend'"),  # as by an earlier version
+        ('"lrs"', "lrs", "Expecting property name enclosed"),
+        ('"spend": 0.25', '"spend": -1', "`spend` must be "),
+    ],
+)
+def test_a_tuners_file_that_says_too_little_is_said_and_its_runs_are_shown(
+    found: str, written: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tuned(surface(), made(folder=tmp_path / "own", spend=0.25))
+    path = tmp_path / "own" / "tuner.json"
+    path.write_text(path.read_text("utf-8").replace(found, written), "utf-8")
+    said = shown_of(tmp_path / "own", capsys)
+    for where in ("landscape", "status", "report"):
+        wanted = f"does not say what the tuner recommends: {why}"
+        assert letters(wanted) in letters(said[where]), where
+    assert "use    α = " in said["landscape"]
+    assert json.loads(said["landscape --json"])["tuner"] is None
 
 
 @pytest.mark.parametrize("earlier", [0, 1, 9])

@@ -12,6 +12,7 @@ from weightdecay.cli.printing import echo
 
 if TYPE_CHECKING:
     from weightdecay.cli.sources import Source
+    from weightdecay.cli.tuned import Tuned
     from weightdecay.records import RunConfig
     from weightdecay.results import Doubts, TransferRegret
     from weightdecay.site import Advised
@@ -208,13 +209,19 @@ def _blocks(
 ) -> list[str]:
     from weightdecay.site import advice, budgets, doubts
 
+    tuned = [] if source.tuned is None else [_tuned(source.tuned)]
     blocks = ["\n".join([_heading(one), *_lines(one)]) for one in found]
     carried = budgets.lines([one.landscape for one in found], doubtful.varied)
     told = [*carried, *source.notes, *doubts.lines(doubtful)]
     notes = [textwrap.fill(text, _WIDTH, break_long_words=False) for text in told]
     meaning = advice.legend(one.landscape for one in found)
     last = [textwrap.fill(meaning, _WIDTH)] if legend else []
-    return [*blocks, *(["\n".join(notes)] if notes else []), *last]
+    return [*tuned, *blocks, *(["\n".join(notes)] if notes else []), *last]
+
+
+def _tuned(tuner: "Tuned") -> str:
+    *_, meaning = tuner.notes()
+    return "\n".join([*tuner.lines(), "", textwrap.fill(meaning, _WIDTH)])
 
 
 def _heading(one: "Advised") -> str:

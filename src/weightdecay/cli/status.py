@@ -7,6 +7,7 @@ from typing import Any
 
 from weightdecay.cli.run import command_of
 from weightdecay.cli.summary import Summary, best_values, summary
+from weightdecay.cli.tuned import is_tuners, tuned
 from weightdecay.progress import duration
 from weightdecay.records import Run
 from weightdecay.sweeps.progress_lines import cells
@@ -49,7 +50,7 @@ def lines(
             "unnoticed."
         )
     if status.left and not status.running and advice:
-        command = "tune" if (folder / "tuner.json").exists() else "sweep"
+        command = "tune" if is_tuners(folder) else "sweep"
         text.append(
             f"Nothing is running. To continue, run the same `weightdecay {command}` again, or "
             f"`weightdecay retry {folder}`."
@@ -126,6 +127,7 @@ def values(folder: Path, *, every_result: bool = True) -> tuple[dict[str, Any], 
         ],
         "best": best_values(folder, Best(folder).runs()) if reads else None,
         "doubts": doubts(folder, status, every_result=every_result) if reads else None,
+        "tuner": None if (tuner := tuned(folder)) is None else tuner.values(),
     }
     return found, 1 if status.failed or not complete else 0
 

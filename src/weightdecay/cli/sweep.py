@@ -155,6 +155,7 @@ def _show_status(
     options: argparse.Namespace, *, every_failure: bool = False, every_result: bool = False
 ) -> int:
     from weightdecay.cli import status as view
+    from weightdecay.cli.tuned import tuned
 
     if options.json:
         values, code = view.values(options.folder, every_result=every_result)
@@ -165,7 +166,8 @@ def _show_status(
     )
     best = view.Best(options.folder).summary(now, every_result=every_result)
     doubts = view.doubts(options.folder, now, every_result=every_result)
-    echo("\n".join(text))
+    tuner = tuned(options.folder)
+    echo("\n".join([*text, *(tuner.lines() if tuner else [])]))
     if best is not None and best.rows:
         print_table(best.rows)
     for note in [*(best.notes if best else []), *doubts]:

@@ -1,6 +1,7 @@
 """Keeps what a tuner has learned in a folder that `weightdecay landscape` reads, too.
 
-    tuner.json         what the tuner was made with: another one must not continue in its folder
+    tuner.json         what the tuner was made with: another one must not continue in its folder,
+                       but with another spend, error of guessing or number of validation examples
     log/000001.jsonl   one finished trial, as a run of a sweep
 
 A trial that was stopped counts as diverged in the log, since a run that did not end has no error.
@@ -22,6 +23,8 @@ from weightdecay.tune.cells import Cells
 from weightdecay.tune.space import Space, ladder
 from weightdecay.tune.trial import Cell, Outcome
 
+#: What a tuner was made with.
+FILE = "tuner.json"
 _COUPLED = {"adamw": "adam", "sgdw": "sgd"}
 # The arguments from which the axes of a space come.
 _AXES = {"lrs": "lr", "decays": "normalized_decay"}
@@ -30,7 +33,15 @@ _AXES = {"lrs": "lr", "decays": "normalized_decay"}
 class Keeper:
     """A folder with the trials of one tuner, which a loop of the user's own makes."""
 
-    def __init__(self, folder: Path | str, space: Space, *, task: str, metric: str) -> None:
+    def __init__(
+        self,
+        folder: Path | str,
+        space: Space,
+        *,
+        task: str,
+        metric: str,
+        changing: Mapping[str, Any],
+    ) -> None:
         self._store, self._space, self._metric = Store(folder), space, metric
         coupled = space.convention == "l2"
         base = RunConfig(
@@ -45,11 +56,12 @@ class Keeper:
             data=space.updates_per_epoch,
         )
         self._cells = Cells(space, base)
-        check_same(self._store.folder, {**asdict(space), "task": task, "metric": metric})
+        made = {**asdict(space), "task": task, "metric": metric}
+        check_same(self._store.folder, made, changing)
 
     def outcomes(self) -> dict[Cell, Outcome]:
         """Return the trials that the folder has."""
-        return self._cells.outcomes(self._store.runs())
+        return self._cells.told(self._store.runs())
 
     def keep(self, cell: Cell, outcome: Outcome, *, seconds: float) -> None:
         """Write a finished trial; when this returns, it is on the disk."""
@@ -97,9 +109,12 @@ class Keeper:
         )
 
 
-def check_same(folder: Path, made: Mapping[str, Any]) -> None:
-    """Write what a tuner was made with; raise if the folder is another tuner's, or a sweep's."""
-    path = folder / "tuner.json"
+def check_same(folder: Path, made: Mapping[str, Any], changing: Mapping[str, Any]) -> None:
+    """Write what a tuner was made with; raise if the folder is another tuner's, or a sweep's.
+
+    What is `changing` may differ from the last time, and is written again.
+    """
+    path = folder / FILE
     now = json.loads(json.dumps(made))
     if not path.exists():
         if others := [name for name in ("plan.jsonl", "log") if (folder / name).exists()]:
@@ -109,11 +124,11 @@ def check_same(folder: Path, made: Mapping[str, Any]) -> None:
                 "restore tuner.json."
             )
         folder.mkdir(parents=True, exist_ok=True)
-        with files.written(path) as file:
-            file.write(json.dumps(now, indent=1).encode() + b"\n")
+        _write(path, {**now, **changing})
         return
     try:
-        changes = list(_changes(json.loads(path.read_text("utf-8")), now))
+        before = json.loads(path.read_text("utf-8"))
+        changes = list(_changes(before, now))
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(
             f"{path} must be what a tuner wrote, but it is damaged: {error}. Its trials are safe "
@@ -124,6 +139,13 @@ def check_same(folder: Path, made: Mapping[str, Any]) -> None:
             f"A tuner must continue as it began, but in {folder} {', and '.join(changes)}. Pass "
             "the same arguments, or use another folder."
         )
+    if (after := {**before, **changing}) != before:
+        _write(path, after)
+
+
+def _write(path: Path, values: Mapping[str, Any]) -> None:
+    with files.written(path) as file:
+        file.write(json.dumps(values, indent=1).encode() + b"\n")
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

@@ -92,7 +92,9 @@ class Tuner:
             None if validation is None else checks.whole("validation", validation, at_least=1)
         )
         self._keeper = (
-            None if folder is None else Keeper(folder, self.space, task=task, metric=metric)
+            None
+            if folder is None
+            else Keeper(folder, self.space, task=task, metric=metric, changing=self.changing)
         )
         self._choose = chooser
         self._told: dict[Cell, Outcome] = {} if self._keeper is None else self._keeper.outcomes()
@@ -115,6 +117,11 @@ class Tuner:
         }
         self._failed |= failed
         self._running |= dict.fromkeys(running, time.monotonic())
+
+    @property
+    def changing(self) -> dict[str, float | None]:
+        """What may change when a tuner is started again in its folder, by the names there."""
+        return {"spend": self.spend, "guess": self.guess, "examples": self._validation}
 
     @property
     def spent(self) -> float:
