@@ -387,6 +387,20 @@ def test_another_tuning_may_not_continue_in_a_folder(
     assert all(change in said for change in changes)
 
 
+def test_a_loop_and_the_command_may_not_continue_in_each_others_folders(tmp_path: Path) -> None:
+    """Even if they are told the same of task and settings."""
+    same: dict[str, Any] = {"lr": RATES, "shortest": 1, "task": "tests.toys:toy"}
+    tuning(tmp_path / "command")
+    changed = r"by `weightdecay tune` and are now by a loop of your own\. Pass .* another folder"
+    with pytest.raises(ValueError, match=changed):
+        Tuner(8, updates_per_epoch=24, folder=tmp_path / "command", **same)
+    Tuner(8, updates_per_epoch=24, folder=tmp_path / "loop", **same)
+    with pytest.raises(
+        ValueError, match=r"by a loop of your own and are now by `weightdecay tune`"
+    ):
+        tuning(tmp_path / "loop")
+
+
 def test_a_folder_of_a_version_with_more_digits_is_continued_and_nothing_is_trained_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

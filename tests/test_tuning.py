@@ -499,6 +499,25 @@ def test_what_one_more_run_would_buy_falls_as_more_is_known() -> None:
     assert gains[1] < gains[0] / 2
 
 
+def test_two_processes_do_not_make_the_same_trials_in_one_folder(tmp_path: Path) -> None:
+    """They would spend twice for the same. To read the folder is allowed."""
+    ask = (
+        "import sys\nfrom weightdecay.tune import Tuner\n"
+        f"tuner = Tuner(64, updates_per_epoch={UPDATES}, folder=sys.argv[1])\n"
+        "print(tuner.ask(), flush=True)\nsys.stdin.read()"
+    )
+    words = [sys.executable, "-c", ask, str(tmp_path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        asked = other.stdout.readline().strip()
+        with pytest.raises(RuntimeError, match=r"^Another process asks for trials in .*or use ano"):
+            made(folder=tmp_path).ask()
+        assert made(folder=tmp_path).recommendation().trials == 0
+        other.kill()
+    first, second = made(folder=tmp_path), made(folder=tmp_path)
+    assert str(first.ask()) == str(second.ask()) == asked  # of one process, as in a notebook
+
+
 def test_a_loop_that_raises_loses_nothing_that_was_told(tmp_path: Path) -> None:
     loop, tuner = surface(), made(folder=tmp_path)
     told: list[Trial] = []
@@ -820,6 +839,7 @@ def test_a_wrong_argument_is_refused_with_a_cure(arguments: dict[str, Any], mess
         (None, "`error` must be a number"),
         ("0.1", "`error` must be a number"),
         (True, "`error` must be a number"),
+        (np.array(0.1), "`error` must be a number, got array.* For a tensor, pass its item"),
     ],
 )
 def test_a_wrong_error_is_refused_and_may_be_told_again(error: Any, message: str) -> None:

@@ -2,6 +2,7 @@
 
     tuner.json         what the tuner was made with: another one must not continue in its folder,
                        but with another spend, error of guessing or number of validation examples
+    tuner.lock         locked by the process that asks for trials
     log/000001.jsonl   one finished trial, as a run of a sweep
 
 A trial that was stopped counts as diverged in the log, since a run that did not end has no error.
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary, finalize
 
 from weightdecay import files
 from weightdecay.records import Record, Run, RunConfig
@@ -28,6 +30,23 @@ FILE = "tuner.json"
 _COUPLED = {"adamw": "adam", "sgdw": "sgd"}
 # The arguments from which the axes of a space come.
 _AXES = {"lrs": "lr", "decays": "normalized_decay"}
+
+
+class _Claim:
+    """The lock of a folder, which all tuners of this process share; it ends with the last."""
+
+    def __init__(self, path: Path) -> None:
+        file = path.open("ab")
+        finalize(self, file.close)
+        if not files.lock(file, wait=False):
+            raise RuntimeError(
+                f"Another process asks for trials in {path.parent}, and would make the same ones. "
+                "Let one process ask, and give several trials to its workers; or wait until the "
+                "other has ended, or use another folder."
+            )
+
+
+_claims: WeakValueDictionary[Path, _Claim] = WeakValueDictionary()
 
 
 class Keeper:
@@ -56,8 +75,15 @@ class Keeper:
             data=space.updates_per_epoch,
         )
         self._cells = Cells(space, base)
+        self._claim: _Claim | None = None
         made = {**asdict(space), "task": task, "metric": metric}
         check_same(self._store.folder, made, changing)
+
+    def claim(self) -> None:
+        """Raise if another process asks for the trials of this folder: both would make the same."""
+        path = self._store.folder.resolve() / "tuner.lock"
+        self._claim = _claims.get(path) or _Claim(path)
+        _claims[path] = self._claim
 
     def outcomes(self) -> dict[Cell, Outcome]:
         """Return the trials that the folder has."""
@@ -150,6 +176,11 @@ def _write(path: Path, values: Mapping[str, Any]) -> None:
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Yield each argument that has changed, with its old and new value."""
+    if ("metric" in before) != ("metric" in now):  # which only a user's loop has
+        makers = ["`weightdecay tune`", "a loop of your own"]
+        was, is_ = makers if "metric" in now else makers[::-1]
+        yield f"trials were trained by {was} and are now by {is_}"
+        return
     known = before.keys() & now.keys()
     changed = {name for name in known - _AXES.keys() if before[name] != now[name]}
     if changed & {"task", "batch", "data", "validation"}:

@@ -146,6 +146,8 @@ class Tuner:
         May be called again before earlier trials are told: they are expected to come out as the
         tuner believes.
         """
+        if self._keeper is not None:
+            self._keeper.claim()
         if len(self._failed) >= _TOO_MANY and not self._told:
             *_, reason = self._failed.values()
             raise RuntimeError(
@@ -242,7 +244,10 @@ class Tuner:
 
     def _error(self, error: object) -> float:
         """Return an error as a float, infinite if it is not finite."""
-        cure = "For an accuracy, pass 1 - accuracy. For a run that diverged, pass NaN."
+        cure = (
+            "For an accuracy, pass 1 - accuracy. For a run that diverged, pass NaN. For a tensor, "
+            "pass its item()."
+        )
         if isinstance(error, float | np.floating) and not math.isfinite(error):
             return math.inf
         value = checks.number("error", error, at_least=0, cure=cure)
