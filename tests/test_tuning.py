@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.tuner_stopping import life
 from benchmarks.tuners import Table, lived, middle, missing, our_life, reported
 from tests.pages import embedded_in, text_of
 from tests.test_live import watched
@@ -898,6 +899,55 @@ def test_a_simulated_life_is_worth_the_mean_of_the_long_runs_at_its_recommendati
         first, last = lived(our_life(), whole, seed, [0.25, 2.0])
         assert {first, last} <= {*own.worth.ravel().tolist()}
         assert last == pytest.approx(own.worth.min(), rel=0.08)
+
+
+def test_what_stopping_saves_is_counted_and_spent_on_other_runs() -> None:
+    """One seed of two is three times as bad as the other, from its first epochs on."""
+    whole = table()
+    long = replace(whole, epochs=(48,), chosen=whole.chosen[:, -1:], tested=whole.tested[:, -1:])
+    known = {
+        (seed, 48, float(lr), float(decay)): [(12, 1.5 * factor * error), (48, factor * error)]
+        for seed, factor in enumerate((1 / 3, 1.0))
+        for lr, row in zip(long.lrs, long.chosen[0, 0].tolist(), strict=True)
+        for decay, error in zip(long.decays, row, strict=True)
+    }
+    lives = {
+        stops: [life(long, known, seed, 9.0, stops=stops) for seed in range(2)]
+        for stops in (False, True)
+    }
+    for stops, some in lives.items():
+        for one in some:
+            assert one.tuner.spent == one.trained / 48
+            assert (one.saved > 0) == (one.stopped > 0)
+        assert any(one.stopped for one in some) == stops
+        assert any(one.foreseen for one in some)
+    assert sum(one.trials for one in lives[True]) > sum(one.trials for one in lives[False])
+
+
+def test_the_page_says_what_stopping_would_have_saved() -> None:
+    root = Path(__file__).parents[1]
+    measured = (root / "benchmarks" / "results" / "tuners-stopping.txt").read_text("utf-8")
+    line = (
+        r"^(\S+), (\d+) long runs: .* ([\d.]+)% of the epochs saved \(([\d.]+)% .* \(([-+.\d]+) to"
+    )
+    found = re.findall(line, measured, re.MULTILINE)
+    assert len(found) == 24
+    saved = {
+        most: max(float(one) for _, spend, one, *_ in found if int(spend) <= most)
+        for most in (4, 8)
+    }
+    foreseen: dict[str, float] = {}
+    for name, spend, _, could, low in found:
+        assert float(low) >= -0.05  # of the change in error
+        if spend != "8":
+            foreseen[name] = max(float(could), foreseen.get(name, 0.0))
+    *_, second, most = sorted(foreseen.values())
+    page = " ".join((root / "docs" / "tuning.md").read_text("utf-8").split())
+    assert (
+        f"save at most {saved[4]} % of the epochs with a spend of up to 4, and {saved[8]} %" in page
+    )
+    assert f"save at most {second} % on five of the landscapes" in page
+    assert f"and {most} % on the sixth" in page
 
 
 def test_ranges_of_a_life_are_parts_of_the_tables_and_differ_between_lives() -> None:
