@@ -700,8 +700,11 @@ def test_the_status_of_a_tuner_in_a_loop_of_ones_own_says_how_many_trials_it_was
     assert main(["status", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "2 planned · 0 running · 2 done (1 diverged)" in said
-    assert "A tuner in a loop of your own was told these trials. 1 could not be trained." in said
+    assert "A tuner in a loop of your own was told these trials." in said
+    assert "1 could not be trained, the last because: it rains. Start the loop again" in said
     assert f"`weightdecay landscape {tmp_path}` reads them." in said
+    assert main(["retry", str(tmp_path)]) == 0
+    assert "a loop of your own trains these trials. Start it again" in capsys.readouterr().out
     assert main(["status", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["done"] == 2
 

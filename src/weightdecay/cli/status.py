@@ -41,9 +41,15 @@ def lines(
     status, failures, left_out = store_status(store)
     text = [line(status), *_saved(store), *left_out]
     if advice and not (folder / "plan.jsonl").exists():
-        told = "A tuner in a loop of your own was told these trials."
-        failed = f" {many} could not be trained." if (many := len(store.ledger.failures)) else ""
-        text.append(f"{told}{failed} `weightdecay landscape {folder}` reads them.")
+        text.append(
+            "A tuner in a loop of your own was told these trials. `weightdecay landscape "
+            f"{folder}` reads them."
+        )
+        if failed := [failure.reason for failure in store.ledger.failures.values()]:
+            text.append(
+                f"{len(failed)} could not be trained, the last because: "
+                f"{failed[-1].rstrip('.')}. Start the loop again to try again."
+            )
     if store.ledger.unchecked:
         text.append(
             f"{store.ledger.unchecked} lines are older than checksums: damage in them may go "

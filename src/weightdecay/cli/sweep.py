@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from weightdecay.records import Run
     from weightdecay.sweeps.merging import Conflict
 
+_LOOP = "a loop of your own trains these trials. Start it again to try those that failed"
 # This many conflicts are listed, the others are counted.
 _LISTED = 20
 
@@ -141,7 +142,8 @@ def _retry(options: argparse.Namespace) -> int:
         if options.json:
             print_json(view.values(options.folder)[0])
         else:
-            echo("Nothing to retry: every cell is done.")
+            planned = (options.folder / "plan.jsonl").exists()
+            echo(f"Nothing to retry: {'every cell is done' if planned else _LOOP}.")
         return 0
     configs = [RunConfig.from_dict(values) for values in plan.values()]
     return sweep_and_print(configs, options, retry=True)
