@@ -797,6 +797,12 @@ def test_what_a_loop_told_is_called_validation_error_everywhere(
     assert "for runs that only have a validation metric" in capsys.readouterr().err
 
 
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("mine", "utf-8")
+    with pytest.raises(ValueError, match=r"^`folder` must be a folder, and .*own is a file. Name"):
+        made(folder=tmp_path / "own")
+
+
 def test_another_tuner_may_not_continue_in_a_folder(tmp_path: Path) -> None:
     made(folder=tmp_path, spend=1)
     made(folder=tmp_path, spend=3)  # to spend more is to go on

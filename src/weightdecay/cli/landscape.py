@@ -12,7 +12,6 @@ from weightdecay.cli.printing import echo
 
 if TYPE_CHECKING:
     from weightdecay.cli.sources import Source
-    from weightdecay.cli.tuned import Tuned
     from weightdecay.records import RunConfig
     from weightdecay.results import Doubts, TransferRegret
     from weightdecay.site import Advised
@@ -207,9 +206,11 @@ def _second_stage(
 def _blocks(
     found: "Sequence[Advised]", source: "Source", doubtful: "Doubts", *, legend: bool
 ) -> list[str]:
+    from weightdecay.cli.tuned import LANDSCAPES
     from weightdecay.site import advice, budgets, doubts
 
-    tuned = [] if source.tuned is None else [_tuned(source.tuned)]
+    meant = textwrap.fill(LANDSCAPES, _WIDTH)
+    tuned = [] if source.tuned is None else ["\n".join(source.tuned.lines()), meant]
     blocks = ["\n".join([_heading(one), *_lines(one)]) for one in found]
     carried = budgets.lines([one.landscape for one in found], doubtful.varied)
     told = [*carried, *source.notes, *doubts.lines(doubtful)]
@@ -217,11 +218,6 @@ def _blocks(
     meaning = advice.legend(one.landscape for one in found)
     last = [textwrap.fill(meaning, _WIDTH)] if legend else []
     return [*tuned, *blocks, *(["\n".join(notes)] if notes else []), *last]
-
-
-def _tuned(tuner: "Tuned") -> str:
-    *_, meaning = tuner.notes()
-    return "\n".join([*tuner.lines(), "", textwrap.fill(meaning, _WIDTH)])
 
 
 def _heading(one: "Advised") -> str:

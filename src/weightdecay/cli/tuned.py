@@ -9,7 +9,8 @@ from weightdecay.decay import TITLES
 if TYPE_CHECKING:
     from weightdecay.tune import Recommendation, Tuner
 
-_LANDSCAPES = (
+#: What landscapes of a tuner's runs are for.
+LANDSCAPES = (
     "Each landscape has the runs of one length alone: it shows where the tuner has looked, and its "
     "setting is drawn from these few runs. For the long run, use the tuner's, which is drawn from "
     "the runs of all lengths."
@@ -33,7 +34,7 @@ class Tuned:
 
     def notes(self) -> list[str]:
         """Return the same as a paragraph, and one on what landscapes of these runs are for."""
-        return [" ".join(line.strip() for line in self.lines()), _LANDSCAPES]
+        return [" ".join(line.strip() for line in self.lines()), LANDSCAPES]
 
     def values(self) -> dict[str, Any] | None:
         """Return the same as plain values; None if it cannot be read."""

@@ -140,6 +140,8 @@ def check_same(folder: Path, made: Mapping[str, Any], changing: Mapping[str, Any
 
     What is `changing` may differ from the last time, and is written again.
     """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"`folder` must be a folder, and {folder} is a file. Name another one.")
     path = folder / FILE
     now = json.loads(json.dumps(made))
     if not path.exists():
