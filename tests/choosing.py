@@ -7,11 +7,12 @@ that page.
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -30,12 +31,22 @@ START = 1.5
 #: The largest λ/α that the page recommends for AdamW.
 LARGEST = 3.0
 MOMENTUM = 0.9
-#: Runs with fewer updates are shown apart.
+#: Runs with fewer updates are shown apart: they want less decay, in proportion to their updates.
 FEW = 600
 RATES = {"adamw": 0.002, "sgdw": 0.05, "sgd": 0.05, "adam": 0.00125}
 NAMES = {"adamw": "AdamW", "sgdw": "SGDW", "sgd": "SGD with L2", "adam": "Adam with L2"}
 #: The L2 factor that the page starts with for Adam, in which L2 amounts to no decay.
 ADAM_L2 = 0.002
+#: Tables of runs at several lengths, and what was trained there; a tuner was designed on the first
+#: three, and so were the rules of the page.
+TABLES = {
+    "cifar10": "CIFAR-10, conv net",
+    "mnist1d": "mnist1d, MLP",
+    "text": "text, transformer",
+    "cifar10-narrow": "CIFAR-10, narrow conv net",
+    "mnist1d-few": "mnist1d, wide MLP, few examples",
+    "text-wide": "text, wide transformer",
+}
 TASKS = {
     "cifar10": "CIFAR-10, conv net",
     "mnist1d": "mnist1d, MLP",
@@ -61,6 +72,18 @@ def committed() -> list[Landscape]:
     ]
 
 
+@cache
+def short() -> dict[str, list[Landscape]]:
+    """Return the landscapes of AdamW over few updates, by what was trained."""
+    found: dict[str, list[Landscape]] = {name: [] for name in TABLES}
+    for name in found:
+        found[name] += landscapes(read(RESULTS / "tuning" / f"{name}.parquet"))
+    for one in committed():
+        if one.config.algorithm == "adamw":
+            found[one.config.task].append(one)
+    return {name: [one for one in some if updates(one) < FEW] for name, some in found.items()}
+
+
 def updates(landscape: Landscape) -> int:
     """Return the number of updates in a run."""
     assert landscape.updates is not None
@@ -76,13 +99,19 @@ def stated(landscape: Landscape, weight_decay: float, lr: float) -> float:
     return weight_decay
 
 
-def start(landscape: Landscape, largest: float = LARGEST) -> tuple[float, float]:
-    """Return the learning rate and the decay that the page starts with, stated as here."""
+def start(
+    landscape: Landscape, largest: float = LARGEST, *, few: int = FEW, lr: float | None = None
+) -> tuple[float, float]:
+    """Return the learning rate and the decay that the page starts with, stated as here.
+
+    `few` are the updates below which it decays less; `lr` replaces the page's learning rate.
+    """
     config = landscape.config
-    lr = landscape.best.lr if config.task == "text" else RATES[config.algorithm]
+    if lr is None:
+        lr = landscape.best.lr if config.task == "text" else RATES[config.algorithm]
     if config.algorithm == "adam":
         return lr, ADAM_L2
-    weight_decay = START * math.sqrt(config.epochs) / updates(landscape)
+    weight_decay = START * math.sqrt(config.epochs) / max(updates(landscape), few)
     if config.algorithm == "adamw":
         weight_decay = min(weight_decay, largest * lr)
     return lr, stated(landscape, weight_decay, lr)
@@ -108,9 +137,9 @@ def _between(places: Sequence[float], values: Sequence[float], place: float) -> 
     return float(between(np.log2(places), math.log2(place)) @ np.array(values))
 
 
-def cost(landscape: Landscape, largest: float = LARGEST) -> float:
+def cost(landscape: Landscape, largest: float = LARGEST, **changed: Any) -> float:
     """Return the points of test error by which the start values miss the best setting."""
-    return 100 * (error(landscape, *start(landscape, largest)) - landscape.best.mean)
+    return 100 * (error(landscape, *start(landscape, largest, **changed)) - landscape.best.mean)
 
 
 def normalized(landscape: Landscape, cell: Cell) -> float:
@@ -157,6 +186,27 @@ def start_rows(found: Iterable[Landscape]) -> list[tuple[str, ...]]:
                 *(NAMES[way], TASKS[task], _range(group, lambda one, _: updates(one), "{:,.0f}")),
                 *(str(len(group)), _points(fmean(costs)), _points(max(costs))),
                 *(("–", "–") if way == "adam" else best),
+            )
+        )
+    return rows
+
+
+SHORT_TITLES = (
+    *("network", "updates", "sweeps", "best λ·n·√T", "cost of 1.5/(n·√T) on average", "at worst"),
+    *("cost of √T/400 on average", "at worst"),
+)
+
+
+def short_rows(found: Mapping[str, Sequence[Landscape]]) -> list[tuple[str, ...]]:
+    """Return what the rule for few updates saves, at the best learning rate of each sweep."""
+    rows = []
+    for name, group in found.items():
+        both = [[cost(one, few=few, lr=one.best.lr) for one in group] for few in (0, FEW)]
+        shown_costs = [_points(of(costs)) for costs in both for of in (fmean, max)]
+        rows.append(
+            (
+                *(TABLES[name], _range(group, lambda one, _: updates(one), "{:,.0f}")),
+                *(str(len(group)), _range(group, constant, "{:.2g}"), *shown_costs),
             )
         )
     return rows
@@ -362,6 +412,7 @@ def tables() -> dict[str, list[tuple[str, ...]]]:
     """Return the page's tables by the names of their marks."""
     return {
         "start": [START_TITLES, *start_rows(committed())],
+        "short": [SHORT_TITLES, *short_rows(short())],
         "recipes": [RECIPE_TITLES, *(recipe_row(recipe) for recipe in RECIPES)],
     }
 

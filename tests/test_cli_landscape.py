@@ -132,8 +132,8 @@ def test_json_has_every_number_and_no_nan(capsys: pytest.CaptureFixture[str]) ->
         raise AssertionError(constant)
 
     found = json.loads(told(capsys, "sweep", "--json"), parse_constant=refuse)
-    assert set(found) == {"source", "complete", "columns", "notes", "doubts", "landscapes"}
-    assert found["columns"] is None
+    assert set(found) == {"source", "complete", "columns", "notes", "doubts", "landscapes", "tuner"}
+    assert found["columns"] is found["tuner"] is None
     [one] = found["landscapes"]
     advice = one["recommendation"]
     assert one["settings"] == one["runs"] == 56

@@ -187,6 +187,30 @@ def test_the_folder_is_one_that_status_landscape_and_report_read(
     assert main(["report", folder, "--out", str(tmp_path / "page.html")]) == 0
 
 
+@pytest.mark.parametrize("algorithm", ["adamw,betas=0.9/0.98", "sgd", "adam"])
+def test_status_and_landscape_recommend_what_the_command_did(
+    algorithm: str, tmp_path: Path, capsys: Output
+) -> None:
+    folder, page = str(tmp_path / "tuned"), str(tmp_path / "page.html")
+    words = ["tune", *WORDS, *HERE, "--algorithm", algorithm, "--spend", "2", "--out", folder]
+    assert main([*words, "--json"]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    del expected["folder"], expected["failed"], expected["run"]
+    assert expected["learned"] > 0
+    for command in ("status", "landscape"):
+        assert main([command, folder, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["tuner"] == {"spend": 2.0, **expected}, command
+    assert main(["report", folder, "--out", page, "--quiet"]) == 0
+    said = f"{expected['spent']:.2f} of 2 long runs spent. The tuner recommends: For 8 epochs"
+    assert said in Path(page).read_text("utf-8")
+
+
+def test_a_run_that_diverged_is_lost_for_status_too(tmp_path: Path, capsys: Output) -> None:
+    trained(tmp_path, algorithm="sgdw", model="mlp", lr=(1e32, 1e36), spend=1)
+    assert main(["status", str(tmp_path)]) == 0
+    assert "  Every trial diverged. No run supports this setting." in capsys.readouterr().out
+
+
 def test_a_tuning_that_goes_on_says_what_is_done_and_what_comes(
     tmp_path: Path, capsys: Output
 ) -> None:
@@ -361,6 +385,20 @@ def test_another_tuning_may_not_continue_in_a_folder(
     assert f"A tuner must continue as it began, but in {tmp_path} --" in said
     assert said.count(" was ") == len(changes)
     assert all(change in said for change in changes)
+
+
+def test_a_loop_and_the_command_may_not_continue_in_each_others_folders(tmp_path: Path) -> None:
+    """Even if they are told the same of task and settings."""
+    same: dict[str, Any] = {"lr": RATES, "shortest": 1, "task": "tests.toys:toy"}
+    tuning(tmp_path / "command")
+    changed = r"by `weightdecay tune` and are now by a loop of your own\. Pass .* another folder"
+    with pytest.raises(ValueError, match=changed):
+        Tuner(8, updates_per_epoch=24, folder=tmp_path / "command", **same)
+    Tuner(8, updates_per_epoch=24, folder=tmp_path / "loop", **same)
+    with pytest.raises(
+        ValueError, match=r"by a loop of your own and are now by `weightdecay tune`"
+    ):
+        tuning(tmp_path / "loop")
 
 
 def test_a_folder_of_a_version_with_more_digits_is_continued_and_nothing_is_trained_again(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.tuner_stopping import life
 from benchmarks.tuners import Table, lived, middle, missing, our_life, reported
 from tests.pages import embedded_in, text_of
 from tests.test_live import watched
@@ -499,6 +500,25 @@ def test_what_one_more_run_would_buy_falls_as_more_is_known() -> None:
     assert gains[1] < gains[0] / 2
 
 
+def test_two_processes_do_not_make_the_same_trials_in_one_folder(tmp_path: Path) -> None:
+    """They would spend twice for the same. To read the folder is allowed."""
+    ask = (
+        "import sys\nfrom weightdecay.tune import Tuner\n"
+        f"tuner = Tuner(64, updates_per_epoch={UPDATES}, folder=sys.argv[1])\n"
+        "print(tuner.ask(), flush=True)\nsys.stdin.read()"
+    )
+    words = [sys.executable, "-c", ask, str(tmp_path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        asked = other.stdout.readline().strip()
+        with pytest.raises(RuntimeError, match=r"^Another process asks for trials in .*or use ano"):
+            made(folder=tmp_path).ask()
+        assert made(folder=tmp_path).recommendation().trials == 0
+        other.kill()
+    first, second = made(folder=tmp_path), made(folder=tmp_path)
+    assert str(first.ask()) == str(second.ask()) == asked  # of one process, as in a notebook
+
+
 def test_a_loop_that_raises_loses_nothing_that_was_told(tmp_path: Path) -> None:
     loop, tuner = surface(), made(folder=tmp_path)
     told: list[Trial] = []
@@ -652,14 +672,17 @@ def shown_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]
     """Return what each command that shows runs says of a folder, without its programs."""
     folder_, page = str(folder), folder.parent / "page.html"
     said = {}
-    for words in (["landscape"], ["landscape", "--json"]):
+    for words in (["landscape"], ["landscape", "--json"], ["status"], ["status", "--json"]):
         assert main([words[0], folder_, *words[1:]]) == 0
         said[" ".join(words)] = capsys.readouterr().out
     assert main(["report", folder_, "--out", str(page)]) == 0
     capsys.readouterr()
     whole = page.read_text("utf-8")
     said["report"] = text_of(whole) + json.dumps(embedded_in(whole))
-    said["serve"] = json.dumps(watched(folder_).view.data)
+    live = watched(folder_)
+    live.news("", 0)
+    live.finish()
+    said["serve"] = json.dumps(live.view.data)
     said["repr"] = repr(read(folder)[-1])
     return said
 
@@ -677,10 +700,66 @@ def test_the_status_of_a_tuner_in_a_loop_of_ones_own_says_how_many_trials_it_was
     assert main(["status", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "2 planned · 0 running · 2 done (1 diverged)" in said
-    assert "A tuner in a loop of your own was told these trials. 1 could not be trained." in said
+    assert "A tuner in a loop of your own was told these trials." in said
+    assert "1 could not be trained, the last because: it rains. Start the loop again" in said
     assert f"`weightdecay landscape {tmp_path}` reads them." in said
+    assert main(["retry", str(tmp_path)]) == 0
+    assert "a loop of your own trains these trials. Start it again" in capsys.readouterr().out
     assert main(["status", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["done"] == 2
+
+
+def letters(text: str) -> str:
+    """Return a text without spaces and the marks of names, which a page shows in another way."""
+    return re.sub(r"[\s`]", "", text)
+
+
+def test_every_command_that_shows_the_folder_says_what_the_tuner_recommends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the last spend, error of guessing and number of examples, which may change."""
+    made(folder=tmp_path / "own", spend=0.25, guess=0.8)
+    tuner = made(folder=tmp_path / "own", guess=0.9, validation=100)
+    trials = tuned(surface(), tuner)
+    written = (tmp_path / "own" / "tuner.json").read_bytes()
+    expected = tuner.recommendation()
+    assert expected.learned == len(trials)
+    assert any(note.startswith("100 validation examples") for note in expected.notes)
+    said = shown_of(tmp_path / "own", capsys)
+    said["serve"] = " ".join(json.loads(said["serve"])["notes"])
+    wanted = f"1.00 of 1 long runs spent. The tuner recommends: {expected}"
+    for where in ("landscape", "status", "report", "serve"):
+        assert letters(wanted) in letters(said[where]), where
+    for where in ("landscape --json", "status --json"):
+        values = json.loads(said[where])["tuner"]
+        assert (values["lr"], values["weight_decay"]) == (expected.lr, expected.weight_decay)
+        assert (values["spend"], values["spent"]) == (1.0, expected.spent)
+    assert "For the long run, use the tuner's" in said["landscape"]
+    assert "which is not what the tuner recommends" in said["status"]
+    assert "edge of the grid" not in said["status"]  # of three runs, most are at an edge
+    assert (tmp_path / "own" / "tuner.json").read_bytes() == written
+
+
+@pytest.mark.parametrize(
+    ("found", "written", "why"),
+    [
+        ('"spend"', '"spent"', "it has no 'spend'"),  # as by an earlier version
+        ('"lrs"', "lrs", "Expecting property name enclosed"),
+        ('"spend": 0.25', '"spend": -1', "`spend` must be "),
+    ],
+)
+def test_a_tuners_file_that_says_too_little_is_said_and_its_runs_are_shown(
+    found: str, written: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tuned(surface(), made(folder=tmp_path / "own", spend=0.25))
+    path = tmp_path / "own" / "tuner.json"
+    path.write_text(path.read_text("utf-8").replace(found, written), "utf-8")
+    said = shown_of(tmp_path / "own", capsys)
+    for where in ("landscape", "status", "report"):
+        wanted = f"does not say what the tuner recommends: {why}"
+        assert letters(wanted) in letters(said[where]), where
+    assert "use    α = " in said["landscape"]
+    assert json.loads(said["landscape --json"])["tuner"] is None
 
 
 @pytest.mark.parametrize("earlier", [0, 1, 9])
@@ -716,6 +795,12 @@ def test_what_a_loop_told_is_called_validation_error_everywhere(
     assert "validation error" in said["serve"]
     assert main(["landscape", str(tmp_path / "own"), "--choose-on", "test"]) == 2
     assert "for runs that only have a validation metric" in capsys.readouterr().err
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("mine", "utf-8")
+    with pytest.raises(ValueError, match=r"^`folder` must be a folder, and .*own is a file. Name"):
+        made(folder=tmp_path / "own")
 
 
 def test_another_tuner_may_not_continue_in_a_folder(tmp_path: Path) -> None:
@@ -764,6 +849,7 @@ def test_a_wrong_argument_is_refused_with_a_cure(arguments: dict[str, Any], mess
         (None, "`error` must be a number"),
         ("0.1", "`error` must be a number"),
         (True, "`error` must be a number"),
+        (np.array(0.1), "`error` must be a number, got array.* For a tensor, pass its item"),
     ],
 )
 def test_a_wrong_error_is_refused_and_may_be_told_again(error: Any, message: str) -> None:
@@ -822,6 +908,55 @@ def test_a_simulated_life_is_worth_the_mean_of_the_long_runs_at_its_recommendati
         first, last = lived(our_life(), whole, seed, [0.25, 2.0])
         assert {first, last} <= {*own.worth.ravel().tolist()}
         assert last == pytest.approx(own.worth.min(), rel=0.08)
+
+
+def test_what_stopping_saves_is_counted_and_spent_on_other_runs() -> None:
+    """One seed of two is three times as bad as the other, from its first epochs on."""
+    whole = table()
+    long = replace(whole, epochs=(48,), chosen=whole.chosen[:, -1:], tested=whole.tested[:, -1:])
+    known = {
+        (seed, 48, float(lr), float(decay)): [(12, 1.5 * factor * error), (48, factor * error)]
+        for seed, factor in enumerate((1 / 3, 1.0))
+        for lr, row in zip(long.lrs, long.chosen[0, 0].tolist(), strict=True)
+        for decay, error in zip(long.decays, row, strict=True)
+    }
+    lives = {
+        stops: [life(long, known, seed, 9.0, stops=stops) for seed in range(2)]
+        for stops in (False, True)
+    }
+    for stops, some in lives.items():
+        for one in some:
+            assert one.tuner.spent == one.trained / 48
+            assert (one.saved > 0) == (one.stopped > 0)
+        assert any(one.stopped for one in some) == stops
+        assert any(one.foreseen for one in some)
+    assert sum(one.trials for one in lives[True]) > sum(one.trials for one in lives[False])
+
+
+def test_the_page_says_what_stopping_would_have_saved() -> None:
+    root = Path(__file__).parents[1]
+    measured = (root / "benchmarks" / "results" / "tuners-stopping.txt").read_text("utf-8")
+    line = (
+        r"^(\S+), (\d+) long runs: .* ([\d.]+)% of the epochs saved \(([\d.]+)% .* \(([-+.\d]+) to"
+    )
+    found = re.findall(line, measured, re.MULTILINE)
+    assert len(found) == 24
+    saved = {
+        most: max(float(one) for _, spend, one, *_ in found if int(spend) <= most)
+        for most in (4, 8)
+    }
+    foreseen: dict[str, float] = {}
+    for name, spend, _, could, low in found:
+        assert float(low) >= -0.05  # of the change in error
+        if spend != "8":
+            foreseen[name] = max(float(could), foreseen.get(name, 0.0))
+    *_, second, most = sorted(foreseen.values())
+    page = " ".join((root / "docs" / "tuning.md").read_text("utf-8").split())
+    assert (
+        f"save at most {saved[4]} % of the epochs with a spend of up to 4, and {saved[8]} %" in page
+    )
+    assert f"save at most {second} % on five of the landscapes" in page
+    assert f"and {most} % on the sixth" in page
 
 
 def test_ranges_of_a_life_are_parts_of_the_tables_and_differ_between_lives() -> None:

@@ -206,15 +206,18 @@ def _second_stage(
 def _blocks(
     found: "Sequence[Advised]", source: "Source", doubtful: "Doubts", *, legend: bool
 ) -> list[str]:
+    from weightdecay.cli.tuned import LANDSCAPES
     from weightdecay.site import advice, budgets, doubts
 
+    meant = textwrap.fill(LANDSCAPES, _WIDTH)
+    tuned = [] if source.tuned is None else ["\n".join(source.tuned.lines()), meant]
     blocks = ["\n".join([_heading(one), *_lines(one)]) for one in found]
     carried = budgets.lines([one.landscape for one in found], doubtful.varied)
     told = [*carried, *source.notes, *doubts.lines(doubtful)]
     notes = [textwrap.fill(text, _WIDTH, break_long_words=False) for text in told]
     meaning = advice.legend(one.landscape for one in found)
     last = [textwrap.fill(meaning, _WIDTH)] if legend else []
-    return [*blocks, *(["\n".join(notes)] if notes else []), *last]
+    return [*tuned, *blocks, *(["\n".join(notes)] if notes else []), *last]
 
 
 def _heading(one: "Advised") -> str:

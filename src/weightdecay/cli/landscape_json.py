@@ -35,6 +35,7 @@ def as_json(
         "notes": source.notes,
         "doubts": said.lines(doubtful),
         "landscapes": [_landscape(one) for one in found],
+        "tuner": None if source.tuned is None else source.tuned.values(),
     }
 
 

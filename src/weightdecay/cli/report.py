@@ -78,7 +78,8 @@ def notes_of(found: "Sequence[Advised]", source: "Source", doubtful: "Doubts") -
 
     scapes = [one.landscape for one in found]
     carried = budgets.lines(scapes, doubtful.varied)
-    return [*carried, *source.notes, *doubts.lines(doubtful), advice.legend(scapes)]
+    tuned = [] if source.tuned is None else source.tuned.notes()
+    return [*tuned, *carried, *source.notes, *doubts.lines(doubtful), advice.legend(scapes)]
 
 
 def command_of(options: argparse.Namespace, name: str) -> str:

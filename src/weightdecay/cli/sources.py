@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weightdecay.cli.tuned import Tuned, tuned
 from weightdecay.records import Run
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ class Source:
     """Finished runs, repeated runs, and notes about them.
 
     `points` are runs from somebody else's table, and `columns` says which of its columns were read.
-    `complete` is false if results were left out and a
-    planned cell has none.
+    `complete` is false if results were left out and a planned cell has none. `tuned` is the tuner
+    of a folder that has one.
     """
 
     runs: list[Run]
@@ -36,6 +37,7 @@ class Source:
     complete: bool = True
     points: "Sequence[Point]" = field(default=())
     columns: Mapping[str, str] | None = None
+    tuned: Tuned | None = None
 
 
 def read(path: Path, foreign: Mapping[str, Any] | None = None) -> Source:
@@ -93,7 +95,7 @@ def _of_folder(folder: Path) -> Source:
     notes = list(store.ledger.left_out)
     if done < len(planned):
         notes.insert(0, f"Done so far: {done} of {len(planned)} planned cells.")
-    return Source(runs, repeats, notes, store.is_complete())
+    return Source(runs, repeats, notes, store.is_complete(), tuned=tuned(folder))
 
 
 def _of_table(file: Path, foreign: Mapping[str, Any]) -> Source:

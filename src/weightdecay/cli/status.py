@@ -7,6 +7,7 @@ from typing import Any
 
 from weightdecay.cli.run import command_of
 from weightdecay.cli.summary import Summary, best_values, summary
+from weightdecay.cli.tuned import is_tuners, tuned
 from weightdecay.progress import duration
 from weightdecay.records import Run
 from weightdecay.sweeps.progress_lines import cells
@@ -40,16 +41,22 @@ def lines(
     status, failures, left_out = store_status(store)
     text = [line(status), *_saved(store), *left_out]
     if advice and not (folder / "plan.jsonl").exists():
-        told = "A tuner in a loop of your own was told these trials."
-        failed = f" {many} could not be trained." if (many := len(store.ledger.failures)) else ""
-        text.append(f"{told}{failed} `weightdecay landscape {folder}` reads them.")
+        text.append(
+            "A tuner in a loop of your own was told these trials. `weightdecay landscape "
+            f"{folder}` reads them."
+        )
+        if failed := [failure.reason for failure in store.ledger.failures.values()]:
+            text.append(
+                f"{len(failed)} could not be trained, the last because: "
+                f"{failed[-1].rstrip('.')}. Start the loop again to try again."
+            )
     if store.ledger.unchecked:
         text.append(
             f"{store.ledger.unchecked} lines are older than checksums: damage in them may go "
             "unnoticed."
         )
     if status.left and not status.running and advice:
-        command = "tune" if (folder / "tuner.json").exists() else "sweep"
+        command = "tune" if is_tuners(folder) else "sweep"
         text.append(
             f"Nothing is running. To continue, run the same `weightdecay {command}` again, or "
             f"`weightdecay retry {folder}`."
@@ -126,6 +133,7 @@ def values(folder: Path, *, every_result: bool = True) -> tuple[dict[str, Any], 
         ],
         "best": best_values(folder, Best(folder).runs()) if reads else None,
         "doubts": doubts(folder, status, every_result=every_result) if reads else None,
+        "tuner": None if (tuner := tuned(folder)) is None else tuner.values(),
     }
     return found, 1 if status.failed or not complete else 0
 

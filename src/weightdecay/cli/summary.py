@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from weightdecay.cli.tuned import is_tuners
 from weightdecay.labels import SYMBOLS
 from weightdecay.number_format import reported, typed
 from weightdecay.records import DECAYS, Run, RunConfig
@@ -19,6 +20,7 @@ _ROWS = 40
 _LOWEST = (
     "Best: the lowest single cell. `weightdecay landscape` recommends a setting from all cells."
 )
+_OF_A_TUNER = "Best: the lowest single run of each length, which is not what the tuner recommends."
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,11 @@ class Summary:
 
 def summary(folder: Path, runs: Iterable[Run]) -> Summary:
     """Return the best settings of a sweep; of a second stage, which chooses none, who judges it."""
-    note = judged_by(folder)
-    return best_settings(runs) if note is None else Summary([], [note])
+    if (note := judged_by(folder)) is not None:
+        return Summary([], [note])
+    found = best_settings(runs)
+    # A tuner's runs are no grid that could be extended: it says itself which range is too narrow.
+    return replace(found, notes=[_OF_A_TUNER]) if is_tuners(folder) else found
 
 
 def best_settings(runs: Iterable[Run]) -> Summary:

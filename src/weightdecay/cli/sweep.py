@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from weightdecay.records import Run
     from weightdecay.sweeps.merging import Conflict
 
+_LOOP = "a loop of your own trains these trials. Start it again to try those that failed"
 # This many conflicts are listed, the others are counted.
 _LISTED = 20
 
@@ -141,7 +142,8 @@ def _retry(options: argparse.Namespace) -> int:
         if options.json:
             print_json(view.values(options.folder)[0])
         else:
-            echo("Nothing to retry: every cell is done.")
+            planned = (options.folder / "plan.jsonl").exists()
+            echo(f"Nothing to retry: {'every cell is done' if planned else _LOOP}.")
         return 0
     configs = [RunConfig.from_dict(values) for values in plan.values()]
     return sweep_and_print(configs, options, retry=True)
@@ -155,6 +157,7 @@ def _show_status(
     options: argparse.Namespace, *, every_failure: bool = False, every_result: bool = False
 ) -> int:
     from weightdecay.cli import status as view
+    from weightdecay.cli.tuned import tuned
 
     if options.json:
         values, code = view.values(options.folder, every_result=every_result)
@@ -165,7 +168,8 @@ def _show_status(
     )
     best = view.Best(options.folder).summary(now, every_result=every_result)
     doubts = view.doubts(options.folder, now, every_result=every_result)
-    echo("\n".join(text))
+    tuner = tuned(options.folder)
+    echo("\n".join([*text, *(tuner.lines() if tuner else [])]))
     if best is not None and best.rows:
         print_table(best.rows)
     for note in [*(best.notes if best else []), *doubts]:

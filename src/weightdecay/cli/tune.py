@@ -2,19 +2,19 @@
 
 import argparse
 import sys
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from weightdecay.cli.arguments import NUMBERS, Commands, as_options, number, whole
 from weightdecay.cli.output import add_output_options, print_json
 from weightdecay.cli.printing import echo
 from weightdecay.cli.sweep import add_engine
-from weightdecay.decay import CHOOSING, TITLES
+from weightdecay.cli.tuned import recommended
+from weightdecay.decay import CHOOSING
 from weightdecay.records import PRECISIONS
 
 if TYPE_CHECKING:
-    from weightdecay.tune import Recommendation, Tuning
+    from weightdecay.tune import Tuning
 
 # The arguments of `Tuning` that are options.
 _WHAT = (
@@ -160,7 +160,8 @@ def _show(tuning: "Tuning", options: argparse.Namespace) -> None:
     found, failed = tuning.recommendation(), len(tuning.failed)
     command = command_of(tuning.long_run().as_dict(), device=options.device)
     if options.json:
-        print_json({"folder": options.folder, "failed": failed, **_values(found), "run": command})
+        values = recommended(found)
+        print_json({"folder": options.folder, "failed": failed, **values, "run": command})
         return
     echo(as_options(str(found), vars(options)))
     if failed:
@@ -170,10 +171,3 @@ def _show(tuning: "Tuning", options: argparse.Namespace) -> None:
         )
     if not options.quiet:
         echo(f"The long run: {command}\n{CHOOSING}.")
-
-
-def _values(found: "Recommendation") -> dict[str, Any]:
-    decay = {name: getattr(found.decay, name) for name in TITLES}
-    rule = found.carrying
-    carrying = None if rule is None else {"kept": rule.kept, **asdict(rule)}
-    return {**asdict(found), "decay": decay, "carrying": carrying}

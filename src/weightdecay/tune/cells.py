@@ -48,10 +48,19 @@ class Cells:
                 return cell
         return None
 
-    def outcomes(self, runs: Iterable[Run]) -> dict[Cell, Outcome]:
-        """Return what came of those runs that are this tuner's."""
-        found = ((self.cell(run.config), outcome_of(run)) for run in runs)
-        return {cell: outcome for cell, outcome in found if cell is not None}
+    def told(self, runs: Iterable[Run]) -> dict[Cell, Outcome]:
+        """Return what came of those runs that are this tuner's, as a user's loop told it."""
+        found = ((self.cell(run.config), run) for run in runs)
+        return {cell: _outcome(run) for cell, run in found if cell is not None}
+
+    def trained(self, runs: Iterable[Run]) -> dict[Cell, Outcome]:
+        """Return the same of runs of a sweep: one that diverged is lost, whatever error it had."""
+        found = ((self.cell(run.config), run) for run in runs)
+        return {
+            cell: replace(_outcome(run), error=math.inf) if run.diverged else _outcome(run)
+            for cell, run in found
+            if cell is not None
+        }
 
 
 def _is_near(one: RunConfig, other: RunConfig) -> bool:
@@ -67,7 +76,7 @@ def _is_close(one: float | None, other: float | None) -> bool:
     return math.isclose(one, other, rel_tol=1e-9)
 
 
-def outcome_of(run: Run) -> Outcome:
+def _outcome(run: Run) -> Outcome:
     """Return what came of a run, with the errors on its way."""
     errors = [
         (one.epoch, math.inf if one.validation_error is None else one.validation_error)

@@ -1,6 +1,8 @@
 """Keeps what a tuner has learned in a folder that `weightdecay landscape` reads, too.
 
-    tuner.json         what the tuner was made with: another one must not continue in its folder
+    tuner.json         what the tuner was made with: another one must not continue in its folder,
+                       but with another spend, error of guessing or number of validation examples
+    tuner.lock         locked by the process that asks for trials
     log/000001.jsonl   one finished trial, as a run of a sweep
 
 A trial that was stopped counts as diverged in the log, since a run that did not end has no error.
@@ -13,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary, finalize
 
 from weightdecay import files
 from weightdecay.records import Record, Run, RunConfig
@@ -22,15 +25,42 @@ from weightdecay.tune.cells import Cells
 from weightdecay.tune.space import Space, ladder
 from weightdecay.tune.trial import Cell, Outcome
 
+#: What a tuner was made with.
+FILE = "tuner.json"
 _COUPLED = {"adamw": "adam", "sgdw": "sgd"}
 # The arguments from which the axes of a space come.
 _AXES = {"lrs": "lr", "decays": "normalized_decay"}
 
 
+class _Claim:
+    """The lock of a folder, which all tuners of this process share; it ends with the last."""
+
+    def __init__(self, path: Path) -> None:
+        file = path.open("ab")
+        finalize(self, file.close)
+        if not files.lock(file, wait=False):
+            raise RuntimeError(
+                f"Another process asks for trials in {path.parent}, and would make the same ones. "
+                "Let one process ask, and give several trials to its workers; or wait until the "
+                "other has ended, or use another folder."
+            )
+
+
+_claims: WeakValueDictionary[Path, _Claim] = WeakValueDictionary()
+
+
 class Keeper:
     """A folder with the trials of one tuner, which a loop of the user's own makes."""
 
-    def __init__(self, folder: Path | str, space: Space, *, task: str, metric: str) -> None:
+    def __init__(
+        self,
+        folder: Path | str,
+        space: Space,
+        *,
+        task: str,
+        metric: str,
+        changing: Mapping[str, Any],
+    ) -> None:
         self._store, self._space, self._metric = Store(folder), space, metric
         coupled = space.convention == "l2"
         base = RunConfig(
@@ -45,11 +75,19 @@ class Keeper:
             data=space.updates_per_epoch,
         )
         self._cells = Cells(space, base)
-        check_same(self._store.folder, {**asdict(space), "task": task, "metric": metric})
+        self._claim: _Claim | None = None
+        made = {**asdict(space), "task": task, "metric": metric}
+        check_same(self._store.folder, made, changing)
+
+    def claim(self) -> None:
+        """Raise if another process asks for the trials of this folder: both would make the same."""
+        path = self._store.folder.resolve() / "tuner.lock"
+        self._claim = _claims.get(path) or _Claim(path)
+        _claims[path] = self._claim
 
     def outcomes(self) -> dict[Cell, Outcome]:
         """Return the trials that the folder has."""
-        return self._cells.outcomes(self._store.runs())
+        return self._cells.told(self._store.runs())
 
     def keep(self, cell: Cell, outcome: Outcome, *, seconds: float) -> None:
         """Write a finished trial; when this returns, it is on the disk."""
@@ -97,9 +135,14 @@ class Keeper:
         )
 
 
-def check_same(folder: Path, made: Mapping[str, Any]) -> None:
-    """Write what a tuner was made with; raise if the folder is another tuner's, or a sweep's."""
-    path = folder / "tuner.json"
+def check_same(folder: Path, made: Mapping[str, Any], changing: Mapping[str, Any]) -> None:
+    """Write what a tuner was made with; raise if the folder is another tuner's, or a sweep's.
+
+    What is `changing` may differ from the last time, and is written again.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"`folder` must be a folder, and {folder} is a file. Name another one.")
+    path = folder / FILE
     now = json.loads(json.dumps(made))
     if not path.exists():
         if others := [name for name in ("plan.jsonl", "log") if (folder / name).exists()]:
@@ -109,11 +152,11 @@ def check_same(folder: Path, made: Mapping[str, Any]) -> None:
                 "restore tuner.json."
             )
         folder.mkdir(parents=True, exist_ok=True)
-        with files.written(path) as file:
-            file.write(json.dumps(now, indent=1).encode() + b"\n")
+        _write(path, {**now, **changing})
         return
     try:
-        changes = list(_changes(json.loads(path.read_text("utf-8")), now))
+        before = json.loads(path.read_text("utf-8"))
+        changes = list(_changes(before, now))
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(
             f"{path} must be what a tuner wrote, but it is damaged: {error}. Its trials are safe "
@@ -124,10 +167,22 @@ def check_same(folder: Path, made: Mapping[str, Any]) -> None:
             f"A tuner must continue as it began, but in {folder} {', and '.join(changes)}. Pass "
             "the same arguments, or use another folder."
         )
+    if (after := {**before, **changing}) != before:
+        _write(path, after)
+
+
+def _write(path: Path, values: Mapping[str, Any]) -> None:
+    with files.written(path) as file:
+        file.write(json.dumps(values, indent=1).encode() + b"\n")
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Yield each argument that has changed, with its old and new value."""
+    if ("metric" in before) != ("metric" in now):  # which only a user's loop has
+        makers = ["`weightdecay tune`", "a loop of your own"]
+        was, is_ = makers if "metric" in now else makers[::-1]
+        yield f"trials were trained by {was} and are now by {is_}"
+        return
     known = before.keys() & now.keys()
     changed = {name for name in known - _AXES.keys() if before[name] != now[name]}
     if changed & {"task", "batch", "data", "validation"}:

@@ -158,7 +158,10 @@ def _notes(
     if not told:
         yield f"No trial was told yet. {_UNSUPPORTED}"
     elif diverged == len(told):
-        yield f"Every trial diverged. {_UNSUPPORTED} Lower the learning rates with `lr`."
+        yield (
+            f"Every trial diverged. {_UNSUPPORTED} Check that a small learning rate trains at "
+            "all, and lower the rates with `lr`."
+        )
     elif len(blank) + diverged == len(told):
         yield f"Nothing was learned: {_why(space, nothing, blank, guess)} {_UNSUPPORTED} {_CURE}"
     else:

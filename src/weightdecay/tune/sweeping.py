@@ -8,7 +8,6 @@ of the last one, is read from the folder: it does not matter which process train
 it was killed. The folder is that of a sweep, with the file `tuner.json`.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -139,7 +138,7 @@ class Tuning:
         made = {name: value for name, value in base.as_dict().items() if name not in _TUNED}
         whole_space = asdict(self.tuner.space)
         del whole_space["convention"]  # it follows from the algorithm
-        check_same(self.folder, {**whole_space, **made, "seed": seed})
+        check_same(self.folder, {**whole_space, **made, "seed": seed}, self.tuner.changing)
 
     def plan(self) -> list[RunConfig]:
         """Return all runs so far, with those to make next at the end; none if there are none.
@@ -148,9 +147,7 @@ class Tuning:
         """
         store = Store(self.folder)
         runs = store.runs()
-        done = self.cells.outcomes(run for run in runs if not run.diverged)
-        lost = self.cells.outcomes(run for run in runs if run.diverged)
-        done |= {cell: replace(outcome, error=math.inf) for cell, outcome in lost.items()}
+        done = self.cells.trained(runs)
         reasons = store.ledger.failures
         # Earlier versions rounded the settings differently: each run is continued as it is kept.
         asked = [RunConfig.from_dict(values) for _, values in _planned(store)]

@@ -92,7 +92,9 @@ class Tuner:
             None if validation is None else checks.whole("validation", validation, at_least=1)
         )
         self._keeper = (
-            None if folder is None else Keeper(folder, self.space, task=task, metric=metric)
+            None
+            if folder is None
+            else Keeper(folder, self.space, task=task, metric=metric, changing=self.changing)
         )
         self._choose = chooser
         self._told: dict[Cell, Outcome] = {} if self._keeper is None else self._keeper.outcomes()
@@ -117,6 +119,11 @@ class Tuner:
         self._running |= dict.fromkeys(running, time.monotonic())
 
     @property
+    def changing(self) -> dict[str, float | None]:
+        """What may change when a tuner is started again in its folder, by the names there."""
+        return {"spend": self.spend, "guess": self.guess, "examples": self._validation}
+
+    @property
     def spent(self) -> float:
         """What the trials have cost so far, in long runs; running ones count in full."""
         done = sum(outcome.epochs for outcome in self._told.values())
@@ -139,6 +146,8 @@ class Tuner:
         May be called again before earlier trials are told: they are expected to come out as the
         tuner believes.
         """
+        if self._keeper is not None:
+            self._keeper.claim()
         if len(self._failed) >= _TOO_MANY and not self._told:
             *_, reason = self._failed.values()
             raise RuntimeError(
@@ -235,7 +244,10 @@ class Tuner:
 
     def _error(self, error: object) -> float:
         """Return an error as a float, infinite if it is not finite."""
-        cure = "For an accuracy, pass 1 - accuracy. For a run that diverged, pass NaN."
+        cure = (
+            "For an accuracy, pass 1 - accuracy. For a run that diverged, pass NaN. For a tensor, "
+            "pass its item()."
+        )
         if isinstance(error, float | np.floating) and not math.isfinite(error):
             return math.inf
         value = checks.number("error", error, at_least=0, cure=cure)
