@@ -146,7 +146,7 @@ function drawStatus({ stages, trouble, note }) {
 }
 
 function stageLines(stage) {
-  const { planned, done, diverged, running, failed, workers, left, speed } = stage;
+  const { planned, done, trained, diverged, running, failed, workers, left, speed } = stage;
   const of = planned === null ? `${done} cells done` : `${done} of ${planned} cells done`;
   const parts = [
     of, diverged ? `${diverged} diverged` : "", running ? `${running} running` : "", failed ? `${failed} failed` : "",
@@ -158,8 +158,8 @@ function stageLines(stage) {
   const name = stage.name ? "Fresh seeds that judge: " : "";
   const lines = [element("p", `${name}${parts.filter(Boolean).join(" · ")}`, { class: "counts" })];
   if (planned) {
-    const bar = element("progress", "", { max: String(planned), "aria-label": "Cells done" });
-    bar.value = done;
+    const bar = element("progress", "", { max: String(planned), "aria-label": "Trained so far" });
+    bar.value = trained;
     lines.push(bar);
   }
   lines.push(...early);
