@@ -150,6 +150,24 @@ def test_a_plan_without_results_is_shown_with_a_place_for_every_cell() -> None:
     assert set(scape["cells"]["seeds"]) == {0}
 
 
+def test_colours_have_no_meaning_before_the_first_result_and_get_it_at_once() -> None:
+    runs, clock = some_runs(), Clock()
+    store = planned(runs)
+    found = watched("sweep", clock=clock)
+    first = found.view
+    assert first.data["scales"] == {"test": {}}
+    assert found.news("", 0)["status"]["note"].startswith("Waiting for the first result.")
+    finish(store, runs[:2])
+    clock.now += 2
+    news = found.news(first.version, 0)  # not after a recommendation, which may take long
+    assert news["version"] != first.version
+    found.finish()
+    found._worker = None
+    scales = found.view.data["scales"]
+    assert set(scales) == set(found.view.data["splits"])
+    assert all(scale[""]["low"] < scale[""]["high"] for scale in scales.values())
+
+
 def test_cells_in_training_are_told_until_they_are_done() -> None:
     runs, clock = some_runs(), Clock()
     store = planned(runs)

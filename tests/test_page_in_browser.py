@@ -134,6 +134,20 @@ def test_a_real_sweeps_page_draws_without_complaints_or_requests(
     assert {one.partition(":")[0] for one in shown.requests()} <= {"file", "data", "blob"}
 
 
+def test_a_page_says_that_it_is_loading_until_its_scripts_have_run(
+    shown: Browser, page: Path
+) -> None:
+    script = "return document.getElementById('loading').checkVisibility()"
+    shown.command("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        shown.open(page)
+        shown.keep("page-without-scripts")
+    finally:
+        shown.command("Emulation.setScriptExecutionDisabled", value=False)
+    assert shown.js(script)
+    assert not shown.open(page).js(script)
+
+
 def test_pointing_at_a_cell_shows_its_numbers_and_its_curve(
     shown: Browser, page: Path, data: dict[str, Any]
 ) -> None:

@@ -43,6 +43,8 @@ SCRIPTS = (
     "page.js",
 )
 _LIBRARY = "vendor/echarts.min.js"
+# What a page says until its scripts have run.
+_LOADING = "Loading the pictures. They need JavaScript, which runs in this page alone."
 _NOW = """\
 <section id="now" hidden aria-label="Progress">
 <p id="connection" role="status"></p>
@@ -126,7 +128,7 @@ def _page(
 <main>
 {_NOW if connect else ""}<div id="first">
 {first}</div>
-<noscript><p>The pictures below need JavaScript. It runs in this page alone.</p></noscript>
+<p id="loading" role="status">{_LOADING}</p>
 {middle}{_read("page.html")}
 {last}</main>
 {footer}<script type="application/json" id="data">{embedded(data)}</script>

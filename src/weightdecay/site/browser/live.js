@@ -30,6 +30,7 @@ async function ask() {
     say(`No answer from the server${since}. This page shows what was known then, and goes on by itself when \`${data.command}\` runs again.`
       .replaceAll("`", "") + (error.status === 403 ? " It has another token now: open the address that it has printed." : ""));
   }
+  loaded();
   if (asking < 0) asking = setTimeout(ask, document.hidden ? SELDOM : OFTEN);
 }
 
