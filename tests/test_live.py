@@ -570,6 +570,15 @@ def test_a_folder_is_waited_for_until_a_sweep_begins_in_it() -> None:
     assert "Change α alone?" in found.view.data["answers"]
 
 
+def test_a_reproduction_that_has_yet_to_plan_its_runs_is_served() -> None:
+    folder = Path("toys.hasty-own")
+    folder.mkdir()
+    (folder / "scale.json").write_text("{}")
+    serve._check(folder)
+    found = watched(str(folder))
+    assert found.news("", 0)["status"]["note"].startswith("Waiting for the first result.")
+
+
 def test_a_folder_with_sweeps_inside_it_names_them() -> None:
     clock = Clock()
     found = watched("all", clock=clock)

@@ -64,12 +64,21 @@ def _report(options: argparse.Namespace) -> int:
 def page(
     found: "Sequence[Advised]", source: "Source", doubtful: "Doubts", *, path: Path, command: str
 ) -> str:
-    """Return the page about landscapes and their recommendations."""
+    """Return the page about landscapes and their recommendations, with the claims of a figure."""
     from weightdecay.site import interactive, page_landscapes
+    from weightdecay.studies.so_far import SoFar
 
+    judged = SoFar(path).claims()
     title = f"Learning rate and weight decay: {path.name}"
     shown = page_landscapes(found, source.runs, doubtful)
-    return interactive(title, shown, command=command, notes=notes_of(found, source, doubtful))
+    return interactive(
+        title,
+        shown,
+        command=command,
+        notes=notes_of(found, source, doubtful),
+        claims=() if judged is None else judged.claims,
+        to_judge="" if judged is None else judged.note,
+    )
 
 
 def notes_of(found: "Sequence[Advised]", source: "Source", doubtful: "Doubts") -> list[str]:

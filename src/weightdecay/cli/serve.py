@@ -130,7 +130,7 @@ def analysis(options: argparse.Namespace, so_far: "SoFar | None" = None) -> "Ana
     found, source, doubtful = gathered(options)
     pages = page_landscapes(found, source.runs, doubtful)
     notes = notes_of(found, source, doubtful)
-    judged = so_far.claims() if so_far is not None and options.source.is_dir() else None
+    judged = None if so_far is None else so_far.claims()
     if judged is None:
         return Analysis(pages, notes)
     return Analysis(pages, notes, claims=judged.claims, to_judge=judged.note)

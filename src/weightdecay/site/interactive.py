@@ -61,10 +61,14 @@ def interactive(
     command: str,
     notes: Sequence[str],
     claims: Sequence[PageClaim] = (),
+    to_judge: str = "",
     pictures: Sequence[Picture] = (),
     tables: Sequence[PageTable] = (),
 ) -> str:
-    """Return the page; empty parts are left out. `command` is what makes it again."""
+    """Return the page; empty parts are left out. `command` is what makes it again.
+
+    `to_judge` says which claims cannot be judged yet.
+    """
     data = page_data(found) | fixed_data(command) | {"claims": claims_data(claims)}
     drawn = [picture(one, f"picture-{at}") for at, one in enumerate(pictures, 1)]
     numbers = [table(one, f"numbers-{at}") for at, one in enumerate(tables, 1)]
@@ -73,7 +77,7 @@ def interactive(
         data,
         lead=lead,
         first=f"{answers(found)}{tally(claims)}",
-        middle=claims_section(claims),
+        middle=claims_section(claims, to_judge),
         last=f"{section('Figure', 'pictures', drawn)}{section('Numbers', 'numbers', numbers)}"
         f"{small_print(notes, command)}",
         footer=FOOTER if claims else "",
