@@ -297,6 +297,8 @@ def test_a_picture_gives_its_files_and_its_command(
     assert saved(shown, ADAM, "PNG", "landscape-1.png").startswith(b"\x89PNG")
     root = ElementTree.fromstring(saved(shown, ADAM, "SVG", "landscape-1.svg"))
     assert "Adam, cosine annealing: test error" in "".join(root.itertext())
+    assert "◆ is the setting to use" in "".join(root.itertext())
+    assert text(shown, "#about-marks") == data["aboutMarks"]
     press(shown, ADAM, "Command")
     assert text(shown, "figure .files code") == data["command"]
 

@@ -1,6 +1,7 @@
 """What a page says first: which setting to use, and whether one knob may change alone."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html import escape
 
 from weightdecay.colours import OUTCOMES
@@ -60,7 +61,17 @@ def summary(found: Sequence[PageLandscape]) -> list[str]:
     known = [(one, one.advice) for one in found if one.answered and one.advice is not None]
     if not 2 <= len(known) <= _SUMMED:
         return []
-    return [*_lowest(known), *_alone(known)]
+    names = _shortened([one.title for one, _ in known])
+    short = [(replace(one, title=name), own) for (one, own), name in zip(known, names, strict=True)]
+    return [*_lowest(short), *_alone(short)]
+
+
+def _shortened(titles: Sequence[str]) -> list[str]:
+    """Return titles without the parts that all of them end with."""
+    parts = [title.split(", ") for title in titles]
+    while all(len(one) > 1 and one[-1] == parts[0][-1] for one in parts):
+        parts = [one[:-1] for one in parts]
+    return [", ".join(one) for one in parts]
 
 
 def _lowest(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[str]:
@@ -122,15 +133,23 @@ def _card(one: PageLandscape, at: int) -> str:
     word, done = plain_rules.alone(one.advice)
     outcome = _ANSWERS[word]
     best_run = "<p>The best run: no surface could be fitted.</p>\n" if one.advice.best_run else ""
+    ties = _sentence(advice.ties(one.advice), "ties")
     torch = plain_rules.in_torch(one.advice)
-    small = f'<p class="torch">{escape(torch)}</p>\n' if torch else ""
+    small = _sentence(torch, "torch")
     return (
-        f"{head}<dl>{''.join(_rows(one, one.advice))}</dl>\n{best_run}"
+        f"{head}<dl>{''.join(_rows(one, one.advice))}</dl>\n{best_run}{ties}"
         f'<p class="alone {outcome.replace(" ", "-")}">'
         f'<span aria-hidden="true">{OUTCOMES[outcome][0]}</span> Change α alone? '
-        f"{word.capitalize()}.</p>\n<p>{escape(done)}</p>\n{small}"
+        f"{word.capitalize()}.</p>\n{_sentence(done, 'done')}{small}"
         f"<details><summary>All numbers</summary>{_lines(one)}</details>\n</article>\n"
     )
+
+
+def _sentence(said: str, kind: str) -> str:
+    """Return a paragraph that begins with a capital and ends with a stop; nothing if empty."""
+    if not said:
+        return ""
+    return f'<p class="{kind}">{escape(said[0].upper() + said[1:].rstrip("."))}.</p>\n'
 
 
 def _rows(one: PageLandscape, found: Recommendation) -> Iterator[str]:

@@ -22,11 +22,14 @@ function drawn(title, option, renderer) {
   const place = element("div", "", { class: "spoken" });
   document.body.append(place);
   const colours = { ...data.colours, lost: "#e4e0dc", dark: false };
-  const { height = 640, ...whole } = option({ title: true, colours });
+  const { height = 640, about = "", ...whole } = option({ title: true, colours });
   const chart = echarts.init(place, null, { renderer, width: 900, height, devicePixelRatio: 2 });
   chart.setOption({
     ...whole, animation: false, backgroundColor: colours.paper,
-    title: whole.legend || whole.grid.length ? undefined : { text: title, left: 12, top: 10, textStyle: { color: colours.ink, fontSize: 16, fontFamily: FONT } },
+    title: whole.legend || whole.grid.length ? undefined : {
+      text: title, subtext: about, left: 12, top: 10, textStyle: { color: colours.ink, fontSize: 16, fontFamily: FONT },
+      subtextStyle: { color: colours.muted, fontSize: 12, lineHeight: 16, width: 870, overflow: "break", fontFamily: FONT },
+    },
   });
   const content = renderer === "svg" ? chart.renderToSVGString() : chart.getDataURL({ type: "png", pixelRatio: 2 });
   chart.dispose();

@@ -52,7 +52,8 @@ function heatmap(scape, { title = false, colours = ink() } = {}) {
     animation: !isLarge(scape) && !title && !matchMedia("(prefers-reduced-motion: reduce)").matches,
     animationDuration: 0,
     animationDurationUpdate: 450,
-    grid: title ? { ...GRID, right: 110, top: 64 } : GRID,
+    grid: title ? { ...GRID, right: 110, top: 88 } : GRID,
+    ...(title ? { about: scape.advice ? data.aboutMarks : "" } : {}),
     xAxis: axis(along, data.ways[way] || scape.axis, colours, {
       min: found.left - pad, max: found.right + pad, nameGap: 28,
     }),

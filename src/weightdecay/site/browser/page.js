@@ -213,6 +213,7 @@ function build(first) {
     state.pinned = known.map((scape) => [scape, bestCell(scape)]);
   }
   document.getElementById("about-curves").hidden = !data.landscapes.some((scape) => scape.curves);
+  document.getElementById("about-marks").textContent = data.aboutMarks;
   document.getElementById("about-rules").hidden = !data.landscapes.some(HAS.rules);
   drawAll();
   for (const { figure } of panels) sight.observe(figure);
