@@ -263,7 +263,7 @@ def test_a_view_that_takes_long_is_made_rarely_and_none_if_nothing_has_changed()
     def slow() -> Analysis:
         made.append(clock.now)
         clock.now += 3
-        return serve.analysis(given)
+        return serve.analysis(given, SoFar(given.source))
 
     found = Watched(Path("sweep"), slow, began="b", fixed={}, clock=clock)
     for _ in range(600):

@@ -3,6 +3,7 @@
 import argparse
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,16 @@ from weightdecay.cli.printing import echo
 
 if TYPE_CHECKING:
     from weightdecay.cli.sources import Source
+    from weightdecay.live import Analysis
     from weightdecay.results import Doubts
     from weightdecay.site import Advised
+    from weightdecay.studies.so_far import SoFar
 
+_TUNED = (
+    "These are the runs of a tuner. What it recommends for the long run is what `weightdecay tune` "
+    "prints, and what `Tuner.recommendation()` returns."
+)
+_LOOKED = "It shows where the tuner has looked with runs of this length."
 _DESCRIPTION = """\
 Write one HTML file about finished runs: which learning rate and decay to use,
 and the landscapes behind that, with every cell's numbers and learning curve.
@@ -65,19 +73,42 @@ def page(
     found: "Sequence[Advised]", source: "Source", doubtful: "Doubts", *, path: Path, command: str
 ) -> str:
     """Return the page about landscapes and their recommendations, with the claims of a figure."""
-    from weightdecay.site import interactive, page_landscapes
+    from weightdecay.site import interactive
     from weightdecay.studies.so_far import SoFar
 
-    judged = SoFar(path).claims()
-    title = f"Learning rate and weight decay: {path.name}"
-    shown = page_landscapes(found, source.runs, doubtful)
+    told = analysed(found, source, doubtful, SoFar(path), path)
     return interactive(
-        title,
-        shown,
+        f"Learning rate and weight decay: {path.name}",
+        told.pages,
         command=command,
-        notes=notes_of(found, source, doubtful),
+        top=told.top,
+        notes=told.notes,
+        claims=told.claims,
+        to_judge=told.to_judge,
+    )
+
+
+def analysed(
+    found: "Sequence[Advised]",
+    source: "Source",
+    doubtful: "Doubts",
+    so_far: "SoFar",
+    path: Path,
+) -> "Analysis":
+    """Return all that a page shows of a source. The landscapes of a tuner recommend nothing."""
+    from weightdecay.live import Analysis
+    from weightdecay.site import page_landscapes
+
+    pages, judged = page_landscapes(found, source.runs, doubtful), so_far.claims()
+    tuned = (path / "tuner.json").is_file()
+    if tuned:
+        pages = [replace(one, advice=None, why=_LOOKED, moves=(), answered=False) for one in pages]
+    return Analysis(
+        pages,
+        notes_of(found, source, doubtful),
         claims=() if judged is None else judged.claims,
         to_judge="" if judged is None else judged.note,
+        top=[_TUNED] if tuned else [],
     )
 
 

@@ -35,13 +35,14 @@ _LATER = "Waiting for the first result. A recommendation appears here when cells
 class Analysis:
     """All that a page shows of a source: its landscapes, notes for the small print, and claims.
 
-    `to_judge` says which claims cannot be judged yet.
+    `to_judge` says which claims cannot be judged yet. `top` is what the page says first of all.
     """
 
     pages: Sequence[PageLandscape]
     notes: Sequence[str]
     claims: Sequence[PageClaim] = ()
     to_judge: str = ""
+    top: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -253,7 +254,7 @@ class Watched:
         pages = [_titled(page, titles(every)) for page in found.pages]
         data, where = with_planned(pages, every)
         told = {
-            "answers": f"{answers(pages)}{tally(found.claims)}",
+            "answers": f"{answers(pages, found.top)}{tally(found.claims)}",
             "judged": claims_section(found.claims, found.to_judge),
             "claims": claims_data(found.claims),
             "notes": list(found.notes),

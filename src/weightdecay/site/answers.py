@@ -11,6 +11,7 @@ from weightdecay.results import Estimate, Recommendation
 from weightdecay.site import advice, plain_rules
 from weightdecay.site.page_data import used
 from weightdecay.site.page_landscape import PageLandscape
+from weightdecay.site.parts import text
 from weightdecay.table import shown
 
 #: What every page asks.
@@ -23,13 +24,17 @@ _SUMMED = 6
 _ALIKE = ("task", "model", "data", "epochs", "batch")
 
 
-def answers(found: Sequence[PageLandscape]) -> str:
-    """Return one card per landscape, and sentences about all of them, as HTML."""
+def answers(found: Sequence[PageLandscape], top: Sequence[str] = ()) -> str:
+    """Return one card per landscape, and sentences about all of them, as HTML.
+
+    They begin with the sentences of `top`.
+    """
     cards = "".join(_card(one, at) for at, one in enumerate(found) if one.answered)
-    if not cards:
-        return ""
-    said = "".join(f"<p>{escape(line)}</p>\n" for line in summary(found))
+    lines = [*map(text, top), *map(escape, summary(found))]
+    said = "".join(f"<p>{line}</p>\n" for line in lines)
     summed = f'<div class="summary">\n{said}</div>\n' if said else ""
+    if not cards:
+        return summed
     return (
         f'{summed}<section id="answers" aria-label="What to use">\n{cards}</section>\n'
         f'<p class="hint" id="about-answers">{escape(_meaning(found))}</p>\n'

@@ -58,6 +58,7 @@ def interactive(
     found: Sequence[PageLandscape],
     *,
     lead: str = QUESTION,
+    top: Sequence[str] = (),
     command: str,
     notes: Sequence[str],
     claims: Sequence[PageClaim] = (),
@@ -67,7 +68,7 @@ def interactive(
 ) -> str:
     """Return the page; empty parts are left out. `command` is what makes it again.
 
-    `to_judge` says which claims cannot be judged yet.
+    `top` are its first sentences, and `to_judge` says which claims cannot be judged yet.
     """
     data = page_data(found) | fixed_data(command) | {"claims": claims_data(claims)}
     drawn = [picture(one, f"picture-{at}") for at, one in enumerate(pictures, 1)]
@@ -76,7 +77,7 @@ def interactive(
         title,
         data,
         lead=lead,
-        first=f"{answers(found)}{tally(claims)}",
+        first=f"{answers(found, top)}{tally(claims)}",
         middle=claims_section(claims, to_judge),
         last=f"{section('Figure', 'pictures', drawn)}{section('Numbers', 'numbers', numbers)}"
         f"{small_print(notes, command)}",
