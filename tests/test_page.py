@@ -299,6 +299,18 @@ def test_the_page_says_why_the_setting_to_use_may_lie_beside_the_ridge() -> None
     assert few == "◆ is the setting to use: that of the best run."
 
 
+def test_a_page_says_what_its_runs_were_trained_on_as_far_as_they_agree() -> None:
+    stored(sweep())
+    config = sweep()[0].config
+    about = f"Trained on {config.task} with {config.model}, {config.epochs} epochs, batch size "
+    assert f"{about}{config.batch}." in text_of(written("sweep"))
+    others = [replace(run, config=replace(run.config, batch=999)) for run in sweep()]
+    stored([*sweep(), *others])
+    said = text_of(written("sweep"))
+    assert f"Trained on {config.task} with {config.model}, {config.epochs} epochs." in said
+    assert "Trained" not in text_of(foreign(["plain"]))
+
+
 def test_sentences_about_all_landscapes_leave_out_what_their_titles_share() -> None:
     runs = [
         *sweep(),

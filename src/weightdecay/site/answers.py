@@ -35,10 +35,28 @@ def answers(found: Sequence[PageLandscape], top: Sequence[str] = ()) -> str:
     summed = f'<div class="summary">\n{said}</div>\n' if said else ""
     if not cards:
         return summed
+    about = f'<p class="hint">{escape(trained)}</p>\n' if (trained := _trained(found)) else ""
     return (
-        f'{summed}<section id="answers" aria-label="What to use">\n{cards}</section>\n'
+        f'{summed}{about}<section id="answers" aria-label="What to use">\n{cards}</section>\n'
         f'<p class="hint" id="about-answers">{escape(_meaning(found))}</p>\n'
     )
+
+
+def _trained(found: Sequence[PageLandscape]) -> str:
+    """Return what all landscapes were trained on and with, if they are runs of ours."""
+    configs = [one.landscape.run_config for one in found]
+    known = [one for one in configs if one is not None]
+    if len(known) < len(configs):
+        return ""
+    shared = {
+        name: str(getattr(known[0], name))
+        for name in ("task", "model", "epochs", "batch")
+        if len({getattr(one, name) for one in known}) == 1
+    }
+    words = {"task": "on {}", "model": "with {}", "epochs": "{} epochs", "batch": "batch size {}"}
+    told = ", ".join(words[name].format(value) for name, value in shared.items())
+    told = told.replace(", with", " with", 1)
+    return f"Trained {told}." if told else ""
 
 
 def _meaning(found: Sequence[PageLandscape]) -> str:
