@@ -292,8 +292,8 @@ def test_the_page_says_why_the_setting_to_use_may_lie_beside_the_ridge() -> None
     stored(sweep())
     said = embedded_in(written("sweep"))["aboutMarks"]
     assert said.startswith("◆ is the setting to use: where all runs together predict the lowest")
-    assert "○ is the best λ at one α, by the runs at that α alone" in said
-    assert said.endswith("◆ need not lie on the ○ of its α.")
+    assert "○ is the best λ at one α, by the test errors around it at that α alone" in said
+    assert said.endswith("◆ was chosen on validation, so it need not lie on the ○ of its α.")
     rows(["plain"], lrs=(0.002,))
     few = embedded_in(written("runs.csv", "--convention", "torch"))["aboutMarks"]
     assert few == "◆ is the setting to use: that of the best run."

@@ -4,25 +4,37 @@ from collections.abc import Sequence
 
 from weightdecay.site.page_landscape import PageLandscape
 
-_RIDGE = (
-    "○ is the best λ at one α, by the runs at that α alone; the band is one standard error. So ◆ "
-    "need not lie on the ○ of its α."
-)
-
 
 def about_marks(found: Sequence[PageLandscape]) -> str:
     """Return where the setting to use comes from, and why the ridge may miss it."""
-    ways = dict.fromkeys(_chosen(one) for one in found if one.advice is not None)
-    if not ways:
+    known = [one for one in found if one.advice is not None]
+    if not known:
         return ""
-    ridge = any(one.advice is not None and one.advice.shown_coupling.ridge for one in found)
-    return f"◆ is the setting to use: {', or '.join(ways)}. {_RIDGE if ridge else ''}".strip()
+    ways = dict.fromkeys(map(_chosen, known))
+    told = f"◆ is the setting to use: {', or '.join(ways)}."
+    ridged = [one for one in known if one.advice and one.advice.shown_coupling.ridge]
+    return f"{told} {_ridge(ridged[0])}" if ridged else told
 
 
 def _chosen(one: PageLandscape) -> str:
     """Return how the setting to use was chosen."""
     if one.judged is not None:
-        return "the trained setting that was registered and that other seeds have judged"
+        return "the one that was registered and that other seeds have judged"
     if one.advice is not None and one.advice.best_run:
         return "that of the best run"
     return "where all runs together predict the lowest error"
+
+
+def _ridge(one: PageLandscape) -> str:
+    """Return what the ridge is, by which errors."""
+    tested, chosen = one.landscape.tested_on, one.landscape.chosen_on
+    two = tested is not None and chosen is not None and tested != chosen
+    by, why = (
+        (f"the {tested} errors", f"◆ was chosen on {chosen}, so it")
+        if two
+        else ("the errors", "So ◆")
+    )
+    return (
+        f"○ is the best λ at one α, by {by} around it at that α alone; the band is one standard "
+        f"error. {why} need not lie on the ○ of its α."
+    )
