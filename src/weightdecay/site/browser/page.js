@@ -256,6 +256,7 @@ function start() {
     drawAll();
     fit();
   });
+  document.querySelectorAll("figure.still").forEach(stillFiles);
   addEventListener("hashchange", openClaim);
   openClaim();
   if (data.live) startLive();
