@@ -28,6 +28,7 @@ from weightdecay.studies import (
 from weightdecay.studies.budget_figures import GRIDS, Grids
 from weightdecay.studies.long_runs import LONG, Long
 from weightdecay.studies.scales import FAMILIES
+from weightdecay.studies.so_far import SoFar
 from weightdecay.sweeps import Status, Store, SweepEvent, Working, estimate
 
 TASK = "tests.toys:toy"
@@ -361,6 +362,12 @@ def test_a_figure_of_a_task_of_ones_own_is_trained_drawn_and_judged(
     again = "--task minetask:mine --model linear --epochs 2 --batch 32 --seeds 2"
     assert f"Made by <code>weightdecay reproduce figure-2 {again}</code>" in page
     assert own_scale("minetask:mine", model="linear", epochs=2, batch=32, seeds=2) == at
+    Path("minetask.py").unlink()  # who looks at runs need not be able to run the task
+    judged = SoFar(out).claims()
+    assert judged is not None
+    assert [(one.claim, one.outcome) for one in judged.claims] == [
+        (row["claim"], row["outcome"]) for row in rows
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(STUDIES.keys() - {"supplement-4", "supplement-6"}))

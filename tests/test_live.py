@@ -12,7 +12,6 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,11 +28,13 @@ from weightdecay.cli import parser as command_line
 from weightdecay.live import Analysis, App, Watched, watching
 from weightdecay.live.reading import Reading
 from weightdecay.live.watching import as_json
+from weightdecay.progress import duration
 from weightdecay.records import Run
 from weightdecay.records.codec import Cost, Failure
 from weightdecay.site.interactive import fixed_data, live_page
 from weightdecay.studies.so_far import SoFar
 from weightdecay.sweeps import Store
+from weightdecay.sweeps.progress_file import RunningPack, SweepProgress
 
 pytestmark = pytest.mark.cpu("a page of finished runs does not depend on the device")
 HERE = "127.0.0.1:8642"
@@ -149,6 +150,24 @@ def test_a_plan_without_results_is_shown_with_a_place_for_every_cell() -> None:
     assert set(scape["cells"]["seeds"]) == {0}
 
 
+def test_colours_have_no_meaning_before_the_first_result_and_get_it_at_once() -> None:
+    runs, clock = some_runs(), Clock()
+    store = planned(runs)
+    found = watched("sweep", clock=clock)
+    first = found.view
+    assert first.data["scales"] == {"test": {}}
+    assert found.news("", 0)["status"]["note"].startswith("Waiting for the first result.")
+    finish(store, runs[:2])
+    clock.now += 2
+    news = found.news(first.version, 0)  # not after a recommendation, which may take long
+    assert news["version"] != first.version
+    found.finish()
+    found._worker = None
+    scales = found.view.data["scales"]
+    assert set(scales) == set(found.view.data["splits"])
+    assert all(scale[""]["low"] < scale[""]["high"] for scale in scales.values())
+
+
 def test_cells_in_training_are_told_until_they_are_done() -> None:
     runs, clock = some_runs(), Clock()
     store = planned(runs)
@@ -164,6 +183,7 @@ def test_cells_in_training_are_told_until_they_are_done() -> None:
 
     def running() -> dict[tuple[float, float], int]:
         clock.now += 2
+        found.news("", 0)  # the first result brings a new view
         cells = scape["cells"]
         return {
             (scape["lrs"][cells["lr"][at]], cells["decay"][at]): seeds
@@ -187,55 +207,37 @@ def test_cells_in_training_are_told_until_they_are_done() -> None:
     assert running() == {}
 
 
-def checkpoint(store: Store, run: Run, update: int, *, at: float) -> None:
-    """Leave a checkpoint as a training does, at a time in seconds."""
-    folder = store.folder / "checkpoints" / run.config.identity
-    folder.mkdir(parents=True, exist_ok=True)
-    for path, when in ((folder / "lock", 1000.0), (folder / f"checkpoint-{update:012d}.pt", at)):
-        if not path.exists():
-            path.touch()
-            os.utime(path, (when, when))
-
-
-def test_before_the_first_result_checkpoints_tell_how_far_it_is() -> None:
+def test_before_the_first_result_the_time_left_is_that_of_the_packs_in_training() -> None:
     runs, clock = some_runs(), Clock()
-    config = runs[0].config
-    runs = [replace(run, config=replace(run.config, data=6400)) for run in runs]
-    total = config.epochs * (6400 // config.batch)
     store = planned(runs)
     found = watched("sweep", clock=clock)
+    epochs = runs[0].config.epochs
 
-    def early() -> str:
+    def stage() -> Any:
         clock.now += 10
-        return str(found.news("", 0)["status"]["stages"][0]["early"])
+        return found.news("", 0)["status"]["stages"][0]
 
-    assert early() == ""
+    assert (stage()["left"], stage()["early"]) == ("", "")
     with store.writing(workers=2) as writer, store.claiming() as claims:
-        for run in runs[:4]:
+        for run in runs:
             claims.take(run.config.identity)
         first = "the first results come when the first pack of them ends"
-        assert early().endswith(f"{first}.")
-        assert found.news("", 0)["status"]["stages"][0]["left"] == ""
-        # Half of the updates in 30 seconds since the training began.
-        checkpoint(store, runs[0], total // 2, at=1030.0)
-        half = f"{first}, in about 0:30. The last checkpoint is at update {total // 2:,}"
-        assert early().endswith(f"{half} of {total:,}.")
-        # Three quarters of them after another 30 seconds: it is half as fast now.
-        checkpoint(store, runs[0], 3 * total // 4, at=1060.0)
-        assert f"{first}, in about 0:30. The last" in early()
+        assert stage()["left"] == "not known yet"
+        assert stage()["early"].endswith(f"{first}.")
+        # Two packs of all cells, one at a quarter and one at half of its epochs.
+        trained = [share * epochs * len(runs) / 2 for share in (0.25, 0.5)]
+        packs = [
+            RunningPack(runs[0].config.identity, trained[0], 0.1, 90.0),
+            RunningPack(runs[1].config.identity, trained[1], 0.1, 60.0),
+        ]
+        writer.progress.write(SweepProgress(packs=2, running=tuple(packs)))
+        now = stage()
+        assert now["left"] == duration(max(90.0, 0.1 * (len(runs) * epochs - sum(trained)) / 2))
+        assert now["early"].endswith(f"{first}, in about 1:00.")
+        assert now["trained"] == pytest.approx(0.375 * len(runs))
         writer.results([(runs[0], Cost(runs[0].config.identity, 1.0, 10, 100))])
-        assert early() == ""
-
-
-def test_a_run_of_all_examples_has_no_known_end_and_its_update_is_told() -> None:
-    runs, clock = some_runs(), Clock()
-    assert runs[0].config.data is None
-    store = planned(runs)
-    checkpoint(store, runs[0], 1234, at=1030.0)
-    with store.writing(workers=2), store.claiming() as claims:
-        claims.take(runs[0].config.identity)
-        [stage] = watched("sweep", clock=clock).news("", 0)["status"]["stages"]
-    assert stage["early"].endswith("pack of them ends. The last checkpoint is at update 1,234.")
+        assert stage()["early"] == ""
+    assert stage()["left"] == ""  # what a sweep that is gone has said does not count
 
 
 def test_a_new_view_has_the_recommendation_and_an_older_viewer_is_told_to_fetch_it() -> None:
@@ -262,7 +264,7 @@ def test_a_view_that_takes_long_is_made_rarely_and_none_if_nothing_has_changed()
     def slow() -> Analysis:
         made.append(clock.now)
         clock.now += 3
-        return serve.analysis(given)
+        return serve.analysis(given, SoFar(given.source))
 
     found = Watched(Path("sweep"), slow, began="b", fixed={}, clock=clock)
     for _ in range(600):
@@ -567,6 +569,15 @@ def test_a_folder_is_waited_for_until_a_sweep_begins_in_it() -> None:
     status = later(found, clock)["status"]
     assert (status["stages"][0]["done"], status["note"]) == (len(runs), "")
     assert "Change α alone?" in found.view.data["answers"]
+
+
+def test_a_reproduction_that_has_yet_to_plan_its_runs_is_served() -> None:
+    folder = Path("toys.hasty-own")
+    folder.mkdir()
+    (folder / "scale.json").write_text("{}")
+    serve._check(folder)
+    found = watched(str(folder))
+    assert found.news("", 0)["status"]["note"].startswith("Waiting for the first result.")
 
 
 def test_a_folder_with_sweeps_inside_it_names_them() -> None:

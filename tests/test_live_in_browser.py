@@ -264,8 +264,11 @@ def test_a_page_waits_for_a_sweep_and_says_what_is_to_come(shown: Browser) -> No
         visit(shown, address)
         eventually(lambda: "sweep does not exist yet" in told(shown, "#stages"))
         store = planned(runs)
-        eventually(lambda: "A recommendation appears here" in told(shown, "#stages"))
+        eventually(lambda: "Waiting for the first result. A recommend" in told(shown, "#stages"))
         eventually(lambda: shown.js("return document.querySelectorAll('figure').length === 1"))
+        assert shown.js("return document.getElementById('scale').hidden")
+        assert shown.js("return document.getElementById('loading').hidden")
+        shown.keep("serve-waiting")
         assert shown.js("return document.getElementById('choose-marks').hidden")
         finish(store, runs)
         eventually(lambda: "Change α alone?" in told(shown, "#answers"))
@@ -274,6 +277,7 @@ def test_a_page_waits_for_a_sweep_and_says_what_is_to_come(shown: Browser) -> No
         assert "per minute" not in told(shown, "#stages")
         assert "A recommendation appears here" not in told(shown, "#stages")
         assert not shown.js("return document.getElementById('choose-marks').hidden")
+        assert not shown.js("return document.getElementById('scale').hidden")
         assert shown.complaints() == []
 
 

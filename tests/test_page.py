@@ -36,9 +36,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def sweep(s: float = 0.0, seeds: int = 3, **config: Any) -> list[Run]:
+def sweep(s: float = 0.0, seeds: int = 3, spread: float = 0.003, **config: Any) -> list[Run]:
     truth = Truth(s=s, zero=True, decays=9)
-    noise: dict[str, Any] = {"examples": 10_000, "spread": 0.003}
+    noise: dict[str, Any] = {"examples": 10_000, "spread": spread}
     splits = measured(truth.errors(), seeds, np.random.default_rng(0), **noise)
     return [longer(run) for run in runs_of(truth, splits, **config)]
 
@@ -272,6 +272,54 @@ def test_the_picture_says_in_words_what_it_shows() -> None:
     [scape] = embedded_in(written("sweep"))["landscapes"]
     assert "test error of 70 settings over learning rate and decay. Use α = 0" in scape["words"]
     assert "leave λ as it is" in scape["words"]
+
+
+@pytest.mark.parametrize("noise", [0.003, 3.0])
+def test_a_card_says_how_many_settings_are_as_good_as_the_terminal_does(
+    noise: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(sweep(spread=noise))
+    assert main(["landscape", "sweep"]) == 0
+    lines = " ".join(capsys.readouterr().out.split())
+    said = re.findall(r" ties (.*) s s ", lines)[0]
+    card = text_of(written("sweep")).partition("All numbers")[0]
+    assert f"{said[0].upper()}{said[1:]}." in card
+    assert ("any of them will do" in card) == (noise > 1)
+    assert card.count("do not differ by more than noise") == (noise > 1)
+
+
+def test_the_page_says_why_the_setting_to_use_may_lie_beside_the_ridge() -> None:
+    stored(sweep())
+    said = embedded_in(written("sweep"))["aboutMarks"]
+    assert said.startswith("◆ is the setting to use: where all runs together predict the lowest")
+    assert "○ is the best λ at one α, by the test errors around it at that α alone" in said
+    assert said.endswith("◆ was chosen on validation, so it need not lie on the ○ of its α.")
+    rows(["plain"], lrs=(0.002,))
+    few = embedded_in(written("runs.csv", "--convention", "torch"))["aboutMarks"]
+    assert few == "◆ is the setting to use: that of the best run."
+
+
+def test_a_page_says_what_its_runs_were_trained_on_as_far_as_they_agree() -> None:
+    stored(sweep())
+    config = sweep()[0].config
+    about = f"Trained on {config.task} with {config.model}, {config.epochs} epochs, batch size "
+    assert f"{about}{config.batch}." in text_of(written("sweep"))
+    others = [replace(run, config=replace(run.config, batch=999)) for run in sweep()]
+    stored([*sweep(), *others])
+    said = text_of(written("sweep"))
+    assert f"Trained on {config.task} with {config.model}, {config.epochs} epochs." in said
+    assert "Trained" not in text_of(foreign(["plain"]))
+
+
+def test_sentences_about_all_landscapes_leave_out_what_their_titles_share() -> None:
+    runs = [
+        *sweep(),
+        *(replace(run, config=replace(run.config, algorithm="sgdw")) for run in sweep()),
+    ]
+    stored(runs)
+    first = text_of(written("sweep")).partition("All numbers")[0]
+    assert "leave λ as it is with AdamW and SGDW." in first
+    assert "AdamW, cosine annealing learning rate α" in first
 
 
 def test_the_page_shows_the_command_that_makes_it_again() -> None:

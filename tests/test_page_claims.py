@@ -116,6 +116,8 @@ def test_the_settings_of_a_registered_figure_are_those_that_fresh_seeds_judged(p
         ):
             assert own == pytest.approx([wanted] * 3, rel=1e-5)
     assert f"its error measured by {len(registration.judges)} other seeds" in text_of(text)
+    said = embedded_in(text)["aboutMarks"]
+    assert "use: the one that was registered and that other seeds have judged." in said
 
 
 def test_a_hostile_claim_does_nothing() -> None:

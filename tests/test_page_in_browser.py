@@ -19,6 +19,8 @@ from tests.pages import embedded_in
 from tests.test_cli_landscape import stored
 from tests.test_page import HOSTILE, rows, sweep, with_twins
 from weightdecay.cli import main
+from weightdecay.site.parts import Picture
+from weightdecay.site.parts import picture as still_picture
 
 pytestmark = [needs_browser(), pytest.mark.cpu("a browser draws without torch")]
 SWEEP = Path(__file__).parents[1] / "results" / "cifar10-small" / "figure-2"
@@ -132,6 +134,20 @@ def test_a_real_sweeps_page_draws_without_complaints_or_requests(
     shown.keep("report")
     assert shown.complaints() == []
     assert {one.partition(":")[0] for one in shown.requests()} <= {"file", "data", "blob"}
+
+
+def test_a_page_says_that_it_is_loading_until_its_scripts_have_run(
+    shown: Browser, page: Path
+) -> None:
+    script = "return document.getElementById('loading').checkVisibility()"
+    shown.command("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        shown.open(page)
+        shown.keep("page-without-scripts")
+    finally:
+        shown.command("Emulation.setScriptExecutionDisabled", value=False)
+    assert shown.js(script)
+    assert not shown.open(page).js(script)
 
 
 def test_pointing_at_a_cell_shows_its_numbers_and_its_curve(
@@ -283,8 +299,36 @@ def test_a_picture_gives_its_files_and_its_command(
     assert saved(shown, ADAM, "PNG", "landscape-1.png").startswith(b"\x89PNG")
     root = ElementTree.fromstring(saved(shown, ADAM, "SVG", "landscape-1.svg"))
     assert "Adam, cosine annealing: test error" in "".join(root.itertext())
+    assert "◆ is the setting to use" in "".join(root.itertext())
+    assert text(shown, "#about-marks") == data["aboutMarks"]
     press(shown, ADAM, "Command")
     assert text(shown, "figure .files code") == data["command"]
+
+
+def test_a_picture_that_is_not_drawn_by_scripts_gives_its_files_too(
+    shown: Browser, page: Path, data: dict[str, Any], tmp_path: Path
+) -> None:
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="72pt" height="36pt" viewBox="0 0 72 36">'
+    still = still_picture(
+        Picture("A bowl", f'{svg}<path d="M 0 0 L 9 9"/></svg>', "."), "picture-1"
+    )
+    with_still = tmp_path / "still.html"
+    with_still.write_text(page.read_text("utf-8").replace("</main>", f"{still}</main>"), "utf-8")
+    shown.open(with_still)
+    last = len(data["landscapes"])
+    rows = list(csv.DictReader(io.StringIO(saved(shown, last, "CSV", "figure-1.csv").decode())))
+    curves = [scape["curves"] for scape in data["landscapes"]]
+    assert len(rows) == sum(
+        len(one["epochs"]) for one in curves for own in one["rows"].values() for row in own if row
+    )
+    png = saved(shown, last, "PNG", "figure-1.png")
+    assert png.startswith(b"\x89PNG")
+    assert int.from_bytes(png[16:20], "big") == 2 * 96  # 72 points are 96 pixels
+    root = ElementTree.fromstring(saved(shown, last, "SVG", "figure-1.svg"))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    press(shown, last, "Command")
+    assert text(shown, "figure.still .files code") == data["command"]
+    assert shown.complaints() == []
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -161,7 +161,8 @@ def test_only_backticks_mean_something() -> None:
 def test_a_page_needs_nothing_but_itself() -> None:
     text = made(pictures=[drawn(), PICTURE])
     page = Page(text)
-    assert re.findall(r"(?:https?:)?//[^\"'\s<]*", text) == [ARXIV]
+    without_hashes = re.sub("'sha256-[^']*'", "", text)  # which may have two slashes by chance
+    assert re.findall(r"(?:https?:)?//[^\"'\s<]*", without_hashes) == [ARXIV]
     assert {ARXIV} == {link["href"] for link in page.all("a") if not link["href"].startswith("#")}
     assert not {"link", "img", "iframe", "object"} & {tag for tag, _ in page.elements}
     assert not re.search(r"@import|url\((?![\"']?#)", text)

@@ -1,15 +1,26 @@
 """Claims while a reproduction trains: each is judged when its landscapes are complete."""
 
+import math
 import shutil
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import pytest
 
+from tests.pages import embedded_in, text_of
 from tests.test_live import ROOT, Clock, finish, later, watched
+from tests.test_sweeps import invented
+from weightdecay import tasks
+from weightdecay.cli import main
+from weightdecay.live.planned import cell_of
+from weightdecay.live.planned import planned as in_landscapes
 from weightdecay.records import Run
 from weightdecay.records.tables import imported
-from weightdecay.studies import STUDIES, scale
+from weightdecay.studies import STUDIES, Scale, own_scale, scale
+from weightdecay.studies.own_scale import keep, kept
 from weightdecay.studies.registration_file import FILE
 from weightdecay.studies.so_far import SoFar
 from weightdecay.sweeps import Store
@@ -131,3 +142,53 @@ def test_runs_of_another_task_claim_nothing_whatever_their_folder_is_called() ->
     copied = FOLDER / "figure-3"
     shutil.copytree(ROOT / "results" / "cifar10-small" / "figure-2", copied)
     assert SoFar(copied).claims() is None
+
+
+def own_figure(at: Scale, folder: Path) -> None:
+    """Leave all runs of Figure 2 at a scale in a folder: every landscape has its best inside."""
+    keep(at, folder)
+    cells = STUDY.cells(at)
+    store = Store(folder)
+    store.ask_for({cell.identity: cell for cell in cells})
+    plan = in_landscapes(cells)
+    finish(store, [with_basin(invented(cell), plan[cell_of(cell)[0]]) for cell in cells])
+
+
+def with_basin(run: Run, places: Collection[tuple[float, float]]) -> Run:
+    """Return a run whose errors grow with the distance from the middle of its landscape."""
+    _, place = cell_of(run.config)
+    logs = [[math.log2(knob) for knob in knobs if knob] for knobs in zip(*places, strict=True)]
+    away = [
+        (math.log2(knob) if knob else min(all_logs) - 1) - median(set(all_logs))
+        for knob, all_logs in zip(place, logs, strict=True)
+    ]
+    error = 0.1 + 0.01 * sum(one**2 for one in away) + 1e-3 * run.config.seed
+    errors: dict[str, Any] = dict.fromkeys(("train_error", "validation_error", "test_error"), error)
+    return replace(run, records=tuple(replace(one, **errors) for one in run.records))
+
+
+def test_a_task_of_ones_own_has_its_claims_and_is_not_loaded_for_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at, folder = own_scale("tests.toys:hasty", epochs=2, seeds=2), Path("anything")
+    own_figure(at, folder)
+    monkeypatch.setattr(tasks, "load", lambda *_: pytest.fail("it loaded the task"))
+    assert kept(folder) == at
+    found = SoFar(folder).claims()
+    assert found is not None
+    assert len(found.claims) == 14
+    assert "judged again by fresh seeds" in found.note
+    assert main(["report", str(folder), "--out", "page.html"]) == 0
+    capsys.readouterr()
+    page = Path("page.html").read_text("utf-8")
+    assert "SGD's basin lies on a diagonal" in [row["claim"] for row in embedded_in(page)["claims"]]
+    said = text_of(page)
+    assert "judged again by fresh seeds" in said
+    assert "claims about this figure" in said
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"task": "a", "hostile": 1}'])
+def test_a_scale_that_cannot_be_read_says_what_to_do(text: str) -> None:
+    Path("scale.json").write_text(text)
+    with pytest.raises(ValueError, match=r"scale\.json must be what .* Run the same command again"):
+        SoFar(Path()).claims()

@@ -53,6 +53,7 @@ from weightdecay.sweeps.local import Local
 from weightdecay.sweeps.merging import merge
 from weightdecay.sweeps.name_checks import ALGORITHM_OPTIONS, DOWNLOADED, MODEL_OPTIONS, MODELS
 from weightdecay.sweeps.packing import packs
+from weightdecay.sweeps.progress_file import RunningPack, SweepProgress
 from weightdecay.sweeps.status import store_status
 from weightdecay.sweeps.store import Writer
 from weightdecay.tasks import catalogue
@@ -909,6 +910,68 @@ def test_time_left_is_never_less_than_what_a_pack_under_way_still_takes(tmp_path
     left = next(standing.seconds_left for standing in told if standing.seconds_left is not None)
     events.close()  # type: ignore[attr-defined]
     assert left == pytest.approx(9.0)
+
+
+def test_other_processes_are_told_the_time_left_that_the_sweep_shows(tmp_path: Path) -> None:
+    """Of four cells in two packs, both at a tenth: nothing is in the log yet."""
+    of_progress: dict[str, Any] = {"updates": 100, "epoch": 1, "epochs": 10, "loss": 1.0}
+    of_progress |= {"error": 1.0, "multiplier": 1.0, "speed": 10.0, "lanes": 2}
+    cells = [cell(seed, epochs=10) for seed in range(4)]
+    engine = Scripted(lambda _: [Progress(update=10, **of_progress)], workers=2, lanes=2)
+    events = sweep_events(cells, folder=tmp_path, engine=engine)
+    until = time.monotonic() + 20
+    while (read := store_status(Store(tmp_path))[0]).seconds_left is None:
+        assert time.monotonic() < until
+        next(events)
+    told = next(event for event in events if isinstance(event, Status))
+    assert told.seconds_left is not None
+    assert read == told
+    events.close()  # type: ignore[attr-defined]
+    assert not (tmp_path / "progress").exists()
+    assert store_status(Store(tmp_path))[0].seconds_left is None
+
+
+def test_what_a_killed_sweep_has_told_does_not_count_and_is_removed(tmp_path: Path) -> None:
+    packs = SweepProgress(packs=1, running=(RunningPack(cell().identity, 1.0, 1.0, 9.0),))
+    store = Store(tmp_path)
+    store.ask_for({cell().identity: cell()})
+    with store.writing(workers=1) as writer:
+        writer.progress.write(packs)
+        assert Store(tmp_path).progress() == packs
+        written = (tmp_path / "progress" / "000001.json").read_bytes()
+    (tmp_path / "progress").mkdir()
+    (tmp_path / "progress" / "000001.json").write_bytes(written)
+    assert Store(tmp_path).progress() == SweepProgress()
+    with store.writing(workers=1):
+        assert not (tmp_path / "progress").exists()
+
+
+_PACK: dict[str, Any] = {"run": "a", "epochs": 1.0, "seconds_per_epoch": 1.0, "seconds_left": 1.0}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{}", '{"packs": 1}', '{"packs": "x", "running": []}'),
+        '{"packs": 1, "running": 3}',
+        *(
+            json.dumps({"packs": 1, "running": [_PACK | wrong]})
+            for wrong in ({"run": 1}, {"epochs": float("nan")}, {"seconds_left": -1}, {"more": 1})
+        ),
+    ],
+)
+def test_a_report_of_another_version_says_nothing(text: str, tmp_path: Path) -> None:
+    with Store(tmp_path).writing(workers=1) as writer:
+        told = SweepProgress(packs=1, running=(RunningPack(**_PACK),))
+        writer.progress.write(told)
+        assert Store(tmp_path).progress() == told
+        (tmp_path / "progress" / "000001.json").write_text(text)
+        assert Store(tmp_path).progress() == SweepProgress()
+
+
+def test_a_report_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "progress").write_text("in its place")
+    assert last_standing(swept([cell()], tmp_path)).done == 1
 
 
 def test_a_pack_that_waits_keeps_one_worker_busy(tmp_path: Path) -> None:

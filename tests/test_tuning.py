@@ -687,6 +687,29 @@ def shown_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]
     return said
 
 
+def test_the_page_of_a_tuner_recommends_no_setting_of_its_short_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, page = tmp_path / "own", tmp_path / "page.html"
+    tuned(surface(), made(folder=folder))
+    assert main(["report", str(folder), "--out", str(page)]) == 0
+    capsys.readouterr()
+    found = watched(str(folder))
+    found.news("", 0)
+    found.finish()
+    assert found.news("", 0)["status"]["trouble"] == ""
+    written = page.read_text("utf-8")
+    for data, said in (
+        (embedded_in(written), text_of(written)),
+        (found.view.data, text_of(f"<body>{found.view.data['answers']}")),
+    ):
+        assert "long runs spent. The tuner recommends: For 64 epochs, use lr" in said
+        assert "Change α alone?" not in said
+        assert data["landscapes"]
+        assert all(scape["advice"] is None for scape in data["landscapes"])
+        assert all("where the tuner has looked" in scape["words"] for scape in data["landscapes"])
+
+
 def test_the_status_of_a_tuner_in_a_loop_of_ones_own_says_how_many_trials_it_was_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,7 @@
 import argparse
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,12 @@ from weightdecay.cli.printing import echo
 
 if TYPE_CHECKING:
     from weightdecay.cli.sources import Source
+    from weightdecay.live import Analysis
     from weightdecay.results import Doubts
     from weightdecay.site import Advised
+    from weightdecay.studies.so_far import SoFar
 
+_LOOKED = "It shows where the tuner has looked with runs of this length."
 _DESCRIPTION = """\
 Write one HTML file about finished runs: which learning rate and decay to use,
 and the landscapes behind that, with every cell's numbers and learning curve.
@@ -64,12 +68,42 @@ def _report(options: argparse.Namespace) -> int:
 def page(
     found: "Sequence[Advised]", source: "Source", doubtful: "Doubts", *, path: Path, command: str
 ) -> str:
-    """Return the page about landscapes and their recommendations."""
-    from weightdecay.site import interactive, page_landscapes
+    """Return the page about landscapes and their recommendations, with the claims of a figure."""
+    from weightdecay.site import interactive
+    from weightdecay.studies.so_far import SoFar
 
-    title = f"Learning rate and weight decay: {path.name}"
-    shown = page_landscapes(found, source.runs, doubtful)
-    return interactive(title, shown, command=command, notes=notes_of(found, source, doubtful))
+    told = analysed(found, source, doubtful, SoFar(path))
+    return interactive(
+        f"Learning rate and weight decay: {path.name}",
+        told.pages,
+        command=command,
+        top=told.top,
+        notes=told.notes,
+        claims=told.claims,
+        to_judge=told.to_judge,
+    )
+
+
+def analysed(
+    found: "Sequence[Advised]",
+    source: "Source",
+    doubtful: "Doubts",
+    so_far: "SoFar",
+) -> "Analysis":
+    """Return all that a page shows of a source. The landscapes of a tuner recommend nothing."""
+    from weightdecay.live import Analysis
+    from weightdecay.site import page_landscapes
+
+    pages, judged = page_landscapes(found, source.runs, doubtful), so_far.claims()
+    if source.tuned is not None:
+        pages = [replace(one, advice=None, why=_LOOKED, moves=(), answered=False) for one in pages]
+    return Analysis(
+        pages,
+        notes_of(found, source, doubtful),
+        claims=() if judged is None else judged.claims,
+        to_judge="" if judged is None else judged.note,
+        top=[] if source.tuned is None else [source.tuned.paragraph()],
+    )
 
 
 def notes_of(found: "Sequence[Advised]", source: "Source", doubtful: "Doubts") -> list[str]:
@@ -78,8 +112,7 @@ def notes_of(found: "Sequence[Advised]", source: "Source", doubtful: "Doubts") -
 
     scapes = [one.landscape for one in found]
     carried = budgets.lines(scapes, doubtful.varied)
-    tuned = [] if source.tuned is None else source.tuned.notes()
-    return [*tuned, *carried, *source.notes, *doubts.lines(doubtful), advice.legend(scapes)]
+    return [*carried, *source.notes, *doubts.lines(doubtful), advice.legend(scapes)]
 
 
 def command_of(options: argparse.Namespace, name: str) -> str:

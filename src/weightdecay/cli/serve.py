@@ -15,7 +15,7 @@ from weightdecay.cli import sources
 from weightdecay.cli.arguments import Commands, whole
 from weightdecay.cli.landscape import add_reader, foreign, gathered
 from weightdecay.cli.printing import echo
-from weightdecay.cli.report import command_of, notes_of
+from weightdecay.cli.report import analysed, command_of
 
 if TYPE_CHECKING:
     from weightdecay.live import Analysis
@@ -122,18 +122,9 @@ def _check(source: Path) -> None:
         )
 
 
-def analysis(options: argparse.Namespace, so_far: "SoFar | None" = None) -> "Analysis":
+def analysis(options: argparse.Namespace, so_far: "SoFar") -> "Analysis":
     """Read the source and recommend settings; `so_far` judges claims of the paper."""
-    from weightdecay.live import Analysis
-    from weightdecay.site import page_landscapes
-
-    found, source, doubtful = gathered(options)
-    pages = page_landscapes(found, source.runs, doubtful)
-    notes = notes_of(found, source, doubtful)
-    judged = so_far.claims() if so_far is not None and options.source.is_dir() else None
-    if judged is None:
-        return Analysis(pages, notes)
-    return Analysis(pages, notes, claims=judged.claims, to_judge=judged.note)
+    return analysed(*gathered(options), so_far)
 
 
 def is_loopback(host: str) -> bool:

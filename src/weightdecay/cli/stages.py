@@ -13,6 +13,7 @@ from weightdecay.cli.status import line
 from weightdecay.cli.sweep_view import engine_of, sweep_all
 from weightdecay.records import Run, RunConfig
 from weightdecay.studies import Scale, Study
+from weightdecay.studies.own_scale import OWN, keep
 from weightdecay.studies.registration import Registration, register
 from weightdecay.studies.registration_file import FILE, SECOND, read, write
 from weightdecay.sweeps import Store
@@ -41,6 +42,8 @@ def train(studies: Sequence[Study], at: Scale, options: argparse.Namespace) -> T
     cells = dict.fromkeys(cell for study in studies for cell in study.cells(at))
     if not cells:
         return Trained()
+    if at.name == OWN:
+        keep(at, options.folder)
     with Kept(engine_of(options)) as engine:
         return _trained(studies, at, cells, options, engine)
 

@@ -32,9 +32,9 @@ class Tuned:
         spent = f"{found.spent:.2f} of {self.tuner.spend:g} long runs spent."
         return [f"{spent} The tuner recommends:", *(f"  {line}" for line in str(found).split("\n"))]
 
-    def notes(self) -> list[str]:
-        """Return the same as a paragraph, and one on what landscapes of these runs are for."""
-        return [" ".join(line.strip() for line in self.lines()), LANDSCAPES]
+    def paragraph(self) -> str:
+        """Return the same as a paragraph."""
+        return " ".join(line.strip() for line in self.lines())
 
     def values(self) -> dict[str, Any] | None:
         """Return the same as plain values; None if it cannot be read."""

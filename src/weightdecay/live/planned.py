@@ -59,7 +59,7 @@ def with_planned(
     started = {key for key, _, _ in found}
     waiting = [key for key in plan if key not in started]
     if not pages:
-        data |= _no_results(data)
+        data |= {"splits": {"test": "test error"}, "scales": {"test": {}}}
     split = next(iter(data["splits"]))
     for key in waiting:
         places = sorted(plan[key])
@@ -73,12 +73,6 @@ def with_planned(
         for cell, place in enumerate(places)
     }
     return data, where
-
-
-def _no_results(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a split and a scale for a page that has no error yet."""
-    scale = {"low": 0.0, "high": 100.0, "beyond": False, "texts": ["0 %", "100 %"]}
-    return {"splits": {"test": "test error"}, "scales": {"test": {"": scale}}, "ways": data["ways"]}
 
 
 def _widened(data: Mapping[str, Any], scape: Landscape, places: Sequence[Place]) -> dict[str, Any]:

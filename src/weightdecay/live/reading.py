@@ -15,7 +15,8 @@ from weightdecay.results import by_split, cell_runs, landscapes
 from weightdecay.site.page_data import errors_of
 from weightdecay.sweeps import Store
 
-_BEGUN = ("log", "plan.jsonl", "tuner.json")
+# A folder has one of these from its beginning on; the last one is that of `studies.own_scale`.
+_BEGUN = ("log", "plan.jsonl", "tuner.json", "scale.json")
 _END = 4096  # bytes at the end of a file by which it is recognised
 
 

@@ -3,15 +3,15 @@
 import shlex
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from weightdecay.live.early import Early
 from weightdecay.live.planned import Cell, Plan, cell_of, planned
 from weightdecay.progress import duration
 from weightdecay.records import RunConfig
 from weightdecay.sweeps import Store
+from weightdecay.sweeps.progress_file import RunningPack
 from weightdecay.sweeps.status import Status, Tally, without_paths
 
 #: The folder of a second stage inside a sweep's folder, as `studies.registration_file` has it.
@@ -65,7 +65,6 @@ class _Stage:
         self._places: Mapping[str, Cell] = {}
         self._grouped: object = None
         self._running: list[str] = []
-        self._early = Early(self._store, clock)
         self._samples: deque[tuple[float, int]] = deque(maxlen=_SAMPLES)
         self.stamp: object = None
         self.over = False
@@ -94,11 +93,15 @@ class _Stage:
         waiting = [run for run in self._cells if run not in ledger.finished]
         self._running = running = store.running(waiting) if alive else []
         workers = alive or max(ledger.workers.values(), default=1)
-        done = len(ledger.finished)
+        done, packs = len(ledger.finished), store.progress()
         found = None
         if self._tally is not None:
             found = self._tally.status(
-                ledger, running=len(running), workers=workers, forgiven=set(running)
+                ledger,
+                running=len(running),
+                workers=workers,
+                progress=packs,
+                forgiven=set(running),
             )
             done, self.over = found.done, not found.left
         self.stamp = (self._plan_stamp, len(ledger.finished))
@@ -112,7 +115,8 @@ class _Stage:
             "failed": len(ledger.failures) if found is None else found.failed,
             "workers": alive,
             "left": _left(found, alive),
-            "early": "" if done else self._early.words({run: self._cells[run] for run in running}),
+            "trained": done + self._trained(packs.running),
+            "early": "" if done or not running else _early(packs.running),
             "speed": self._speed(done, working=found is None or bool(found.left and alive)),
             "failures": self._failures(),
             "retry": f"weightdecay retry {shlex.quote(str(store.folder))}",
@@ -128,6 +132,11 @@ class _Stage:
         if stamp != self._plan_stamp:
             self._cells = dict(self._store.cells())
             self._tally, self._plan_stamp = Tally(self._cells), stamp
+
+    def _trained(self, running: Iterable[RunningPack]) -> float:
+        """Return how many cells' worth of epochs the running packs have trained."""
+        planned = [(self._cells.get(pack.run), pack.epochs) for pack in running]
+        return float(sum(done / cell["epochs"] for cell, done in planned if cell is not None))
 
     def _speed(self, done: int, *, working: bool) -> str:
         """Return how many cells finish in a minute, over the last minutes that were watched."""
@@ -157,6 +166,14 @@ def _left(found: Status | None, alive: int) -> str:
     """Return the time left in words; nothing if nothing is left or nobody works on it."""
     if found is None or not found.left or not alive:
         return ""
-    if found.seconds_left is None:
-        return "" if found.running else "unknown until the first cells are done"
-    return duration(found.seconds_left)
+    return "not known yet" if found.seconds_left is None else duration(found.seconds_left)
+
+
+def _early(running: Sequence[RunningPack]) -> str:
+    """Return when the first result comes, while there is none."""
+    soon = min((pack.seconds_left for pack in running), default=None)
+    when = "" if soon is None else f", in about {duration(soon)}"
+    return f"{_FIRST}{when}."
+
+
+_FIRST = "Cells train side by side: the first results come when the first pack of them ends"

@@ -28,27 +28,29 @@ _SHARE = 50.0  # a view may take this part of the time
 _STATUS, _RAREST = 1.0, 5.0  # seconds for which a status is good, at least and at most
 _LOOKS = 100.0  # reading what is new may take this part of the time
 _FOLLOWS = "The recommendation is being computed and appears here soon."
-_LATER = "A recommendation appears here when cells are done."
+_LATER = "Waiting for the first result. A recommendation appears here when cells are done."
 
 
 @dataclass(frozen=True)
 class Analysis:
     """All that a page shows of a source: its landscapes, notes for the small print, and claims.
 
-    `to_judge` says which claims cannot be judged yet.
+    `to_judge` says which claims cannot be judged yet. `top` is what the page says first of all.
     """
 
     pages: Sequence[PageLandscape]
     notes: Sequence[str]
     claims: Sequence[PageClaim] = ()
     to_judge: str = ""
+    top: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class View:
-    """The data of a page, and where each cell is in it."""
+    """The data of a page, and where each cell is in it. An empty one has no result yet."""
 
     version: str
+    empty: bool
     data: Mapping[str, Any] = field(repr=False)
     where: Mapping[Cell, tuple[int, int]] = field(repr=False)
 
@@ -157,6 +159,7 @@ class Watched:
             return
         try:
             self._look()
+            self._show_first()
             self._unread = ""
         except (OSError, ValueError) as error:
             self._unread = str(error)
@@ -182,6 +185,13 @@ class Watched:
             self._begin_again()
         else:
             self._reading.look()
+
+    def _show_first(self) -> None:
+        """Show the first results at once. Until then nothing tells what their colours mean."""
+        reading = self._reading
+        if reading is not None and reading.sequence and self._view.empty:
+            self._view, self._seen = self._made(reading, thorough=False)
+            self._next = -float("inf")
 
     def _begin_again(self) -> None:
         """Read all anew and show that: what was read is no longer there."""
@@ -244,13 +254,13 @@ class Watched:
         pages = [_titled(page, titles(every)) for page in found.pages]
         data, where = with_planned(pages, every)
         told = {
-            "answers": f"{answers(pages)}{tally(found.claims)}",
+            "answers": f"{answers(pages, found.top)}{tally(found.claims)}",
             "judged": claims_section(found.claims, found.to_judge),
             "claims": claims_data(found.claims),
             "notes": list(found.notes),
         }
         live = {"version": version, "after": after}
-        view = View(version, {**data, **self._fixed, **told, "live": live}, where)
+        view = View(version, early, {**data, **self._fixed, **told, "live": live}, where)
         # A first view leaves out what takes long: the next one is due at once.
         return view, stamp if thorough else None
 

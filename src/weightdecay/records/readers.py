@@ -168,7 +168,11 @@ class StoreReader:
     def alive(self) -> int:
         """Return the number of workers of all sweeps that are running in the folder now."""
         workers = self.refresh().workers
-        return sum(workers.get(name, 0) for name in self.log.names() if self.log.is_locked(name))
+        return sum(workers.get(name, 0) for name in self.writers())
+
+    def writers(self) -> list[str]:
+        """Return the files of the log that are being written now."""
+        return [name for name in self.log.names() if self.log.is_locked(name)]
 
 
 def not_a_sweep(folder: Path, *, lacks: str) -> FileNotFoundError:

@@ -72,19 +72,25 @@ def block(advice: Recommendation) -> list[tuple[str, str]]:
     """Return the lines about a landscape, each with its label."""
     kind = "loss" if advice.landscape.of == "loss" else "error"
     told = [("use", _setting(advice)), *_conventions(advice), (kind, _error(advice))]
-    if advice.differ is False:
-        told.append(("ties", _ALIKE))
-    elif advice.tied is not None:
-        count = len(advice.landscape.cells)
-        tied = f"{advice.tied} are as good as the best, up to noise"
-        alone = "the best is alone: no other is as good, up to noise"
-        told.append(("ties", f"of {count} settings, {alone if advice.tied == 1 else tied}"))
+    told += [("ties", said)] if (said := ties(advice)) else []
     told += [("s", exponent(advice)), *_slopes(advice.coupling)]
     told += [
         ("regret", rules.costs(advice.knobs.regret, advice.landscape.metric)),
         ("knobs", rules.sentence(advice)),
     ]
     return [*told, *(("add", line) for line in additions(advice))]
+
+
+def ties(advice: Recommendation) -> str:
+    """Return how many settings are as good as the best; nothing if one seed cannot tell."""
+    if advice.differ is False:
+        return _ALIKE
+    if advice.tied is None:
+        return ""
+    count = len(advice.landscape.cells)
+    if advice.tied == 1:
+        return f"of {count} settings, the best is alone: no other is as good, up to noise"
+    return f"of {count} settings, {advice.tied} are as good as the best, up to noise"
 
 
 def knobs(advice: Recommendation) -> dict[str, str]:

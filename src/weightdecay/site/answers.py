@@ -1,6 +1,7 @@
 """What a page says first: which setting to use, and whether one knob may change alone."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html import escape
 
 from weightdecay.colours import OUTCOMES
@@ -10,6 +11,7 @@ from weightdecay.results import Estimate, Recommendation
 from weightdecay.site import advice, plain_rules
 from weightdecay.site.page_data import used
 from weightdecay.site.page_landscape import PageLandscape
+from weightdecay.site.parts import text
 from weightdecay.table import shown
 
 #: What every page asks.
@@ -22,17 +24,39 @@ _SUMMED = 6
 _ALIKE = ("task", "model", "data", "epochs", "batch")
 
 
-def answers(found: Sequence[PageLandscape]) -> str:
-    """Return one card per landscape, and sentences about all of them, as HTML."""
+def answers(found: Sequence[PageLandscape], top: Sequence[str] = ()) -> str:
+    """Return one card per landscape, and sentences about all of them, as HTML.
+
+    They begin with the sentences of `top`.
+    """
     cards = "".join(_card(one, at) for at, one in enumerate(found) if one.answered)
-    if not cards:
-        return ""
-    said = "".join(f"<p>{escape(line)}</p>\n" for line in summary(found))
+    lines = [*map(text, top), *map(escape, summary(found))]
+    said = "".join(f"<p>{line}</p>\n" for line in lines)
     summed = f'<div class="summary">\n{said}</div>\n' if said else ""
+    if not cards:
+        return summed
+    about = f'<p class="hint">{escape(trained)}</p>\n' if (trained := _trained(found)) else ""
     return (
-        f'{summed}<section id="answers" aria-label="What to use">\n{cards}</section>\n'
+        f'{summed}{about}<section id="answers" aria-label="What to use">\n{cards}</section>\n'
         f'<p class="hint" id="about-answers">{escape(_meaning(found))}</p>\n'
     )
+
+
+def _trained(found: Sequence[PageLandscape]) -> str:
+    """Return what all landscapes were trained on and with, if they are runs of ours."""
+    configs = [one.landscape.run_config for one in found]
+    known = [one for one in configs if one is not None]
+    if len(known) < len(configs):
+        return ""
+    shared = {
+        name: str(getattr(known[0], name))
+        for name in ("task", "model", "epochs", "batch")
+        if len({getattr(one, name) for one in known}) == 1
+    }
+    words = {"task": "on {}", "model": "with {}", "epochs": "{} epochs", "batch": "batch size {}"}
+    told = ", ".join(words[name].format(value) for name, value in shared.items())
+    told = told.replace(", with", " with", 1)
+    return f"Trained {told}." if told else ""
 
 
 def _meaning(found: Sequence[PageLandscape]) -> str:
@@ -60,7 +84,17 @@ def summary(found: Sequence[PageLandscape]) -> list[str]:
     known = [(one, one.advice) for one in found if one.answered and one.advice is not None]
     if not 2 <= len(known) <= _SUMMED:
         return []
-    return [*_lowest(known), *_alone(known)]
+    names = _shortened([one.title for one, _ in known])
+    short = [(replace(one, title=name), own) for (one, own), name in zip(known, names, strict=True)]
+    return [*_lowest(short), *_alone(short)]
+
+
+def _shortened(titles: Sequence[str]) -> list[str]:
+    """Return titles without the parts that all of them end with."""
+    parts = [title.split(", ") for title in titles]
+    while all(len(one) > 1 and one[-1] == parts[0][-1] for one in parts):
+        parts = [one[:-1] for one in parts]
+    return [", ".join(one) for one in parts]
 
 
 def _lowest(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[str]:
@@ -122,15 +156,23 @@ def _card(one: PageLandscape, at: int) -> str:
     word, done = plain_rules.alone(one.advice)
     outcome = _ANSWERS[word]
     best_run = "<p>The best run: no surface could be fitted.</p>\n" if one.advice.best_run else ""
+    ties = _sentence(advice.ties(one.advice), "ties")
     torch = plain_rules.in_torch(one.advice)
-    small = f'<p class="torch">{escape(torch)}</p>\n' if torch else ""
+    small = _sentence(torch, "torch")
     return (
-        f"{head}<dl>{''.join(_rows(one, one.advice))}</dl>\n{best_run}"
+        f"{head}<dl>{''.join(_rows(one, one.advice))}</dl>\n{best_run}{ties}"
         f'<p class="alone {outcome.replace(" ", "-")}">'
         f'<span aria-hidden="true">{OUTCOMES[outcome][0]}</span> Change α alone? '
-        f"{word.capitalize()}.</p>\n<p>{escape(done)}</p>\n{small}"
+        f"{word.capitalize()}.</p>\n{_sentence(done, 'done')}{small}"
         f"<details><summary>All numbers</summary>{_lines(one)}</details>\n</article>\n"
     )
+
+
+def _sentence(said: str, kind: str) -> str:
+    """Return a paragraph that begins with a capital and ends with a stop; nothing if empty."""
+    if not said:
+        return ""
+    return f'<p class="{kind}">{escape(said[0].upper() + said[1:].rstrip("."))}.</p>\n'
 
 
 def _rows(one: PageLandscape, found: Recommendation) -> Iterator[str]:

@@ -43,6 +43,8 @@ SCRIPTS = (
     "page.js",
 )
 _LIBRARY = "vendor/echarts.min.js"
+# What a page says until its scripts have run.
+_LOADING = "Loading the pictures. They need JavaScript, which runs in this page alone."
 _NOW = """\
 <section id="now" hidden aria-label="Progress">
 <p id="connection" role="status"></p>
@@ -56,13 +58,18 @@ def interactive(
     found: Sequence[PageLandscape],
     *,
     lead: str = QUESTION,
+    top: Sequence[str] = (),
     command: str,
     notes: Sequence[str],
     claims: Sequence[PageClaim] = (),
+    to_judge: str = "",
     pictures: Sequence[Picture] = (),
     tables: Sequence[PageTable] = (),
 ) -> str:
-    """Return the page; empty parts are left out. `command` is what makes it again."""
+    """Return the page; empty parts are left out. `command` is what makes it again.
+
+    `top` are its first sentences, and `to_judge` says which claims cannot be judged yet.
+    """
     data = page_data(found) | fixed_data(command) | {"claims": claims_data(claims)}
     drawn = [picture(one, f"picture-{at}") for at, one in enumerate(pictures, 1)]
     numbers = [table(one, f"numbers-{at}") for at, one in enumerate(tables, 1)]
@@ -70,8 +77,8 @@ def interactive(
         title,
         data,
         lead=lead,
-        first=f"{answers(found)}{tally(claims)}",
-        middle=claims_section(claims),
+        first=f"{answers(found, top)}{tally(claims)}",
+        middle=claims_section(claims, to_judge),
         last=f"{section('Figure', 'pictures', drawn)}{section('Numbers', 'numbers', numbers)}"
         f"{small_print(notes, command)}",
         footer=FOOTER if claims else "",
@@ -126,7 +133,7 @@ def _page(
 <main>
 {_NOW if connect else ""}<div id="first">
 {first}</div>
-<noscript><p>The pictures below need JavaScript. It runs in this page alone.</p></noscript>
+<p id="loading" role="status">{_LOADING}</p>
 {middle}{_read("page.html")}
 {last}</main>
 {footer}<script type="application/json" id="data">{embedded(data)}</script>

@@ -22,6 +22,7 @@ from weightdecay.results.budget import FACTORS
 from weightdecay.site import advice, rules
 from weightdecay.site.advice import title_value
 from weightdecay.site.doubts import pair_words
+from weightdecay.site.marks import about_marks
 from weightdecay.site.page_curves import curves_of
 from weightdecay.site.page_landscape import JudgedSetting, PageLandscape, Place
 from weightdecay.table import shown
@@ -50,6 +51,7 @@ def page_data(found: Sequence[PageLandscape]) -> dict[str, Any]:
         "scales": {name: _scales(found, name) for name in names},
         "budgets": [{"factor": name, "values": values} for name, values in budgets.items()],
         "rules": [f"keep {kept}" for kept in rules.KEPT.values()],
+        "aboutMarks": about_marks(found),
         "landscapes": [
             _landscape(one, colour, budgets, count)
             for one, colour in zip(found, colours, strict=True)

@@ -7,9 +7,9 @@ from weightdecay.site import rules
 
 
 def alone(advice: Recommendation) -> tuple[str, str]:
-    """Return whether α may change alone, in a word ("yes", "no", "not decided"), and what to do."""
+    """Return whether α may change alone ("yes", "no", "not decided"), and what to do if known."""
     if advice.differ is False:
-        return "not decided", "The settings do not differ by more than noise."
+        return "not decided", ""  # the card says that any setting will do
     rule = advice.knobs.rule
     if rule is None:
         return "not decided", _open(advice.knobs)

@@ -8,16 +8,21 @@ All grids have the same size, and grow if a best setting lies at an edge. A tent
 data is held out to choose on, and each run is evaluated at its end.
 """
 
+import json
 import math
 import shlex
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from weightdecay import checks
+from weightdecay import checks, files
 from weightdecay.records import RunConfig
 from weightdecay.studies.scales import FAMILIES, Scale, values
 
 #: The name of the scale for a task without scales of ours.
 OWN = "own"
+#: The file that says which scale the runs of a folder have.
+FILE = "scale.json"
 EPOCHS, BATCH, SEEDS, JUDGES = 16, 64, 3, 12
 _RATES, _ADAPTIVE = "2^-8..2^-1", "2^-12..2^-5"
 
@@ -96,3 +101,23 @@ def options_of(at: Scale) -> str:
         "seeds": len(values(at.seeds)),
     }
     return " ".join(f"--{name} {shlex.quote(str(value))}" for name, value in chosen.items())
+
+
+def keep(at: Scale, folder: Path) -> None:
+    """Write a scale into the folder of its runs: who reads these need not load the task."""
+    with files.written(folder / FILE) as file:
+        file.write(json.dumps(asdict(at), indent=1).encode())
+
+
+def kept(folder: Path) -> Scale | None:
+    """Return the scale that was kept in a folder; None if there is none."""
+    path = folder / FILE
+    if not path.is_file():
+        return None
+    try:
+        return Scale(**json.loads(path.read_text("utf-8")))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path} must be what `weightdecay reproduce` wrote, and cannot be read: {error}. Run "
+            "the same command again, which writes it anew and trains nothing twice."
+        ) from error

@@ -12,6 +12,7 @@ from pathlib import Path
 from weightdecay.records import Run
 from weightdecay.site import PageClaim
 from weightdecay.studies import STUDIES, studies_at
+from weightdecay.studies.own_scale import kept
 from weightdecay.studies.page_claims import page_claim
 from weightdecay.studies.panel import Measurement
 from weightdecay.studies.registration import Registration
@@ -33,8 +34,9 @@ class Claims:
 class SoFar:
     """Judges what can be judged of a folder, and judges again only what has changed.
 
-    The folder's name says the task and the scale, and its plan which figures it has. The folder of
-    a sweep of that task that is named after a figure, in a folder named so, has that figure.
+    The folder's name says the task and the scale, or else a file in it does, and its plan says
+    which figures it has. The folder of a sweep of that task that is named after a figure, in a
+    folder named so, has that figure.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -98,7 +100,7 @@ def _studies(folder: Path) -> Iterator[tuple[Study, Scale, Path, bool]]:
         if _trains(folder, study.place(at).task):
             yield study, at, folder, False
         return
-    at = _scale(folder.name)
+    at = kept(folder) or _scale(folder.name)
     if at is None or not (folder / "plan.jsonl").is_file():
         return
     planned = Store(folder).plan().keys()

@@ -29,14 +29,15 @@ from weightdecay.sweeps.engine import (
 from weightdecay.sweeps.events import CellFailed, Idle, SweepEvent, Working
 from weightdecay.sweeps.pack_queue import LOOK_EVERY, PackQueue
 from weightdecay.sweeps.packing import Pack
+from weightdecay.sweeps.progress_file import RunningPack, SweepProgress
 from weightdecay.sweeps.retries import Retries
-from weightdecay.sweeps.status import RunningPack, Status, Tally
+from weightdecay.sweeps.status import Status, Tally
 from weightdecay.sweeps.store import Store, Writer
 from weightdecay.sweeps.task_transfer import TaskProvider
 
-# Seconds between status events, and how long a stop waits for a message from jobs that are not
-# saving.
-_COUNT_EVERY, _STOP_WITHIN = 0.2, 10.0
+# Seconds between status events, seconds between reports to other processes, and how long a stop
+# waits for a message from jobs that are not saving.
+_COUNT_EVERY, _REPORT_EVERY, _STOP_WITHIN = 0.2, 1.0, 10.0
 # The numbers of jobs, never used twice: an engine may outlast a sweep, and get late messages.
 _NUMBERS = count(1)
 
@@ -59,7 +60,7 @@ class _RunningJob:
         share = self.progress.update / self.progress.updates
         cost = self.progress.updates / self.progress.speed / epochs
         trained = share * epochs * len(self.pack)
-        return RunningPack(self.pack[0], trained, cost, self.progress.seconds_left)
+        return RunningPack(self.pack[0].identity, trained, cost, self.progress.seconds_left)
 
 
 class Coordinator:
@@ -82,7 +83,7 @@ class Coordinator:
         self._running: dict[int, _RunningJob] = {}
         self._inbox: deque[tuple[int, Message]] = deque()
         self._queue, self._retries = PackQueue(store, claims, engine), Retries()
-        self._counted_at = -math.inf
+        self._counted_at = self._reported_at = -math.inf
         # Texts of notices that were already passed on.
         self._noticed: set[str] = set()
         # Cells trained by this sweep; and whether some are now trained again, as a control.
@@ -252,11 +253,17 @@ class Coordinator:
     def _status(self) -> Status:
         self._counted_at = time.monotonic()
         jobs = self._running.values()
+        progress = SweepProgress(
+            packs=len(jobs) + len(self._queue),
+            running=tuple(one for job in jobs if (one := job.estimate()) is not None),
+        )
+        if self._counted_at - self._reported_at > _REPORT_EVERY:
+            self._reported_at = self._counted_at
+            self._writer.progress.write(progress)
         return self._tally.status(
             self._store.ledger,
             running=sum(len(job.pack) for job in jobs),
             workers=self._engine.workers,
-            packs=len(jobs) + len(self._queue),
+            progress=progress,
             forgiven=self._queue.forgiven,
-            running_packs=[one for job in jobs if (one := job.estimate()) is not None],
         )

@@ -7,6 +7,7 @@ from weightdecay.records import RunConfig
 from weightdecay.sweeps.engine import Engine
 from weightdecay.sweeps.estimate import is_worthwhile, seconds_apart
 from weightdecay.sweeps.packing import packs
+from weightdecay.sweeps.progress_file import SweepProgress
 from weightdecay.sweeps.status import Tally
 from weightdecay.sweeps.store import Store
 
@@ -47,7 +48,11 @@ def forecast(
         forgiven = failed if retry else ()
         tally = Tally(cells)
         time = tally.status(
-            ledger, running=0, workers=engine.workers, packs=len(sizes), forgiven=forgiven
+            ledger,
+            running=0,
+            workers=engine.workers,
+            progress=SweepProgress(packs=len(sizes)),
+            forgiven=forgiven,
         ).seconds_left
     return Forecast(
         planned=len(cells),

@@ -14,12 +14,14 @@ from typing import Any, TypeAlias
 from weightdecay.records import RunConfig
 from weightdecay.records.codec import Failure
 from weightdecay.records.ledger import Ledger
+from weightdecay.sweeps.progress_file import NO_NEWS, RunningPack, SweepProgress
 from weightdecay.sweeps.store import Store
 
 # What the cost of an epoch depends on.
 _cost_fields = itemgetter("task", "model", "batch", "data", "precision")
 _Kind: TypeAlias = tuple[object, ...]
 Cells: TypeAlias = Mapping[str, RunConfig | Mapping[str, Any]]
+_NO_COST: tuple[_Kind, int] = (), 0  # of a cell that is no longer planned
 # A path in an error message: in quotes, as in errors of the system, or absolute.
 _PATH = re.compile(r"""(['"])[^'"]*[/\\][^'"]*\1|(?<!\S)/\S+""")
 
@@ -34,23 +36,13 @@ class Status:
     diverged: int
     failed: int
     workers: int
-    #: With the present number of workers, or the last one; None before any cell is done.
+    #: With the present number of workers, or the last one; None before any news of a pack.
     seconds_left: float | None
 
     @property
     def left(self) -> int:
         """Return how many cells are neither done nor failed."""
         return self.planned - self.done - self.failed
-
-
-@dataclass(frozen=True)
-class RunningPack:
-    """A pack in training: one of its cells, the epochs trained over all cells, and their cost."""
-
-    config: RunConfig
-    epochs: float
-    seconds_per_epoch: float
-    seconds_left: float
 
 
 class Tally:
@@ -73,16 +65,14 @@ class Tally:
         *,
         running: int,
         workers: int,
-        packs: int | None = None,
-        running_packs: Sequence[RunningPack] = (),
+        progress: SweepProgress = NO_NEWS,
         forgiven: Collection[str] = (),
     ) -> Status:
         """Count what is new in the ledger, which must be the same one in every call.
 
-        `packs` is the number of packs that are running or waiting: no more workers than that are
-        busy. If it is not given, the number of cells left is used. `running_packs` improve the
-        estimate of the time left, and make one possible before any cell is done. Failures in
-        `forgiven` are being tried again and do not count.
+        No more workers are busy than packs are running or waiting; if that is not known, than cells
+        are left. Running packs improve the estimate of the time left, and make one possible before
+        any cell is done. Failures in `forgiven` are being tried again and do not count.
         """
         for run in islice(ledger.finished, self._results, None):
             if run in self._costs:
@@ -99,7 +89,7 @@ class Tally:
         self._results, self._timings = len(ledger.finished), len(ledger.costs)
         failed = [run for run in ledger.failures if run in self._costs and run not in forgiven]
         left = len(self._costs) - self._done - len(failed)
-        busy = min(workers, left if packs is None else packs)
+        busy = min(workers, left if progress.packs is None else progress.packs)
         return Status(
             planned=len(self._costs),
             running=running,
@@ -107,7 +97,7 @@ class Tally:
             diverged=self._diverged,
             failed=len(failed),
             workers=workers,
-            seconds_left=self._seconds_left(failed, max(1, busy), running_packs),
+            seconds_left=self._seconds_left(failed, max(1, busy), progress.running),
         )
 
     def _seconds_left(
@@ -130,7 +120,8 @@ class Tally:
         all_seconds, all_epochs = map(sum, zip(*spent, strict=True))
         mean = all_seconds / all_epochs
         total = sum(epochs * costs.get(kind, mean) for kind, epochs in left.items())
-        total -= sum(pack.epochs * costs.get(_cost(pack.config)[0], mean) for pack in running)
+        kinds = [(self._costs.get(pack.run, _NO_COST)[0], pack.epochs) for pack in running]
+        total -= sum(epochs * costs.get(kind, mean) for kind, epochs in kinds)
         return max(0.0, total / busy, *(pack.seconds_left for pack in running))
 
 
@@ -164,6 +155,10 @@ def store_status(store: Store) -> tuple[Status, list[tuple[dict[str, Any], Failu
     failures = [(cells[run], ledger.failures[run]) for run in cells if run in ledger.failures]
     # A cell that has failed and is running is being tried again.
     status = Tally(cells).status(
-        ledger, running=len(running), workers=workers, forgiven=set(running)
+        ledger,
+        running=len(running),
+        workers=workers,
+        progress=store.progress(),
+        forgiven=set(running),
     )
     return status, failures, ledger.left_out

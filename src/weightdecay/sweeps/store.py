@@ -4,6 +4,7 @@
     log/000001.jsonl   the lines of one writer; no process appends to another's file
     claims/            empty files: each cell in training locks one byte of one of them;
                        `claims/plan` is locked while the plan is written
+    progress/          how far each writer's packs are; counts while the writer is alive
     checkpoints/       one folder per cell in training; `repeats/` has its own, for cells that are
                        trained a second time
     solutions/         only for a single run: the weights at the end of each cycle
@@ -19,7 +20,7 @@ be deleted.
 import os
 import shutil
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -30,6 +31,7 @@ from weightdecay.records.codec import Cost, Entry, Failure, Line, as_line
 from weightdecay.records.columnar import as_result
 from weightdecay.records.readers import StoreReader
 from weightdecay.sweeps.claims import Claims, taken
+from weightdecay.sweeps.progress_file import ProgressFile, SweepProgress, read_progress
 
 
 class Store(StoreReader):
@@ -82,7 +84,11 @@ class Store(StoreReader):
             files.sync_folder(path.parent)
             writer = Writer(path, file, self)
             writer.write([("writer", {"workers": workers})])
-            yield writer
+            self._forget_progress()
+            try:
+                yield writer
+            finally:
+                writer.progress.remove()
 
     @contextmanager
     def claiming(self) -> Iterator[Claims]:
@@ -107,25 +113,15 @@ class Store(StoreReader):
                     found[folder.name] = max(updates)
         return found
 
-    def paces(self, runs: Iterable[str]) -> dict[str, tuple[int, float]]:
-        """Return the update of the newest checkpoint of cells, and their updates per second.
+    def progress(self) -> SweepProgress:
+        """Return how far the sweeps are that are running in the folder now."""
+        return read_progress(self.folder, self.writers())
 
-        That is the speed since the checkpoint before, or else since the training began, when its
-        lock was made; it is 0 if unknown. Cells without a checkpoint are left out.
-        """
-        found = {}
-        for run in runs:
-            folder = self.folder / "checkpoints" / run
-            with suppress(OSError):  # it may be deleted at any moment
-                kept = sorted(folder.glob("checkpoint-*.pt"))[-2:]
-                if not kept:
-                    continue
-                last, ended = _update_of(kept[-1]), kept[-1].stat().st_mtime
-                begun = kept[0] if len(kept) > 1 else folder / "lock"
-                first = _update_of(begun) if len(kept) > 1 else 0
-                seconds = ended - begun.stat().st_mtime
-                found[run] = last, (last - first) / seconds if seconds > 0 else 0.0
-        return found
+    def _forget_progress(self) -> None:
+        """Delete what writers that were killed have left."""
+        left = {f"{path.stem}.jsonl" for path in (self.folder / "progress").glob("*.*")}
+        for name in left.difference(self.writers() if left else ()):
+            ProgressFile(self.folder, name).remove()
 
     def forget_checkpoints(self, runs: Iterable[str], *, of: Path | None = None) -> None:
         """Delete the checkpoints of cells, in this folder or in another."""
@@ -151,6 +147,7 @@ class Writer:
     def __init__(self, path: Path, file: IO[bytes], store: Store) -> None:
         self._path, self._file, self._store = path, file, store
         self._size = 0
+        self.progress = ProgressFile(store.folder, path.name)
 
     def results(self, runs: Iterable[tuple[Run, Cost]]) -> None:
         """Record finished cells with one write."""

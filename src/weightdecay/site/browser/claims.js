@@ -3,7 +3,7 @@
 const ROW = 46; // the height of a row
 const TALL = 74; // the same in a narrow window, where a row's words stand above its line
 const AXIS = 62; // what an axis needs below its rows
-const NARROW = 720;
+const NARROW = 900;
 let forest = null;
 
 // Rows by unit, in the order of the claims.
@@ -78,7 +78,7 @@ function forestRow(row, at, [min, max], { api, coordSys, colours, narrow, height
     text: `${data.colours.outcomes[row.outcome][0]} ${narrow ? `${row.claim}${row.part ? `: ${row.part}` : ""}` : words}`,
   };
   const told = {
-    text: row.said, x: width - 6, y: middle, align: "right", verticalAlign: "middle", fill: colours.muted, fontSize: 12, fontFamily: FONT,
+    text: row.said.replace(" [", "\n["), x: width - 6, y: middle, align: "right", verticalAlign: "middle", fill: colours.muted, fontSize: 12, fontFamily: FONT,
     width: 165, overflow: "break", lineHeight: 15,
   };
   const arrows = [[from < min, across(min), -1], [to > max, across(max), 1]].filter(([beyond]) => beyond).map(([, x, way]) => ({

@@ -123,11 +123,21 @@ function curveWords(found) {
   return said.join(" ");
 }
 
+const CURVE_COLUMNS = ["landscape", "lr", "decay", "split", "epoch", "median", "quantile_20", "quantile_80"];
+
+function curveRows(scape, at, split) {
+  const [middle, low, high] = scape.curves.rows[split][at];
+  return scape.curves.epochs.map((epoch, place) =>
+    [scape.title, scape.lrs[scape.cells.lr[at]], scape.cells.decay[at], split, epoch, middle[place], low?.[place], high?.[place]]);
+}
+
 function curvesTable() {
-  const rows = pinnedCurves().flatMap(({ scape, at }) => {
-    const [middle, low, high] = scape.curves.rows[splitOf(scape)][at];
-    return scape.curves.epochs.map((epoch, place) =>
-      [scape.title, scape.lrs[scape.cells.lr[at]], scape.cells.decay[at], splitOf(scape), epoch, middle[place], low?.[place], high?.[place]]);
-  });
-  return [["landscape", "lr", "decay", "split", "epoch", "median", "quantile_20", "quantile_80"], ...rows];
+  return [CURVE_COLUMNS, ...pinnedCurves().flatMap(({ scape, at }) => curveRows(scape, at, splitOf(scape)))];
+}
+
+// The curves of every cell and split of the page.
+function everyCurve() {
+  const rows = data.landscapes.filter((scape) => scape.curves).flatMap((scape) => Object.entries(scape.curves.rows)
+    .flatMap(([split, own]) => own.flatMap((row, at) => (row ? curveRows(scape, at, split) : []))));
+  return [CURVE_COLUMNS, ...rows];
 }

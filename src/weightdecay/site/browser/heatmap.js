@@ -17,8 +17,10 @@ function ink() {
     : { ...data.colours, lost: "#e4e0dc", dark };
 }
 
+// The scale of a landscape's colours. One without results does not know its metric yet, and has that of the others, if any.
 function scaleOf(scape) {
-  return data.scales[splitOf(scape)][scape.metric || ""];
+  const scales = data.scales[splitOf(scape)];
+  return scales[scape.metric || ""] ?? Object.values(scales)[0];
 }
 
 // A landscape without the split that is asked for shows its own.
@@ -50,14 +52,15 @@ function heatmap(scape, { title = false, colours = ink() } = {}) {
     animation: !isLarge(scape) && !title && !matchMedia("(prefers-reduced-motion: reduce)").matches,
     animationDuration: 0,
     animationDurationUpdate: 450,
-    grid: title ? { ...GRID, right: 110, top: 64 } : GRID,
+    grid: title ? { ...GRID, right: 110, top: 88 } : GRID,
+    ...(title ? { about: scape.advice ? data.aboutMarks : "" } : {}),
     xAxis: axis(along, data.ways[way] || scape.axis, colours, {
       min: found.left - pad, max: found.right + pad, nameGap: 28,
     }),
     yAxis: axis(rateTicks(scape, found), "learning rate α", colours, {
       min: found.bottom, max: found.top, nameGap: 48,
     }),
-    visualMap: title ? colourBar(scape, colours) : undefined,
+    visualMap: title && scaleOf(scape) ? colourBar(scape, colours) : undefined,
     series: title ? [cells(scape, found, colours), ...markSeries(scape, way, found, colours)] : [isLarge(scape) ? NO_CELLS : cells(scape, found, colours)],
   };
 }

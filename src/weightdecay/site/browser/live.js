@@ -30,6 +30,7 @@ async function ask() {
     say(`No answer from the server${since}. This page shows what was known then, and goes on by itself when \`${data.command}\` runs again.`
       .replaceAll("`", "") + (error.status === 403 ? " It has another token now: open the address that it has printed." : ""));
   }
+  loaded();
   if (asking < 0) asking = setTimeout(ask, document.hidden ? SELDOM : OFTEN);
 }
 
@@ -146,7 +147,7 @@ function drawStatus({ stages, trouble, note }) {
 }
 
 function stageLines(stage) {
-  const { planned, done, diverged, running, failed, workers, left, speed } = stage;
+  const { planned, done, trained, diverged, running, failed, workers, left, speed } = stage;
   const of = planned === null ? `${done} cells done` : `${done} of ${planned} cells done`;
   const parts = [
     of, diverged ? `${diverged} diverged` : "", running ? `${running} running` : "", failed ? `${failed} failed` : "",
@@ -158,8 +159,8 @@ function stageLines(stage) {
   const name = stage.name ? "Fresh seeds that judge: " : "";
   const lines = [element("p", `${name}${parts.filter(Boolean).join(" · ")}`, { class: "counts" })];
   if (planned) {
-    const bar = element("progress", "", { max: String(planned), "aria-label": "Cells done" });
-    bar.value = done;
+    const bar = element("progress", "", { max: String(planned), "aria-label": "Trained so far" });
+    bar.value = trained;
     lines.push(bar);
   }
   lines.push(...early);

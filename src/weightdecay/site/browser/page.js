@@ -181,6 +181,7 @@ function drawScale() {
     return [part];
   });
   const place = document.getElementById("scale");
+  place.hidden = !bars.length;
   place.replaceChildren(...bars);
   place.setAttribute("aria-label", `One colour scale for all landscapes. ${place.textContent}. Bright is good.`);
 }
@@ -199,6 +200,7 @@ function drawAll(parts = PARTS) {
 function build(first) {
   for (const panel of panels.splice(0)) {
     sight.unobserve(panel.figure);
+    outline(panel); // a picture that loses the focus removes its frame, which needs the chart
     panel.chart?.dispose();
     panel.figure.remove();
   }
@@ -211,6 +213,7 @@ function build(first) {
     state.pinned = known.map((scape) => [scape, bestCell(scape)]);
   }
   document.getElementById("about-curves").hidden = !data.landscapes.some((scape) => scape.curves);
+  document.getElementById("about-marks").textContent = data.aboutMarks;
   document.getElementById("about-rules").hidden = !data.landscapes.some(HAS.rules);
   drawAll();
   for (const { figure } of panels) sight.observe(figure);
@@ -253,9 +256,15 @@ function start() {
     drawAll();
     fit();
   });
+  document.querySelectorAll("figure.still").forEach(stillFiles);
   addEventListener("hashchange", openClaim);
   openClaim();
   if (data.live) startLive();
+  else loaded();
+}
+
+function loaded() {
+  document.getElementById("loading").hidden = true;
 }
 
 start();

@@ -50,7 +50,7 @@ function drawRate(panel) {
   rate.input.value = String(rate.rates.indexOf(lr));
   rate.input.setAttribute("aria-valuetext", `α = ${text}`);
   rate.text.textContent = `α = ${text}`;
-  moved.replaceChildren(...(move ? moveTable(scape, move) : [element("p", `λ was tuned here: ${scape.moves[0].tunedText}.`)]));
+  moved.replaceChildren(...(move ? moveTable(scape, move) : [element("p", `λ was tuned here, by the runs at this α alone: ${scape.moves[0].tunedText}.`)]));
 }
 
 function moveTable(scape, move) {
