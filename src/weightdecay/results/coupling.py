@@ -28,7 +28,7 @@ from weightdecay.results import ridge
 from weightdecay.results.arrays import Arrays, grid
 from weightdecay.results.column import HALVES, PARABOLA
 from weightdecay.results.estimate import Array, student, summed
-from weightdecay.results.exponent import Exponent, Line, bend, bounded, unknown
+from weightdecay.results.exponent import FLAT, Exponent, Line, bend, bounded, unknown
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import Flags
 from weightdecay.results.scatter import fit_exponent
@@ -46,7 +46,6 @@ _SAME = 0.05
 _OF_MODELS = 3.0  # the freedom of what two estimators differ by: simulations say this
 _OWN, _DIFFERENCE = ((1.0, 0.0), (0.0, 1.0)), (1.0, -1.0)  # weights of the two estimators
 _UNMEASURED = unknown("It was not measured.")
-_FLAT = "The basin is too flat for its noise to locate its lowest point."
 
 
 @dataclass(frozen=True)
@@ -89,6 +88,12 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
             "`convention` must be 'paper' for a landscape of l2, got 'torch'. L2 regularization is "
             "the same number in both: λ/α is torch's way to state a decoupled decay."
         )
+    if landscape.unvaried:
+        none = unknown(
+            f"All runs have the same {landscape.unvaried}, so they do not show how the best λ "
+            "moves with α. Train other values of it too."
+        )
+        return Coupling(none, none, (), None, convention)
     if landscape.scattered:
         return _scattered(landscape, convention)
     measured = grid(landscape, zero=False)
@@ -100,7 +105,7 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
         none = unknown("No run with a decay above 0 has an error.")
         return Coupling(none, none, (), None, convention)
     if np.isfinite(scores).sum() > 1 and np.nanmin(scores) == np.nanmax(scores):
-        none = unknown(_FLAT)
+        none = unknown(FLAT)
         return Coupling(none, none, (), None, convention)
     if len(measured.seeds) < 2:
         none = unknown("One seed shows no noise, so nothing has an interval: run at least two.")
@@ -261,9 +266,9 @@ def _signed(value: float | None) -> str:
 
 def _too_few(found: Vertices, count: int, least: int) -> str:
     if found.flat and not len(found.lrs):
-        return _FLAT
+        return FLAT
     have = "rate near the best has" if count == 1 else "rates near the best have"
-    flat = f" ({found.flat} more are too flat for their noise)" if found.flat else ""
+    flat = f" (at {found.flat} more, noise hides it)" if found.flat else ""
     needs = "a line needs three" if least == 3 else "a slope needs two"
     return (
         f"{count} learning {have} the best decay inside the grid{flat}, and {needs}: "
