@@ -181,7 +181,8 @@ def _judged(
         )
     elif parabola.value is not None and _excludes_zero(knee):
         exponent = unknown(
-            f"The ridge has a knee: s is {_told(below)} below the best α and {_told(above)} above.",
+            f"The ridge has a knee: s is {_signed(below.value)} below the best α and "
+            f"{_signed(above.value)} above, which differ by {_told(knee)}.",
             withheld=True,
         )
     if exponent.value is not None:

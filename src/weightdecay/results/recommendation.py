@@ -59,11 +59,15 @@ class Extension:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Settings to train again, with seeds that no run has had yet."""
+    """Settings to train again, with seeds that no run has had yet.
+
+    The decays are "torch" if they are λ/α, in which a grid may be made.
+    """
 
     lrs: tuple[float, ...]
     decays: tuple[float, ...]
     seeds: tuple[int, ...]
+    knob: str = "decay"
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,7 @@ def _recommended(landscape: Landscape) -> Recommendation:
     if best.differ is not False and landscape.in_columns:
         few = len(finished(landscape)[0]) < FEWEST
         add = _extensions(landscape, lr.value, decay.value, few=few)
-        repeat = None if add or advice.decided else _repeat(landscape, found)
+        repeat = None if add or advice.decided else again(landscape, found)
     return Recommendation(
         landscape=landscape,
         lr=lr,
@@ -215,12 +219,18 @@ def _without_decay(landscape: Landscape, lr: float) -> Cell | None:
     return min(cells, key=lambda cell: abs(math.log2(cell.lr / lr)), default=None)
 
 
-def _repeat(landscape: Landscape, found: Surface) -> Repeat:
-    """Return two more seeds for the fitted cells."""
+def again(landscape: Landscape, found: Surface) -> Repeat:
+    """Return two more seeds for the cells of a surface."""
     last = max(seed for cell in landscape.cells.values() for seed in cell.seeds)
     lrs = sorted({cell.lr for cell in found.cells})
-    decays = sorted({cell.decay for cell in found.cells})
-    return Repeat(tuple(lrs), tuple(decays), tuple(range(last + 1, last + 1 + MORE)))
+    fitted = {(cell.lr, cell.decay) for cell in found.cells}
+    decays, knob = sorted({decay for _, decay in fitted}), "decay"
+    if landscape.in_torchs_decay:
+        places = (place for place in landscape.cells if place[1] > 0)
+        torchs = zip(places, landscape.in_torch, strict=True)
+        decays, knob = sorted({torch for place, (_, torch) in torchs if place in fitted}), "torch"
+    seeds = tuple(range(last + 1, last + 1 + MORE))
+    return Repeat(tuple(lrs), tuple(decays), seeds, knob)
 
 
 def _extensions(

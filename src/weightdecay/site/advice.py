@@ -216,5 +216,6 @@ def _extension(one: Extension, decay: str) -> str:
 
 def _repeat(one: Repeat, decay: str) -> str:
     seeds = " and ".join(map(str, one.seeds))
+    decay = TORCH if one.knob == "torch" else decay
     lrs, decays = (f"{typed(min(knob))} to {typed(max(knob))}" for knob in (one.lrs, one.decays))
     return f"seeds {seeds} for lr from {lrs} and {decay} from {decays}"
