@@ -304,6 +304,8 @@ NOISY: dict[str, Any] = {"spread": 0.008, "examples": 1000}
 #: Errors of 20 %, with a noise between those of the others.
 FIFTH = Truth(s=0.0, decays=9, lowest=0.20, cliff=3.0)
 MORE: dict[str, Any] = {"spread": 0.006, "examples": 2000}
+#: Seeds that differ by so little that the steps of the grid matter more.
+LITTLE: dict[str, Any] = {"spread": 0.0005, "examples": 1_000_000}
 _HALF = replace(CLIFF, decays=21, decay_factor=2**0.5)
 #: The rows of the table.
 SCENARIOS = (
@@ -322,6 +324,9 @@ SCENARIOS = (
     *(Scenario("strongly tilting seeds", CLIFF, seeds, tilt=0.5) for seeds in (2, 3)),
     *(Scenario("half steps", _HALF, seeds) for seeds in (2, 3)),
     Scenario("half steps, drift +0.7", replace(_HALF, drift=0.7), 3),
+    Scenario("little noise, s = 0.3", replace(CLIFF, s=0.3), 3, **LITTLE),
+    Scenario("little noise, power 1.5", replace(CLIFF, power=1.5, cliff=4.0, s=0.75), 3, **LITTLE),
+    Scenario("little noise, drift +0.35", replace(CLIFF, drift=0.35), 3, **LITTLE),
     # These had no part in the choice of the interval.
     *(Scenario("new: slightly tilting seeds", CLIFF, seeds, tilt=0.15) for seeds in (2, 3, 5)),
     Scenario("new: power 1.5, s = 0.75", replace(CLIFF, power=1.5, cliff=4.0, s=0.75), 3),

@@ -5,6 +5,7 @@ import json
 import math
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,9 +21,10 @@ from weightdecay.cli import main
 from weightdecay.records import Run
 from weightdecay.records.codec import Cost
 from weightdecay.records.tables import export
-from weightdecay.results import Estimate, TransferRegret, doubts, landscapes
+from weightdecay.results import Estimate, TransferRegret, doubts, landscapes, read_points
 from weightdecay.results.column_names import ROLES
-from weightdecay.site import advised
+from weightdecay.site import advised, page_landscapes
+from weightdecay.site.answers import answers
 from weightdecay.sweeps import Store
 
 pytestmark = pytest.mark.cpu("what is printed of finished runs does not depend on the device")
@@ -80,6 +82,104 @@ def test_a_table_says_the_same_as_the_sweep_it_was_exported_from(
     stored(runs)
     export(Store("sweep").runs(), Path("runs.csv"))
     assert told(capsys, "runs.csv") == told(capsys, "sweep")
+
+
+def a_table(settings: Sequence[tuple[float, float]], path: str = "mine.csv") -> str:
+    """Write a table of torch's AdamW with three seeds, best at lr 2^-8 and a λ of 2^-12."""
+    noise = np.random.default_rng(0)
+    with Path(path).open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["lr", "weight_decay", "seed", "test_error"])
+        for lr, torchs in settings:
+            x, z = math.log2(lr) + 8, math.log2(lr * torchs) + 12
+            for seed in range(3):
+                error = 0.2 + 0.01 * x**2 + 0.01 * z**2 + noise.normal(0, 0.002)
+                writer.writerow([lr, torchs, seed, error])
+    return path
+
+
+RATES = [2.0**a for a in range(-11, -4)]
+
+
+def test_what_to_use_comes_first_in_the_convention_of_the_table(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mine = a_table([(lr, 2.0**b) for lr in RATES for b in range(-8, 0)])
+    first, second = told(capsys, mine, "--convention", "torch").splitlines()[1:3]
+    ends = r"(0\.\d+) \((0\.\d+) to (0\.\d+)\)"
+    use = re.fullmatch(rf"  use    α = {ends}, torch's weight_decay = {ends}", first)
+    assert use is not None
+    lr, _, _, best, low, high = map(float, use.groups())
+    assert low < best < high
+    assert best == pytest.approx(2**-4, rel=0.3)
+    same = re.fullmatch(r"\s+the same decay: λ = (\S+) \((\S+) to (\S+)\)", second)
+    assert same is not None
+    for raw, torchs in zip(map(float, same.groups()), (best, low, high), strict=True):
+        assert raw == pytest.approx(lr * torchs, rel=0.01)
+    # In λ, as the file could have been read, nothing changes.
+    first = told(capsys, mine, "--convention", "l2").splitlines()[1]
+    assert ", L2 factor λ = " in first
+    [scape] = landscapes(read_points(mine, convention="torch"))
+    [one] = advised([scape], doubts([]))
+    card = re.sub(r"<[^>]+>", " ", answers(page_landscapes([one], [], doubts([]))))
+    ends = r"\s+\S+ to \S+ is nearly as good"
+    [at] = [found.start() for found in re.finditer(rf"torch&#x27;s weight_decay\s+\S+{ends}", card)]
+    assert at < card.index("weight decay λ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "same", "added"),
+    [
+        ([(lr, 0.125) for lr in RATES], "decay", "torch's weight_decay = 2^-4, 2^-5: below"),
+        ([(2**-8, 2.0**b) for b in range(-7, 0)], "learning rate", "lr = 2^-9, 2^-10: below"),
+    ],
+)
+def test_of_runs_that_vary_one_knob_it_is_said_that_the_other_is_to_be_varied(
+    settings: list[tuple[float, float]],
+    same: str,
+    added: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = " ".join(told(capsys, a_table(settings), "--convention", "torch").split())
+    assert f"regret unknown: All runs have the same {same} knobs" in out
+    assert f"All runs have the same {same}, so they do not show how the best λ moves with α." in out
+    assert f"add {added} the lowest of the grid" in out
+    assert "above the highest of the grid" in out
+    assert "changed together" not in out
+
+
+def test_the_interval_of_a_loss_has_as_many_digits_as_the_loss(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mine = Path(a_table([(lr, 2.0**b) for lr in RATES for b in range(-8, 0)]))
+    rows = [line.split(",") for line in mine.read_text("utf-8").splitlines()[1:]]
+    losses = [",".join([*row[:3], str(float(row[3]) - 0.199)]) for row in rows]
+    Path("loss.csv").write_text("\n".join(["lr,wd,seed,val_loss", *losses]), "utf-8")
+    line = told(capsys, "loss.csv", "--convention", "torch").splitlines()[3]
+    found = re.search(r"loss   (\S+) on the validation set \[(\S+), (\S+)\]", line)
+    assert found is not None
+    value, low, high = (float(one.replace("−", "-")) for one in found.groups())
+    assert low < value < high
+
+
+def test_ranges_of_a_random_search_are_not_promised_to_hold_95_percent(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """docs/landscape.md has how often they held the best values."""
+    random = np.random.default_rng(1)
+    mine = a_table([(2 ** random.uniform(-11, -5), 2 ** random.uniform(-8, 0)) for _ in range(40)])
+    joined = " ".join(told(capsys, mine, "--convention", "torch").split())
+    shares = [
+        float(share)
+        for row in re.findall(r"^\|.*scattered \|.*$", PAGE, re.MULTILINE)
+        for share in re.findall(r"\| (\d+)% \| (\d+)% \|$", row)[0]
+    ]
+    said = f"(they did in {min(shares):g} to {max(shares):g} % of simulations). In brackets: 95 %"
+    assert said in joined
+    [scape] = landscapes(read_points(mine, convention="torch"))
+    [one] = advised([scape], doubts([]))
+    card = answers(page_landscapes([one], [], doubts([])))
+    assert f"they did in {min(shares):g} to" in card
 
 
 def test_landscapes_are_told_apart_by_what_differs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,8 +13,18 @@ import pytest
 
 from tests.landscapes import Truth, exact, runs_of
 from weightdecay.records import Run, or_infinite
-from weightdecay.results import Landscape, Point, Points, coupling, landscapes, read_points
+from weightdecay.results import (
+    Landscape,
+    Point,
+    Points,
+    coupling,
+    doubts,
+    landscapes,
+    read_points,
+)
 from weightdecay.results.arrays import grid
+from weightdecay.results.stencils import in_steps, usual_steps
+from weightdecay.site import advised
 
 #: As `study.trials_dataframe().to_csv()` writes it, pandas' index in the first column.
 OPTUNA = """,number,value,datetime_start,datetime_complete,duration,params_dropout,params_lr,\
@@ -138,6 +148,67 @@ def test_products_that_only_rounding_sets_apart_are_one_decay() -> None:
     }
     [landscape] = landscapes(read_points(table, convention="torch"))
     assert len(landscape.decays) == 13
+
+
+@pytest.mark.parametrize("convention", ["paper", "torch", "l2"])
+def test_settings_that_only_rounding_sets_apart_are_one(convention: str) -> None:
+    rates, decays = (0.1, 0.3, 0.9), (0.001, 0.002, 0.004)
+    table = {
+        "lr": [lr * (1 + 1e-10 * seed) for lr in rates for _ in decays for seed in range(2)],
+        "wd": [wd * (1 - 1e-10 * seed) for _ in rates for wd in decays for seed in range(2)],
+        "seed": [seed for _ in rates for _ in decays for seed in range(2)],
+        "loss": [0.5 + 0.1 * place for place in range(18)],
+    }
+    [landscape] = landscapes(read_points(table, convention=convention))
+    assert [cell.seeds for cell in landscape.cells.values()] == [(0, 1)] * 9
+    assert len(landscape.lrs) == 3
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-16, 1e-10])
+def test_cells_that_only_rounding_sets_apart_have_the_steps_of_their_grid(off: float) -> None:
+    cells = [(lr, decay) for lr in (0.1, 0.1 * (1 + off), 0.2, 0.4) for decay in (0.01, 0.02, 0.04)]
+    assert usual_steps(cells) == pytest.approx((1.0, 1.0), abs=1e-6)
+    assert all(math.isfinite(place) for pair in in_steps(cells) for place in pair)
+
+
+def test_spellings_of_a_label_are_one_and_that_is_said() -> None:
+    table = {
+        "lr": [0.1, 0.2, 0.4],
+        "wd": [0.1] * 3,
+        "scheduler": ["cosine", "Cosine ", "constant"],
+        "kind": ["a", "A", "a"],
+        "error": [0.1, 0.2, 0.3],
+    }
+    points = read_points(table, convention="l2")
+    assert [point.labels["schedule"] for point in points] == ["cosine", "cosine", "constant"]
+    [text] = [remark.text for remark in points.remarks if remark.kind == "spelling"]
+    assert text == "'Cosine ' in column 'scheduler' is read as 'cosine'."
+    # A column that the caller named may mean what it says.
+    named = read_points(table, convention="l2", labels=["kind"])
+    assert [point.labels["kind"] for point in named] == ["a", "A", "a"]
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_a_loss_too_large_to_square_has_diverged(share: float) -> None:
+    table = {
+        "lr": [0.1 * 2**a for a in range(4) for _ in range(4)],
+        "wd": [0.1 * 2**b for _ in range(4) for b in range(4)],
+        "loss": [-1e200 if at % 2 else 1.7e308 for at in range(16)],
+    }
+    table["loss"] = [
+        loss if at < 16 * share else 0.5 + 0.01 * at for at, loss in enumerate(table["loss"])
+    ]
+    points = read_points(table, convention="l2")
+    lost = sum(point.diverged for point in points)
+    assert lost == math.ceil(16 * share)
+    [text] = [remark.text for remark in points.remarks if remark.kind == "diverged"]
+    assert "infinite or above 1e+100" in text
+    [one] = advised(landscapes(points), doubts([]))
+    assert (one.advice is None) == (share == 1)
+    with pytest.raises(
+        ValueError, match=r"`abs\(tested\)` must be in .*1e\+100.*unless it diverged"
+    ):
+        Point(lr=0.1, decay=0.1, way="l2", of="loss", tested=1e200)
 
 
 def of_optimizers(*names: str) -> dict[str, list[Any]]:

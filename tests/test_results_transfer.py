@@ -126,6 +126,15 @@ def test_a_rule_that_leads_out_of_the_grid_costs_at_least_the_last_decay_and_is_
     assert 0.0 not in found.beyond
     assert 0 < found.costs[2.0].value < true_costs(truth, list(found.pairs))[2.0]
     assert rules.cost(found, 2.0, None).startswith("≥ ")
+    # A bound has no interval: it is the low end, and unknown if that is not above 0.
+    bounds = {1.0: Estimate(0.023, 0.011, 0.035), 2.0: Estimate(0.023, -0.073, 0.12)}
+    wide = replace(found, costs={**found.costs, **bounds}, beyond=(1.0, 2.0))
+    assert [rules.cost(wide, rule, None) for rule in bounds] == ["≥ 1.1", "unknown"]
+    scape = landscape_of(truth, exact(truth.errors()))
+    assert rules.words(wide, 1.0, scape) == "at least 1.1 points"
+    assert rules.words(wide, 2.0, scape) == "an unknown amount, as it leads out of the grid"
+    assert "keeping λ·α² leads out of the grid" in rules.costs(wide, None)
+    assert "[−7.3, 12.0]" not in rules.costs(wide, None)
     # Even if it seems to cost least.
     free = replace(found, costs={**found.costs, 2.0: Estimate(-1, -1, -1)}, tied=(0.0, 2.0))
     assert free.least == 0.0

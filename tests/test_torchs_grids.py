@@ -18,6 +18,8 @@ from weightdecay.results import (
     recommend,
 )
 from weightdecay.results.choosing import choose
+from weightdecay.results.fit import fit
+from weightdecay.results.recommendation import again
 from weightdecay.results.scatter import fit_surface
 from weightdecay.results.transfer import RULES
 from weightdecay.site import advice
@@ -82,6 +84,20 @@ def test_what_is_to_be_added_is_in_torchs_decay_and_beyond_the_grid(draw: int) -
     assert [(one.knob, one.end) for one in found.add] == [("torch", "highest")]
     assert all(value > 0.3 for value in found.add[0].values)
     assert dict(advice.block(found))["add"].startswith("torch's weight_decay = 0.9, 2.7: above")
+
+
+def test_settings_to_train_again_are_in_torchs_decay_too() -> None:
+    grid = rectangle([0.001, 0.002, 0.004, 0.008], [0.05, 0.1, 0.2, 0.4, 0.8])
+    landscape = scape(grid, 0)
+    surface = fit(landscape)
+    assert surface is not None
+    found = again(landscape, surface)
+    assert found.knob == "torch"
+    assert {*found.decays} <= {torchs for _, torchs in grid}
+    [line] = advice.additions(replace(recommend(landscape), add=(), repeat=found))
+    assert line.split(" and ")[-1] == (
+        f"torch's weight_decay from {min(found.decays):g} to {max(found.decays):g}"
+    )
 
 
 def test_a_grid_in_lambda_is_not_taken_for_one_in_torchs_decay() -> None:

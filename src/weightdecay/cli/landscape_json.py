@@ -89,6 +89,7 @@ def _advice(advice: Recommendation) -> dict[str, Any]:
         if advice.repeat is None
         else {
             "lr": list(advice.repeat.lrs),
+            "knob": advice.repeat.knob,
             "decay": list(advice.repeat.decays),
             "seeds": list(advice.repeat.seeds),
         },

@@ -7,7 +7,9 @@ two doublings of it. A decay of 0 has no logarithm and is left out.
 There is no single s if the ridge has a knee at α*: if the interval of the difference between the
 slopes below and above it excludes 0. Nor is there one if the interval of the difference between
 the two estimators excludes 0. What they differ by beyond noise is otherwise a part of the interval
-of s, and so is what the best decays are off their line beyond noise.
+of s, and so is what the best decays are off their line beyond noise. The estimators also differ by
+where the best decays happen to lie between those of the grid: that is a part of the interval of
+their difference.
 
 If the best decay is the lowest or highest of the grid, the true optimum may lie beyond. A learning
 rate with such an optimum is left out. If the landscape's best has one, there is a bound instead of
@@ -26,7 +28,7 @@ from weightdecay.results import ridge
 from weightdecay.results.arrays import Arrays, grid
 from weightdecay.results.column import HALVES, PARABOLA
 from weightdecay.results.estimate import Array, student, summed
-from weightdecay.results.exponent import Exponent, Line, bend, bounded, unknown
+from weightdecay.results.exponent import FLAT, Exponent, Line, bend, bounded, unknown
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import Flags
 from weightdecay.results.scatter import fit_exponent
@@ -38,10 +40,12 @@ CONVENTIONS = ("paper", "torch")
 #: How far from the best learning rate s is measured, in doublings; one step of the grid at least.
 REACH = 2.0
 _LEAST = 1e-18  # variances below this are rounding
-_SAME = 0.02  # a smaller difference between slopes does not count, however certain it is
+# A smaller difference between slopes does not count, however certain it is: it moves λ by 7 % if α
+# changes by a factor of 4.
+_SAME = 0.05
 _OF_MODELS = 3.0  # the freedom of what two estimators differ by: simulations say this
+_OWN, _DIFFERENCE = ((1.0, 0.0), (0.0, 1.0)), (1.0, -1.0)  # weights of the two estimators
 _UNMEASURED = unknown("It was not measured.")
-_FLAT = "The basin is too flat for its noise to locate its lowest point."
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,12 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
             "`convention` must be 'paper' for a landscape of l2, got 'torch'. L2 regularization is "
             "the same number in both: λ/α is torch's way to state a decoupled decay."
         )
+    if landscape.unvaried:
+        none = unknown(
+            f"All runs have the same {landscape.unvaried}, so they do not show how the best λ "
+            "moves with α. Train other values of it too."
+        )
+        return Coupling(none, none, (), None, convention)
     if landscape.scattered:
         return _scattered(landscape, convention)
     measured = grid(landscape, zero=False)
@@ -95,7 +105,7 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
         none = unknown("No run with a decay above 0 has an error.")
         return Coupling(none, none, (), None, convention)
     if np.isfinite(scores).sum() > 1 and np.nanmin(scores) == np.nanmax(scores):
-        none = unknown(_FLAT)
+        none = unknown(FLAT)
         return Coupling(none, none, (), None, convention)
     if len(measured.seeds) < 2:
         none = unknown("One seed shows no noise, so nothing has an interval: run at least two.")
@@ -126,9 +136,10 @@ def point_of(found: Vertices, column: int) -> RidgePoint:
     return RidgePoint(float(found.lrs[column]), 2.0**best, math.sqrt(variance))
 
 
-def _only(found: Vertices, column: int) -> Array:
+def _only(found: Vertices, column: int, of: tuple[float, float] = _OWN[PARABOLA]) -> Array:
+    """Return the weights of one learning rate's best decays; `of` has one for each estimator."""
     weights = np.zeros(found.best.shape)
-    weights[PARABOLA, column] = 1.0
+    weights[:, column] = of
     return weights
 
 
@@ -149,24 +160,29 @@ def _judged(
 ) -> Coupling:
     """Return s, or why there is none, with all that it rests on."""
     every = np.ones(len(found.lrs), dtype=np.bool_)
-    parabola = _parabola(found, every, least=3)
-    check, apart = _second(found)
+    second = np.isfinite(found.best[HALVES])
+    parabola, check = _fitted(found, every, least=3), _fitted(found, second, HALVES, least=3)
+    apart = check
+    if check.value is not None:
+        slope = _slope(found.x, second)
+        apart = _difference(found, np.stack([slope, -slope]))
     sides = found.x <= best + 1e-6, found.x >= best - 1e-6
-    below, above = (_parabola(found, side, least=2) for side in sides)
+    below, above = (_fitted(found, side, least=2) for side in sides)
     knee = unknown("It needs best decays on both sides of the best learning rate.")
     if below.value is not None and above.value is not None:
-        lower, upper = (_slope(found.x, side) for side in sides)
-        knee = _interval(*_weighed(found, lower - upper, by_seeds=False))
+        bent = _slope(found.x, sides[0]) - _slope(found.x, sides[1])
+        knee = _difference(found, np.stack([bent, 0 * bent]))
     exponent, drawn = parabola, None
     if parabola.value is not None and _excludes_zero(apart):
         exponent = unknown(
-            f"The two estimators of s disagree: {_told(parabola)} by parabolas and {_told(check)} "
-            "by half-parabolas.",
+            f"The two estimators of s disagree: {_signed(parabola.value)} by parabolas and "
+            f"{_signed(check.value)} by half-parabolas, which differ by {_told(apart)}.",
             withheld=True,
         )
     elif parabola.value is not None and _excludes_zero(knee):
         exponent = unknown(
-            f"The ridge has a knee: s is {_told(below)} below the best α and {_told(above)} above.",
+            f"The ridge has a knee: s is {_signed(below.value)} below the best α and "
+            f"{_signed(above.value)} above, which differ by {_told(knee)}.",
             withheld=True,
         )
     if exponent.value is not None:
@@ -176,45 +192,53 @@ def _judged(
     return Coupling(exponent, check, points, drawn, convention, *parts)
 
 
-def _parabola(found: Vertices, used: Flags, *, least: int) -> Exponent:
-    """Return s by the first estimator, from at least so many of the learning rates."""
+def _fitted(found: Vertices, used: Flags, estimator: int = PARABOLA, *, least: int) -> Exponent:
+    """Return s by one estimator, from at least so many of the learning rates."""
     if used.sum() < least:
         return unknown(_too_few(found, int(used.sum()), least))
-    slope = _slope(found.x, used)
-    value, variance, freedom = _weighed(found, slope, by_seeds=True)
+    weights = np.zeros(found.best.shape)
+    weights[estimator] = _slope(found.x, used)
+    value, *own = found.weighed(weights, by_seeds=True)
+    variance, freedom = joined(found.fewest, (own[0], own[1]), *_of_models(found, weights))
     if used.sum() > 2:
         # If the ridge bends, other learning rates would have given another slope.
-        own = [found.weighed(_only(found, int(i)))[1] for i in np.flatnonzero(used)]
-        bent = bend(found.x[used], found.best[PARABOLA, used], np.maximum(own, _LEAST))
-        other = bent * float((slope**2).sum()), float(used.sum())
+        other = _off_line(found, used, _OWN[estimator]) * (weights**2).sum(), float(used.sum())
         variance, freedom = joined(found.fewest, (variance, freedom), other)
     return _interval(value, variance, freedom)
 
 
-def _weighed(found: Vertices, weights: Array, *, by_seeds: bool) -> tuple[float, float, float]:
-    """Return a weighted sum of the first estimator's best decays, its variance and its freedom.
+def _of_models(found: Vertices, weights: Array) -> list[tuple[float, float]]:
+    """Return what the estimators differ by beyond noise, and its freedom; none if one is unknown.
 
-    What the estimators differ by beyond noise is added to the variance, if the second is known.
+    It is 0 for weights of the estimators' own difference.
     """
-    none = np.zeros(len(weights))
-    value, *own = found.weighed(np.stack([weights, none]), by_seeds=by_seeds)
-    if not np.isfinite(found.best[HALVES, weights != 0]).all():
-        return value, own[0], own[1]
-    apart, variance, _ = found.weighed(np.stack([weights, -weights]))
-    of_models = max(apart**2 - variance, 0.0), _OF_MODELS
-    parts = (own[0], own[1]), of_models
-    return value, *(joined(found.fewest, *parts) if by_seeds else summed(*parts))
+    of_each = weights.sum(0)
+    if not np.isfinite(found.best[:, of_each != 0]).all():
+        return []
+    apart, variance, _ = found.weighed(np.stack([of_each, -of_each]))
+    return [(max(apart**2 - variance, 0.0), _OF_MODELS)]
 
 
-def _second(found: Vertices) -> tuple[Exponent, Exponent]:
-    """Return s by the second estimator, and the first minus the second."""
-    used = np.isfinite(found.best[HALVES])
-    if used.sum() < 3:
-        few = unknown(_too_few(found, int(used.sum()), 3))
-        return few, few
-    slope, none = _slope(found.x, used), np.zeros(len(used))
-    check = _interval(*found.weighed(np.stack([none, slope]), by_seeds=True))
-    return check, _interval(*found.weighed(np.stack([slope, -slope])))
+def _difference(found: Vertices, weights: Array) -> Exponent:
+    """Return a difference that is 0 if there is one s.
+
+    Between the decays of a grid, each estimator errs in its own way, and seeds do not show that. It
+    shows in what the two differ by at each learning rate, which then lies off its line.
+    """
+    value, *own = found.weighed(weights)
+    parts = [(own[0], own[1]), *_of_models(found, weights)]
+    known = np.isfinite(found.best[HALVES])
+    if known.sum() > 2:
+        of_grid = _off_line(found, known, _DIFFERENCE) * float((weights[PARABOLA] ** 2).sum())
+        parts.append((of_grid, float(known.sum() - 2)))
+    return _interval(value, *summed(*parts))
+
+
+def _off_line(found: Vertices, used: Flags, of: tuple[float, float]) -> float:
+    """Return the variance of best decays about their line beyond noise."""
+    points = [found.weighed(_only(found, int(i), of)) for i in np.flatnonzero(used)]
+    y, variance, _ = np.array(points).T
+    return bend(found.x[used], y, np.maximum(variance, _LEAST))
 
 
 def _slope(x: Array, used: Flags) -> Array:
@@ -234,15 +258,18 @@ def _excludes_zero(one: Exponent) -> bool:
 
 
 def _told(one: Exponent) -> str:
-    said = f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]"
-    return said.replace("-", "−")
+    return f"{_signed(one.value)} [{_signed(one.low)}, {_signed(one.high)}]"
+
+
+def _signed(value: float | None) -> str:
+    return f"{value:.2f}".replace("-", "−")
 
 
 def _too_few(found: Vertices, count: int, least: int) -> str:
     if found.flat and not len(found.lrs):
-        return _FLAT
+        return FLAT
     have = "rate near the best has" if count == 1 else "rates near the best have"
-    flat = f" ({found.flat} more are too flat for their noise)" if found.flat else ""
+    flat = f" (at {found.flat} more, noise hides it)" if found.flat else ""
     needs = "a line needs three" if least == 3 else "a slope needs two"
     return (
         f"{count} learning {have} the best decay inside the grid{flat}, and {needs}: "

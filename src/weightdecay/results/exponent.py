@@ -8,6 +8,12 @@ import numpy.typing as npt
 
 from weightdecay.results.estimate import Array, student, summed
 
+#: Why s may be unknown although the best setting is known.
+FLAT = (
+    "Near the best, errors hardly change with λ compared with noise, so they do not show how the "
+    "best λ moves with α."
+)
+
 
 @dataclass(frozen=True)
 class Exponent:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weightdecay.results.estimate import Array, student
-from weightdecay.results.exponent import Exponent, unknown
+from weightdecay.results.exponent import FLAT, Exponent, unknown
 from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.noise import DEPTH, Flags, basin, effects, mean
 from weightdecay.results.polynomial import determined, exponent_of, powers, terms_of
@@ -53,7 +53,7 @@ class Surface:
         curve = float(self.coefficients[5])
         certainty = curve / math.sqrt(self.variance * self.inverse[5, 5]) if self.variance else 9.0
         if not curve > 0 or not certainty >= CERTAIN:
-            return unknown("The basin is too flat for its noise to locate its lowest point.")
+            return unknown(FLAT)
         value = float(exponent_of(self.coefficients))
         gradient = np.array([0, 0, 0, 0, 1 / (2 * curve), -value / curve])
         half = _WIDENED * student(self.freedom)

@@ -20,7 +20,7 @@ from weightdecay import checks, records
 from weightdecay.records import DECAYS, Run, RunConfig, Spec
 from weightdecay.records.table_columns import ForeignTableError
 from weightdecay.results.landscape import Cell, Landscape
-from weightdecay.results.points import Point
+from weightdecay.results.points import Point, is_result
 
 #: The errors of a record that a landscape can show.
 ERRORS = ("error", "error_top5")
@@ -168,12 +168,13 @@ def _of_points(points: list[Point], choose_on: str) -> Landscape:
     for point in points:
         cells.setdefault((point.lr, point.decay), []).append(point)
     # A run that diverged without an error counts as the worst that there is.
-    known = [point.tested for point in points if math.isfinite(point.tested)]
+    known = [point.tested for point in points if is_result(point.tested)]
     worst = max(known, default=1.0)
     updates = first.labels.get("updates")
     return Landscape(
         run_config=None,
         way=first.way,
+        told_in=first.told_in,
         lrs=tuple(sorted({lr for lr, _ in cells})),
         decays=tuple(sorted({decay for _, decay in cells})),
         cells={place: _point_cell(cells[place], choose_on, worst) for place in sorted(cells)},
@@ -188,7 +189,7 @@ def _of_points(points: list[Point], choose_on: str) -> Landscape:
 
 def _point_cell(points: list[Point], choose_on: str, worst: float) -> Cell:
     points = sorted(points, key=lambda point: point.seed)
-    tested = [one.tested if math.isfinite(one.tested) else worst for one in points]
+    tested = [one.tested if is_result(one.tested) else worst for one in points]
     chosen = [
         error if choose_on == "test" or one.chosen is None else one.chosen
         for one, error in zip(points, tested, strict=True)
@@ -197,7 +198,7 @@ def _point_cell(points: list[Point], choose_on: str, worst: float) -> Cell:
         points[0].lr,
         points[0].decay,
         seeds=tuple(one.seed for one in points),
-        chosen=tuple(error if math.isfinite(error) else worst for error in chosen),
+        chosen=tuple(error if is_result(error) else worst for error in chosen),
         tested=tuple(tested),
         diverged=tuple(one.seed for one in points if one.diverged),
         losses=tuple(math.nan if one.train_loss is None else one.train_loss for one in points),

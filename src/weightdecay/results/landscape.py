@@ -70,10 +70,11 @@ class Landscape:
 
     `run_config` is one of its configurations; the others differ only in rate, decay and seed. It is
     None for points that were made elsewhere. `labels` are what all points have in common. `way` is
-    how the decay is stated: l2, weight_decay or normalized_decay. A decay of 0 comes first. Choices
-    are made on `chosen_on`: "validation" or, as in the paper, "test". `tested_on` is the split of
-    what is reported. Either is None if a table does not say. `updates` is the number of
-    updates in the last cycle, N, and `examples` the number that an epoch trains on; both are None
+    how the decay is stated: l2, weight_decay or normalized_decay; `told_in` is the convention of
+    the table that its points were read from, such as "torch". A decay of 0 comes first. Choices are
+    made on `chosen_on`: "validation" or, as in the paper, "test". `tested_on` is the split of what
+    is reported. Either is None if a table does not say. `updates` is the number of updates in the
+    last cycle, N, and `examples` the number that an epoch trains on; both are None
     if no run has finished. `of` is what is chosen on and reported: "error", "error_top5" or "loss".
     `metric` is the name of a loss or of the task's own metric; None if errors are fractions.
     `environments` counts the runs per environment; None stands for runs from before environments
@@ -93,6 +94,7 @@ class Landscape:
     tested_on: str | None = "test"
     environments: Mapping[Environment | None, int] = field(default_factory=dict)
     labels: Mapping[str, Label] = field(default_factory=dict)
+    told_in: str | None = None
 
     def __repr__(self) -> str:
         said = ", ".join(f"{name}={value!r}" for name, value in self.labels.items())
@@ -139,12 +141,35 @@ class Landscape:
         return paired < _PAIRED * len(settings)
 
     @property
+    def told_in_torch(self) -> bool:
+        """Whether its λ were read from a table of torch's λ/α."""
+        return self.told_in == "torch" and self.way == "weight_decay"
+
+    @property
     def in_torchs_decay(self) -> bool:
         """Whether it is a grid in torch's λ/α: learning rates share more of these than of λ."""
-        settings = [place for place in self.cells if place[1] > 0]
+        decays = {decay for _, decay in self.cells if decay > 0}
+        torchs = {decay for _, decay in self.in_torch}
+        return self.way == "weight_decay" and len(torchs) < len(decays)
+
+    @property
+    def in_torch(self) -> list[tuple[float, float]]:
+        """Return each learning rate and torch's λ/α, without those at λ = 0."""
         # Rounded, because 0.003 · 0.1 / 0.003 is not 0.1.
-        torchs = {float(f"{decay / lr:.9g}") for lr, decay in settings}
-        return self.way == "weight_decay" and len(torchs) < len({decay for _, decay in settings})
+        return [(lr, float(f"{decay / lr:.9g}")) for lr, decay in self.cells if decay > 0]
+
+    @property
+    def unvaried(self) -> str:
+        """Return "learning rate" or "decay" if all runs with a decay have the same; else nothing.
+
+        That may be the same λ/α.
+        """
+        settings = [place for place in self.cells if place[1] > 0]
+        for name, at in (("learning rate", 0), ("decay", 1)):
+            if len({place[at] for place in settings}) == 1:
+                return name
+        one = self.in_torchs_decay and len({decay for _, decay in self.in_torch}) == 1
+        return "decay" if one else ""
 
     @property
     def in_columns(self) -> bool:

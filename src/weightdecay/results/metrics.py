@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weightdecay import checks
+from weightdecay.results.points import is_result
 
 UNITS = ("fraction", "percent")
 
@@ -29,10 +30,12 @@ class MetricScale:
         return {"fraction": ", in fractions", "percent": ", in percent", None: ""}[self.unit]
 
     def read(self, cell: object, row: int) -> float | None:
-        """Return a cell as an error or a loss; None if it is empty."""
+        """Return a cell as an error or a loss; None if it is empty, infinite if it is huge."""
         value = _number(cell, row)
-        if value is None or not math.isfinite(value) or self.kind == "loss":
+        if value is None or math.isnan(value):
             return value
+        if self.kind == "loss" or math.isinf(value):
+            return value if is_result(value) else math.inf
         whole = 100.0 if self.unit == "percent" else 1.0
         return (whole - value) / whole if self.kind == "accuracy" else value / whole
 

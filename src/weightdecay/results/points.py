@@ -4,7 +4,6 @@ A landscape needs no more than that, so runs of any origin can form one. `Points
 as it was read, with remarks about rows that were left out and why.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, overload
@@ -32,13 +31,21 @@ CONVENTIONS = {
 }
 #: What the numbers of a point can measure.
 METRICS = ("error", "error_top5", "loss")
+#: A loss this far from 0 is no result: its run diverged, and its square may overflow.
+HUGE = 1e100
+
+
+def is_result(value: float) -> bool:
+    """Whether a number can be the result of a run that did not diverge."""
+    return abs(value) < HUGE
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
     """The result of one run.
 
-    `way` is how the decay is stated: weight_decay (the paper's λ), normalized_decay or l2. `tested`
+    `way` is how the decay is stated: weight_decay (the paper's λ), normalized_decay or l2.
+    `told_in` is the convention of the table that it was read from, if it was. `tested`
     is the number to report: an error as a fraction, or a loss, as `of` says. `chosen` is the number
     that choices are made on, None if that is `tested`. `tested_on` and `chosen_on` are their
     splits: "test", "validation", "training" or, if unknown, None. A run that diverged may have the
@@ -50,6 +57,7 @@ class Point:
     decay: float
     way: str
     tested: float
+    told_in: str | None = None
     chosen: float | None = None
     tested_on: str | None = None
     chosen_on: str | None = None
@@ -74,17 +82,18 @@ class Point:
                 checks.one_of(name, split, ("training", "validation", "test"))
         checks.one_of("of", self.of, METRICS)
         for name, value in (("tested", self.tested), ("chosen", self.chosen)):
-            if value is not None and not (self.diverged and not math.isfinite(value)):
+            if value is not None and not (self.diverged and not is_result(value)):
                 cure = "A run without a result is no point, unless it diverged: diverged=True."
                 checks.number(name, value, cure=cure)
+                checks.number(f"abs({name})", abs(value), at_least=0, below=HUGE, cure=cure)
 
 
 @dataclass(frozen=True)
 class Remark:
     """Something to know about how a table was read: its kind, the number of rows, and a text.
 
-    Kinds are "columns", "optimizer", "diverged", "earlier", "repeated", "left out", "numbered" and
-    "unused".
+    Kinds are "columns", "spelling", "optimizer", "diverged", "earlier", "repeated", "left out",
+    "numbered" and "unused".
     """
 
     kind: str

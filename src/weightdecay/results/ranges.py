@@ -8,7 +8,7 @@ class Range:
     """A value to use, and a range about it, which is the value alone if there is none.
 
     On a grid, the expected error in the range is at most 2 % above the lowest, with the other knob
-    at its recommended value. For scattered settings, it is the 95 % interval of the best value.
+    at its recommended value. For scattered settings, it is an interval of the best value.
     """
 
     value: float

@@ -59,11 +59,15 @@ class Extension:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Settings to train again, with seeds that no run has had yet."""
+    """Settings to train again, with seeds that no run has had yet.
+
+    The decays are "torch" if they are λ/α, in which a grid may be made.
+    """
 
     lrs: tuple[float, ...]
     decays: tuple[float, ...]
     seeds: tuple[int, ...]
+    knob: str = "decay"
 
 
 @dataclass(frozen=True)
@@ -162,10 +166,10 @@ def _recommended(landscape: Landscape) -> Recommendation:
     lr, decay = best.lr, best.decay
     add: tuple[Extension, ...] = ()
     repeat = None
-    if best.differ is not False and not landscape.scattered:
+    if best.differ is not False and landscape.in_columns:
         few = len(finished(landscape)[0]) < FEWEST
         add = _extensions(landscape, lr.value, decay.value, few=few)
-        repeat = None if add or advice.decided else _repeat(landscape, found)
+        repeat = None if add or advice.decided else again(landscape, found)
     return Recommendation(
         landscape=landscape,
         lr=lr,
@@ -215,12 +219,18 @@ def _without_decay(landscape: Landscape, lr: float) -> Cell | None:
     return min(cells, key=lambda cell: abs(math.log2(cell.lr / lr)), default=None)
 
 
-def _repeat(landscape: Landscape, found: Surface) -> Repeat:
-    """Return two more seeds for the fitted cells."""
+def again(landscape: Landscape, found: Surface) -> Repeat:
+    """Return two more seeds for the cells of a surface."""
     last = max(seed for cell in landscape.cells.values() for seed in cell.seeds)
     lrs = sorted({cell.lr for cell in found.cells})
-    decays = sorted({cell.decay for cell in found.cells})
-    return Repeat(tuple(lrs), tuple(decays), tuple(range(last + 1, last + 1 + MORE)))
+    fitted = {(cell.lr, cell.decay) for cell in found.cells}
+    decays, knob = sorted({decay for _, decay in fitted}), "decay"
+    if landscape.in_torchs_decay:
+        places = (place for place in landscape.cells if place[1] > 0)
+        torchs = zip(places, landscape.in_torch, strict=True)
+        decays, knob = sorted({torch for place, (_, torch) in torchs if place in fitted}), "torch"
+    seeds = tuple(range(last + 1, last + 1 + MORE))
+    return Repeat(tuple(lrs), tuple(decays), seeds, knob)
 
 
 def _extensions(
@@ -228,14 +238,13 @@ def _extensions(
 ) -> tuple[Extension, ...]:
     """Return the values to add if the best is at an edge of the settings trained near it.
 
-    A knob with fewer than three values there is extended at both ends. If there are few settings,
-    one step to either side of the best is enough. A grid in torch's decay is extended in it.
+    A knob with fewer than three values there is extended at both ends, unless there are few
+    settings. A grid in torch's decay is extended in it.
     """
     cells = [(cell.lr, cell.decay) for cell in landscape.cells.values() if cell.decay > 0]
     name = "decay"
-    if landscape.in_torchs_decay:
-        name, decay = "torch", decay / lr
-        cells = [(lr, decay / lr) for lr, decay in cells]
+    if landscape.in_torchs_decay or (landscape.told_in_torch and len(landscape.lrs) == 1):
+        name, decay, cells = "torch", decay / lr, landscape.in_torch
     x, z = math.log2(lr), math.log2(decay)
     across, along = usual_steps(cells)
     column = [decay for lr, decay in cells if abs(math.log2(lr) - x) <= across / 2 + 1e-6]
@@ -247,7 +256,7 @@ def _extensions(
         for end, edge, way in (("lowest", min(values), -1), ("highest", max(values), 1)):
             beyond = way * (best - math.log2(edge)) > -_NEAR * step
             beyond |= len(set(values)) < 3 and not few
-            new = [edge * 2.0 ** (way * step * n) for n in range(1, 2 if few else STEPS + 1)]
+            new = [edge * 2.0 ** (way * step * n) for n in range(1, STEPS + 1)]
             if knob == "decay" and landscape.way == "weight_decay":
                 new = [value for value in new if value < 1]
             if beyond and new:

@@ -31,6 +31,7 @@ Place: TypeAlias = tuple[float, float]
 _Weights: TypeAlias = dict[int, float]
 #: How far neighbours may be, in steps of the grid along each axis.
 REACH = 2.0
+_ROUNDING = 1e-6  # in doublings: settings that are closer differ by rounding alone
 _MOST = 8  # the most cells in one prediction
 _NONE: Indices = np.empty(0, dtype=np.intp)
 _STEEPEST = 3.0  # above this weight, two cells are too close together to extrapolate from
@@ -187,7 +188,7 @@ def usual_steps(cells: Iterable[Place]) -> tuple[float, float]:
 
 def _usual(lines: Iterable[list[float]]) -> float:
     gaps = [after - before for line in lines for before, after in pairwise(sorted(line))]
-    return median(gaps) if gaps else 1.0
+    return median(wide) if (wide := [gap for gap in gaps if gap > _ROUNDING]) else 1.0
 
 
 class _Lines:

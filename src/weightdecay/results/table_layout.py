@@ -22,7 +22,7 @@ from weightdecay.results.metrics import MetricScale, scale_of
 from weightdecay.results.optimizer_names import decays_by
 from weightdecay.results.points import CONVENTIONS, Label, Remark
 
-# Products that differ by less than this are one decay: 0.001 * 0.1 and 0.01 * 0.01.
+# Numbers that differ by less than this are one: 0.001 * 0.1 and 0.01 * 0.01, or 0.3 and 3 * 0.1.
 _ALIKE = 1e-9
 _SPELLED = {"lr": "learning rate", "decay": "decay"}
 _MADE_ON = ("error", "validation_error")
@@ -47,6 +47,8 @@ class TableLayout:
             present(table, label)
         self.table = table
         self.convention = convention
+        self._alike: dict[str, dict[float, float]] = {}
+        self._spellings: dict[str, dict[str, str]] = {}
         self.settings = {role: columns.get(role) or find(table, role) for role in SETTINGS}
         for role in ("lr", "decay"):
             if self.settings[role] is None:
@@ -115,20 +117,42 @@ class TableLayout:
         if value is None:
             return None
         if not isinstance(value, bool) and isinstance(value, (float, numbers.Real)):
-            return float(value)
+            return self._as_one(role).get(float(value), float(value))
         raise ValueError(
             f"Row {row + 1} of column {self.settings[role]!r} must be a number, got {value!r}. "
             f"Correct it, with a decimal point, or name another column: columns={{{role!r}: …}}."
         )
+
+    def _as_one(self, role: str) -> dict[float, float]:
+        """Return what each number of a setting is read as: those that are alike are one."""
+        if role not in self._alike:
+            cells = (self.cell(row, role) for row in self.rows)
+            read = {float(one) for one in cells if isinstance(one, (float, numbers.Real))}
+            self._alike[role] = _as_one(read)
+        return self._alike[role]
 
     def run_of(self, row: int) -> str:
         """Return the name of a row's run, of one part per column that names it."""
         return ", ".join(str(self.table[column][row]) for column in self.runs)
 
     def labels_of(self, row: int) -> dict[str, Label]:
-        """Return a row's labels, without empty ones."""
+        """Return a row's labels, without empty ones; of several spellings, the first counts."""
         cells = ((name, _or_none(self.table[column][row])) for name, column in self.labels.items())
-        return {name: _label(value) for name, value in cells if value is not None}
+        read = {name: _label(value) for name, value in cells if value is not None}
+        return {name: self._spelled(name).get(str(value), value) for name, value in read.items()}
+
+    def _spelled(self, name: str) -> dict[str, str]:
+        """Return the first spelling of each label that is spelled in several ways.
+
+        Only case and spaces at the ends may differ. Columns that the caller named stay as they are.
+        """
+        if name not in self._spellings:
+            first: dict[str, str] = {}
+            texts = [one for one in self.table[self.labels[name]] if isinstance(one, str)]
+            same = {one: first.setdefault(one.strip().casefold(), one) for one in texts}
+            several = {one: told for one, told in same.items() if one != told}
+            self._spellings[name] = several if name in LABELS else {}
+        return self._spellings[name]
 
     def way(self, row: int) -> str:
         """Return how a row's decay is stated; torch's Adam and SGD have L2."""
@@ -146,12 +170,7 @@ class TableLayout:
             None if lr is None or decay is None or self.way(row) == "l2" else _product(lr, decay)
             for row, lr, decay in zip(self.rows, rates, stated, strict=True)
         ]
-        as_one: dict[float, float] = {}
-        last = -math.inf
-        for product in sorted({one for one in products if one is not None}):
-            if not product <= last * (1 + _ALIKE):
-                last = product
-            as_one[product] = last
+        as_one = _as_one({one for one in products if one is not None})
         return [
             decay if product is None else as_one[product]
             for product, decay in zip(products, stated, strict=True)
@@ -189,6 +208,10 @@ class TableLayout:
         none = "" if "seed" in self.columns else "; no seed"
         told = [Remark("columns", 0, f"Columns used: {', '.join(used)}{none}.")]
         told += [Remark("unused", 1, text) for text in unused(self.table, self.metrics)]
+        for name in self.labels:
+            for other, first in self._spelled(name).items():
+                text = f"{other!r} in column {self.labels[name]!r} is read as {first!r}."
+                told.append(Remark("spelling", 1, text))
         taken = set(self.columns.values())
         knobs = [
             column
@@ -275,6 +298,17 @@ def _metrics(
             f"Column {main.column!r} must be known to be an error, an accuracy or a loss, and "
             "its name does not say. Pass metric='error', metric='accuracy' or metric='loss'."
         )
+    return found
+
+
+def _as_one(values: set[float]) -> dict[float, float]:
+    """Return the smallest of those alike for each of some numbers that are not negative."""
+    found: dict[float, float] = {}
+    last = -math.inf
+    for value in sorted(values):
+        if not value <= last * (1 + _ALIKE):
+            last = value
+        found[value] = last
     return found
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from weightdecay import checks
 from weightdecay.results.last_rows import Logged, logged
-from weightdecay.results.points import Point, Points, Remark, checked_convention
+from weightdecay.results.points import HUGE, Point, Points, Remark, checked_convention
 from weightdecay.results.raw_tables import table_of
 from weightdecay.results.table_layout import TableLayout
 
@@ -137,6 +137,7 @@ class _Reading:
                 lr=lr,
                 decay=decay + 0.0,  # not -0
                 way=layout.way(row),
+                told_in=layout.convention,
                 tested=math.nan if tested is None else tested,
                 chosen=chosen,
                 tested_on=layout.reported.split,
@@ -180,12 +181,12 @@ class _Reading:
     def _remarks(self, diverged: int) -> list[Remark]:
         told = self.layout.remarks()
         if diverged:
-            reasons = "the metric is NaN or infinite, or a column says so."
+            reasons = f"the metric is NaN, infinite or above {HUGE:.0e}, or a column says so."
             if self.logged.diverged:
                 reasons = (
-                    "the metric is NaN or infinite, a column says so, or the run goes on without a "
-                    "metric where other runs have one. If it only stopped early, leave out its "
-                    "rows without a metric."
+                    f"the metric is NaN, infinite or above {HUGE:.0e}, a column says so, or the "
+                    "run goes on without a metric where other runs have one. If it only stopped "
+                    "early, leave out its rows without a metric."
                 )
             told.append(Remark("diverged", diverged, f"{_rows(diverged)} diverged: {reasons}"))
         if earlier := len(self.logged.earlier):

@@ -141,6 +141,8 @@ def measure_transfer(landscape: Landscape) -> TransferRegret:
 
     With fewer than three seeds, there are no intervals. With one, it both chooses and judges.
     """
+    if landscape.unvaried:
+        return TransferRegret(why=f"All runs have the same {landscape.unvaried}.")
     if not landscape.in_columns:
         return TransferRegret(why="Scattered settings: few learning rates share their decays.")
     ended = _ended(landscape)

@@ -72,11 +72,11 @@ def _meaning(found: Sequence[PageLandscape]) -> str:
             f"Each setting was chosen on validation examples, and its error measured by {seeds} "
             "other seeds."
         )
-    scattered = any(one.landscape.scattered for one in shown_ones)
-    under = "errors and scattered settings" if scattered else "errors"
+    if any(one.landscape.scattered for one in shown_ones):
+        told.append(f"The small numbers under scattered settings: {advice.PROBABLY}.")
     if any(one.advice is not None and one.advice.knobs.regret.costs for one in shown_ones):
         told.append("Rises are means over an α 4 times as large and as small.")
-    return " ".join([*told, f"The small numbers under {under} are 95 % intervals."])
+    return " ".join([*told, "The small numbers under errors are 95 % intervals."])
 
 
 def summary(found: Sequence[PageLandscape]) -> list[str]:
@@ -180,16 +180,19 @@ def _rows(one: PageLandscape, found: Recommendation) -> Iterator[str]:
     names = ("learning rate α", " ".join(AXES[scape.way]))
     if judged is None:
         near = "" if scape.scattered else " is nearly as good"
-        for label, own in zip(names, (found.lr, found.decay), strict=True):
-            ends = f"{shown(own.low, 3)} to {shown(own.high, 3)}{near}"
-            yield _row(label, shown(own.value, 3), ends if own.low < own.high else "")
+        own = {names[0]: found.lr, names[1]: found.decay}
+        if scape.told_in_torch:
+            own = {names[0]: found.lr, advice.TORCH: advice.own_decay(found)[1], **own}
+        for label, knob in own.items():
+            ends = f"{shown(knob.low, 3)} to {shown(knob.high, 3)}{near}"
+            yield _row(label, shown(knob.value, 3), ends if knob.low < knob.high else "")
     else:
         yield _row(names[0], shown(judged.lr, 3), "")
         yield _row(names[1], shown(judged.decay, 3), "")
-    torch = _torch(one, found)
+    torch = None if scape.told_in_torch else _torch(one, found)
     if torch is not None:
         how = "the same number" if scape.way == "l2" else "which is λ/α"
-        yield _row("torch's weight_decay", shown(torch, 3), how)
+        yield _row(advice.TORCH, shown(torch, 3), how)
     value, ends = advice.error_words(error(one, found), scape.metric)
     yield _row(reported([scape]), value, ends.strip("[]").replace(", ", " to "))
 

@@ -23,6 +23,8 @@ DONE = {
 _USUAL = (-1.0, 0.0, 1.0)
 # What it does to torch's weight_decay, λ/α.
 _TORCH = {-1.0: "leaves", -0.5: "by 2", 0.0: "by 4", 0.5: "by 8", 1.0: "by 16", 2.0: "by 64"}
+_UNKNOWN = "unknown"
+_OUT = "an unknown amount, as it leads out of the grid"
 _UNCERTAIN = "as fewer than three seeds trained all of these settings"
 
 
@@ -30,11 +32,16 @@ def costs(found: TransferRegret, metric: str | None) -> str:
     """Return what each rule costs, with its interval, and who judged that."""
     if not found.costs:
         return f"unknown: {found.why.rstrip('.')}"
-    (first, one), *rest = ((KEPT[rule], cost(found, rule, metric)) for rule in found.costs)
+    told = {KEPT[rule]: cost(found, rule, metric) for rule in found.costs}
+    out = [kept for kept, one in told.items() if one == _UNKNOWN]
+    if len(out) == len(told):
+        return "unknown: every rule leads out of the grid"
+    (first, one), *rest = ((kept, one) for kept, one in told.items() if kept not in out)
     unit = "points" if metric is None else f"of {metric}"
     others = "".join(f", {kept} {other}" for kept, other in rest)
-    below = "".join(f"; {note}" for note in negative(found, metric))
-    return f"keeping {first} costs {one} {unit}{others}; {judges(found)}{below}"
+    notes = [judges(found), *negative(found, metric)]
+    notes += [f"keeping {_and(out)} leads out of the grid"] if out else []
+    return f"keeping {first} costs {one} {unit}{others}; {'; '.join(notes)}"
 
 
 #: What a negative cost is, for tables.
@@ -43,7 +50,8 @@ BELOW = "below 0, the carried λ did better than the one tuned there"
 
 def negative(found: TransferRegret, metric: str | None) -> Iterator[str]:
     """Yield what negative costs mean, if some are: noise, or not, or nobody knows."""
-    below = {rule: one for rule, one in found.costs.items() if _is_negative(one, metric)}
+    inside = {rule: one for rule, one in found.costs.items() if rule not in found.beyond}
+    below = {rule: one for rule, one in inside.items() if _is_negative(one, metric)}
     beyond = [f"keeping {KEPT[rule]}" for rule, one in below.items() if one.high < 0]
     if beyond:
         yield f"{_and(beyond)} did better than the λ tuned there, by more than noise"
@@ -61,9 +69,27 @@ def _is_negative(one: Estimate, metric: str | None) -> bool:
 
 
 def cost(found: TransferRegret, rule: float, metric: str | None) -> str:
-    """Return what a rule costs, without a unit; of one that leads out of the grid, at least."""
-    said = amount(found.costs[rule], metric)
-    return f"≥ {said}" if rule in found.beyond else said
+    """Return what a rule costs, without a unit; of one that leads out of the grid, at least.
+
+    That is the low end of what the last decay there costs, or unknown if it may cost nothing.
+    """
+    if rule not in found.beyond:
+        return amount(found.costs[rule], metric)
+    least = bound(found.costs[rule])
+    if least is None:
+        return _UNKNOWN
+    return f"≥ {_amount(least, metric, _digits(found.costs[rule]))}"
+
+
+def bound(one: Estimate) -> float | None:
+    """Return what a rule that leads out of the grid costs at least; None if that is not above 0."""
+    least = one.value if math.isnan(one.low) else one.low
+    return least if least > 0 else None
+
+
+def _digits(one: Estimate) -> int:
+    """Return the decimals of a cost; a narrow interval has more."""
+    return 2 if one.high - one.low < 0.01 else 1
 
 
 def amount(one: Estimate, metric: str | None) -> str:
@@ -71,7 +97,7 @@ def amount(one: Estimate, metric: str | None) -> str:
 
     If the interval is narrow, both have more digits.
     """
-    digits = 2 if one.high - one.low < 0.01 else 1
+    digits = _digits(one)
     value, low, high = (_amount(end, metric, digits) for end in (one.value, one.low, one.high))
     return value if math.isnan(one.low) else f"{value} {between(low, high)}"
 
@@ -190,11 +216,13 @@ def _told(
 
 def words(found: TransferRegret, rule: float, scape: Landscape) -> str:
     """Return what a rule costs in words, with its interval if that includes 0."""
-    least = "at least " * (rule in found.beyond)
     unit = " points" * (scape.metric is None)
     one = found.costs[rule]
+    if rule in found.beyond:
+        said = cost(found, rule, scape.metric)
+        return _OUT if bound(one) is None else f"{said.replace('≥', 'at least')}{unit}"
     digits = 1 if abs(one.value) >= 0.001 else 2
-    said = f"{least}{_amount(one.value, scape.metric, digits)}{unit}"
+    said = f"{_amount(one.value, scape.metric, digits)}{unit}"
     if said.startswith("−"):
         return f"nothing ({said})"
     if not one.low <= 0:
