@@ -73,8 +73,8 @@ TRANSFER = """
 
 Points of test error that it costs to tune λ on one budget and to carry it to another with more
 updates, over that budget's own best λ. Where there are three seeds or more, each judges what the
-others chose. Errors are interpolated between measured decays. If a carried λ is outside of these, its
-distance in doublings is shown instead. The last column compares two rules on the runs that have
+others chose. Errors are interpolated between measured decays. If a carried λ is outside of these,
+its distance in doublings is shown instead. The last column compares two rules on the runs that have
 both, so it need not be the difference of their columns. A negative cost means that the carried λ
 happened to be better than the one that was chosen.
 

@@ -75,7 +75,10 @@ def _meaning(found: Sequence[PageLandscape]) -> str:
     if any(one.landscape.scattered for one in shown_ones):
         told.append(f"The small numbers under scattered settings: {advice.PROBABLY}.")
     if any(one.advice is not None and one.advice.knobs.regret.costs for one in shown_ones):
-        told.append("Rises are means over an α 4 times as large and as small.")
+        told.append(
+            "Rises are above the error with the λ that is best at the new α, and are means over an "
+            "α 4 times as large and as small."
+        )
     return " ".join([*told, "The small numbers under errors are 95 % intervals."])
 
 
@@ -121,7 +124,7 @@ def _alone(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[st
     }
     names = {word: _and([one.title for one in own]) for word, own in told.items()}
     if told["yes"]:
-        yield f"You may change α and leave λ as it is with {names['yes']}."
+        yield f"You may change α and leave λ as it is with {names['yes']}{_divided(told['yes'])}."
     if told["no"] and len(told["no"]) == len(known):
         yield f"None of these {_count(len(known))} lets you change α alone: change λ with it."
         least = plain_rules.least_kept([own for _, own in known])
@@ -137,6 +140,13 @@ def _alone(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[st
         yield "These runs do not decide yet whether you may change α alone."
     elif told["not decided"]:
         yield f"For {names['not decided']}, these runs do not decide that."
+
+
+def _divided(kept: Sequence[PageLandscape]) -> str:
+    """Return what leaving λ means in torch, where decoupled methods have another number."""
+    if any(one.landscape.way == "l2" for one in kept):
+        return ""
+    return "; in torch, divide weight_decay, which is λ/α, by what α is multiplied by"
 
 
 def _count(number: int) -> str:
