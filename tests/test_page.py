@@ -318,7 +318,7 @@ def test_sentences_about_all_landscapes_leave_out_what_their_titles_share() -> N
     ]
     stored(runs)
     first = text_of(written("sweep")).partition("All numbers")[0]
-    assert "leave λ as it is with AdamW and SGDW." in first
+    assert "leave λ as it is with AdamW and SGDW; in torch, divide weight_decay" in first
     assert "AdamW, cosine annealing learning rate α" in first
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -519,6 +520,34 @@ def test_two_processes_do_not_make_the_same_trials_in_one_folder(tmp_path: Path)
     assert str(first.ask()) == str(second.ask()) == asked  # of one process, as in a notebook
 
 
+def test_a_forked_process_does_not_make_the_trials_of_its_parent(tmp_path: Path) -> None:
+    tuner = made(folder=tmp_path)
+    assert tuner.ask() is not None
+    child = os.fork()
+    if not child:
+        refused = 0
+        for one in (tuner, made(folder=tmp_path)):
+            try:
+                one.ask()
+            except RuntimeError as error:
+                refused += str(error).startswith("Another process asks for trials in")
+        os._exit(refused)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    assert tuner.ask() is not None
+
+
+def test_a_tuner_that_only_reads_a_folder_leaves_its_file_as_it_was(tmp_path: Path) -> None:
+    made(folder=tmp_path, spend=8, guess=0.9).ask()
+    file = tmp_path / "tuner.json"
+    before = file.read_bytes()
+    assert b'"guess": 0.9' in before
+    reader = made(folder=tmp_path, spend=1)
+    assert reader.recommendation().trials == 0
+    assert file.read_bytes() == before
+    reader.ask()
+    assert b'"guess": null' in file.read_bytes()
+
+
 def test_a_loop_that_raises_loses_nothing_that_was_told(tmp_path: Path) -> None:
     loop, tuner = surface(), made(folder=tmp_path)
     told: list[Trial] = []
@@ -749,7 +778,7 @@ def test_every_command_that_shows_the_folder_says_what_the_tuner_recommends(
     assert expected.learned == len(trials)
     assert any(note.startswith("100 validation examples") for note in expected.notes)
     said = shown_of(tmp_path / "own", capsys)
-    said["serve"] = " ".join(json.loads(said["serve"])["notes"])
+    said["serve"] = text_of(f"<body>{json.loads(said['serve'])['answers']}")
     wanted = f"1.00 of 1 long runs spent. The tuner recommends: {expected}"
     for where in ("landscape", "status", "report", "serve"):
         assert letters(wanted) in letters(said[where]), where

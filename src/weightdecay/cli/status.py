@@ -27,7 +27,7 @@ def line(status: Status) -> str:
     parts += [f"{status.failed} failed", f"{status.left - status.running} waiting"]
     if status.left:
         left = status.seconds_left
-        time = "unknown until the first cells are done" if left is None else duration(left)
+        time = "not known yet" if left is None else duration(left)
         workers = f"{status.workers} worker{'s' * (status.workers != 1)}"
         parts.append(f"time left {time}, with {workers}")
     return " · ".join(parts)
@@ -41,10 +41,11 @@ def lines(
     status, failures, left_out = store_status(store)
     text = [line(status), *_saved(store), *left_out]
     if advice and not (folder / "plan.jsonl").exists():
-        text.append(
-            "A tuner in a loop of your own was told these trials. `weightdecay landscape "
-            f"{folder}` reads them."
-        )
+        if status.done:
+            text.append(
+                "A tuner in a loop of your own was told these trials. `weightdecay landscape "
+                f"{folder}` reads them."
+            )
         if failed := [failure.reason for failure in store.ledger.failures.values()]:
             text.append(
                 f"{len(failed)} could not be trained, the last because: "

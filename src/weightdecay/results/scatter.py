@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from weightdecay.results.estimate import UNKNOWN, Array, Estimate
-from weightdecay.results.exponent import FLAT, Exponent, Line, unknown
+from weightdecay.results.exponent import Exponent, Line, unknown
 from weightdecay.results.field import one_thread
 from weightdecay.results.kriging import expected_error
 from weightdecay.results.landscape import Landscape
@@ -84,7 +84,10 @@ def _fitted(landscape: Landscape) -> tuple[SurfaceFit, Lowest | None]:
     found = lowest(_without(landscape, cloud.setting[aside]))
     nowhere, counts = (UNKNOWN, UNKNOWN, UNKNOWN), (len(near), len(cloud), len(aside))
     if not _curved(quadratic):
-        flat = f"{FLAT} Add runs there."
+        flat = (
+            "Near the best, the surface bends with λ by no more than it misses the runs, so they "
+            "do not show how the best λ moves with α. Add runs there."
+        )
         return SurfaceFit(*nowhere, unknown(flat), *counts, why=flat), found
     exponent, line = _exponent(near, quadratic, centre)
     beyond = _beyond(cloud, centre, stationary(quadratic)) if found is None or found.edge else ""

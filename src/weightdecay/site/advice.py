@@ -23,7 +23,7 @@ _GRID = (
     "In brackets:"
 )
 # As docs/landscape.md has it: beside a cliff, ranges hold the best λ less often than others.
-PROBABLY = "where the best values probably lie (they did in 79 to 100 % of simulations)"
+PROBABLY = "where the best values probably lie (they did in 76 to 100 % of simulations)"
 _SCATTERED = f"In parentheses: {PROBABLY}. In brackets:"
 _ALIKE = (
     "the settings do not differ by more than noise, so any of them will do. To see a difference, "

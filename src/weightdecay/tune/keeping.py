@@ -11,6 +11,7 @@ Errors are of validation examples: there is no test error, as none was told.
 
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -46,7 +47,8 @@ class _Claim:
             )
 
 
-_claims: WeakValueDictionary[Path, _Claim] = WeakValueDictionary()
+# By process: a forked one inherits the dictionary, but not the locks.
+_claims: WeakValueDictionary[tuple[int, Path], _Claim] = WeakValueDictionary()
 
 
 class Keeper:
@@ -76,14 +78,18 @@ class Keeper:
         )
         self._cells = Cells(space, base)
         self._claim: _Claim | None = None
+        self._changing = changing
         made = {**asdict(space), "task": task, "metric": metric}
         check_same(self._store.folder, made, changing)
 
     def claim(self) -> None:
         """Raise if another process asks for the trials of this folder: both would make the same."""
         path = self._store.folder.resolve() / "tuner.lock"
-        self._claim = _claims.get(path) or _Claim(path)
-        _claims[path] = self._claim
+        held = os.getpid(), path
+        claim = _claims.get(held) or _Claim(path)
+        if claim is not self._claim:
+            self._claim = _claims[held] = claim
+            keep_changing(self._store.folder, self._changing)
 
     def outcomes(self) -> dict[Cell, Outcome]:
         """Return the trials that the folder has."""
@@ -136,9 +142,9 @@ class Keeper:
 
 
 def check_same(folder: Path, made: Mapping[str, Any], changing: Mapping[str, Any]) -> None:
-    """Write what a tuner was made with; raise if the folder is another tuner's, or a sweep's.
+    """Write what a new tuner was made with; raise if the folder is another tuner's, or a sweep's.
 
-    What is `changing` may differ from the last time, and is written again.
+    What is `changing` may differ from the last time.
     """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"`folder` must be a folder, and {folder} is a file. Name another one.")
@@ -167,6 +173,12 @@ def check_same(folder: Path, made: Mapping[str, Any], changing: Mapping[str, Any
             f"A tuner must continue as it began, but in {folder} {', and '.join(changes)}. Pass "
             "the same arguments, or use another folder."
         )
+
+
+def keep_changing(folder: Path, changing: Mapping[str, Any]) -> None:
+    """Write what has changed since the last time. Only a tuner that asks does, not a reader."""
+    path = folder / FILE
+    before = json.loads(path.read_text("utf-8"))
     if (after := {**before, **changing}) != before:
         _write(path, after)
 

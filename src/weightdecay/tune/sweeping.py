@@ -22,7 +22,7 @@ from weightdecay.sweeps.kept import Kept
 from weightdecay.sweeps.name_checks import check_names
 from weightdecay.tune.cells import Cells
 from weightdecay.tune.choosing import Chooser, choose
-from weightdecay.tune.keeping import check_same
+from weightdecay.tune.keeping import check_same, keep_changing
 from weightdecay.tune.recommendation import Recommendation
 from weightdecay.tune.space import Axis
 from weightdecay.tune.trial import Cell
@@ -139,6 +139,7 @@ class Tuning:
         whole_space = asdict(self.tuner.space)
         del whole_space["convention"]  # it follows from the algorithm
         check_same(self.folder, {**whole_space, **made, "seed": seed}, self.tuner.changing)
+        keep_changing(self.folder, self.tuner.changing)
 
     def plan(self) -> list[RunConfig]:
         """Return all runs so far, with those to make next at the end; none if there are none.
