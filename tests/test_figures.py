@@ -302,7 +302,7 @@ def test_ranges_of_scattered_runs_are_called_intervals_and_need_a_surface(
     scape = search(Truth(s=0.0), np.random.default_rng(1), noise=0.002, count=count)
     figure = heatmaps([("search", scape, None)], columns=1, recommended=[recommend(scape)])
     told = [text.get_text() for text in words(figure)]
-    assert "recommended; lines: 95 % intervals" in told
+    assert "recommended; lines: where the best probably lies" in told
     segments = found(figure.axes[0], "recommended ranges").get_segments()
     assert sum(bool(np.ptp(one, axis=0).any()) for one in segments) == drawn
 
@@ -383,6 +383,22 @@ FIGURES = [
     recommended_beside_none,
     a_scattered_map,
 ]
+
+
+def test_the_axes_of_scattered_runs_have_powers_of_two_without_a_factor() -> None:
+    """Rates of 0.001 · 2^k share that factor, but the ticks of scattered runs do not."""
+    random = np.random.default_rng(0)
+    points = [
+        Point(lr=0.001 * 2**k, decay=0.001 * 2**k * decay, way="weight_decay", tested=error)
+        for k in range(4)
+        for decay, error in zip((0.01, 0.033, 0.1, 0.4), random.uniform(0.2, 0.3, 4), strict=True)
+    ]
+    [search] = landscapes(points)
+    assert search.scattered
+    axes = panel(heatmaps([(None, search, None)], columns=1))
+    assert axes.get_ylabel() == "learning rate α"
+    ticks = [text.get_text() for text in axes.get_yticklabels()]
+    assert ticks == ["2⁻¹⁰", "2⁻⁹", "2⁻⁸", "2⁻⁷", "2⁻⁶"]
 
 
 def test_a_search_of_somebodys_own_is_drawn_as_dots_where_its_settings_are() -> None:

@@ -77,13 +77,13 @@ def _axis(axes: Axes, grid: CellPositions, stride: int) -> None:
 
 def along_words(landscape: Landscape, *, brief: bool = False) -> str:
     """Return the label of the x axis: the decay, and the factor of its powers."""
-    decays = [decay for decay in landscape.decays if decay]
+    decays = CellPositions(landscape).powers
     return f"{decay_words(landscape.way, brief=brief)}{_times(decays)}"
 
 
 def upward_words(landscape: Landscape) -> str:
     """Return the label of the y axis."""
-    return f"learning rate α{_times(landscape.lrs)}"
+    return f"learning rate α{_times(CellPositions(landscape).rates)}"
 
 
 def _times(values: Sequence[float]) -> str:

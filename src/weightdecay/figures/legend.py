@@ -11,6 +11,8 @@ from weightdecay.colours import FAINT, INK, MUTED, PAPER, RECOMMENDED
 from weightdecay.results import Coupling, Landscape
 from weightdecay.results.lowest import AS_GOOD
 
+_PROBABLY = "where the best probably lies"
+
 #: A panel's title, or None for its labels; its landscape; its coupling where that was measured.
 Panel: TypeAlias = tuple[str | None, Landscape, Coupling | None]
 
@@ -68,9 +70,9 @@ def marks(panels: Sequence[Panel], *, doubted: bool, recommended: bool) -> list[
 
 
 def _ranges(landscapes: Iterable[Landscape]) -> str:
-    """Describe the ranges of recommended settings: scattered runs have intervals instead."""
+    """Describe the ranges of recommended settings, which scattered runs have of another kind."""
     kinds = {landscape.scattered for landscape in landscapes}
     as_good = f"expected error within {100 * AS_GOOD:g} % of it"
     if kinds == {True, False}:
-        return f"{as_good}, or 95 % intervals of scattered runs"
-    return "95 % intervals" if kinds == {True} else as_good
+        return f"{as_good}, or, of scattered runs, {_PROBABLY}"
+    return _PROBABLY if kinds == {True} else as_good
