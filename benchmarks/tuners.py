@@ -57,6 +57,7 @@ FRACTIONS = (1, 2, 4, 8, 16)
 GUESSES = {"mnist1d": 0.9, "cifar10": 0.9, "text": 0.84}
 GUESSES |= {"mnist1d-few": 0.9, "cifar10-narrow": 0.9, "text-wide": 0.84}
 GUESSES |= {"mnist1d-deep": 0.9, "cifar10-little": 0.9, "text-deep": 0.84}
+GUESSES |= {"fashion": 0.9, "text-long": 0.84}
 # The most trials in a life, and the most lives of a Gaussian process, which is slow.
 _MOST = {"gp": 32}
 _FEWER = 8
