@@ -22,7 +22,7 @@ from weightdecay.runs.lanes import Lanes
 from weightdecay.runs.separate import Separate
 from weightdecay.runs.stacked import Stacked, can_stack
 from weightdecay.tasks import Examples, Task, split
-from weightdecay.tasks.measure import rank
+from weightdecay.tasks.measure import cross_entropy, rank
 from weightdecay.tasks.models import MLP
 
 pytestmark = pytest.mark.cpu(
@@ -180,6 +180,24 @@ def test_a_record_is_what_its_epoch_came_to() -> None:
         assert record.decay == pytest.approx(0.01 * eta)
         assert record.cycle_ended
     assert records[-1].train_loss < records[0].train_loss  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e30])
+def test_the_cross_entropy_and_its_gradients_are_torchs(scale: float) -> None:
+    draw = torch.Generator().manual_seed(0)
+    logits = (scale * torch.randn(7, 5, 10, generator=draw)).requires_grad_()
+    targets = torch.randint(10, (7, 5), generator=draw)
+    ours, theirs = (
+        function(logits.flatten(0, 1), targets.flatten())
+        for function in (
+            cross_entropy,
+            partial(torch.nn.functional.cross_entropy, reduction="none"),
+        )
+    )
+    torch.testing.assert_close(cross_entropy(logits, targets), ours)
+    torch.testing.assert_close(ours, theirs)
+    grads = [torch.autograd.grad(each.sum(), logits, retain_graph=True) for each in (ours, theirs)]
+    torch.testing.assert_close(*grads)
 
 
 def test_errors_are_of_the_weights_at_the_epochs_end(tmp_path: Path) -> None:

@@ -21,13 +21,15 @@ from torch.func import functional_call, vmap
 
 from weightdecay.records import RunConfig
 from weightdecay.runs.build import model_of, takes_rows
-from weightdecay.runs.lanes import CHUNK, Evaluation, Lanes, judged, summed
+from weightdecay.runs.lanes import Evaluation, Lanes, judged, summed
 from weightdecay.runs.separate import Separate
 from weightdecay.tasks import Examples, Task
 
 # Columns that torch sums at once, on any processor; and the largest multiple that lanes are filled
 # up to because of it.
 _BLOCK, _MOST = 64, 8
+# Examples that are evaluated at a time: with more, what many lanes compute leaves the cache.
+_CHUNK = 200
 # Entries of an optimizer's state that are one number for all elements.
 _COUNTS = ("step", "mu_product")
 # Layers whose mapped form depends on the number of lanes and is not faster, and layers that draw
@@ -152,8 +154,8 @@ class Stacked(Lanes):
             return judged(self.task.measure, outputs, targets)
 
         parts, missed = [], []
-        for start in range(0, len(examples), CHUNK):
-            chunk = examples[start : start + CHUNK]
+        for start in range(0, len(examples), _CHUNK):
+            chunk = examples[start : start + _CHUNK]
             inputs = self.task.prepare(chunk.inputs, None)
             # Each lane gets its own inputs: shared ones would be multiplied in one operation, whose
             # blocking depends on the number of lanes.
