@@ -89,8 +89,8 @@ def smallest_rises(landscape: Landscape) -> dict[tuple[float, float], float]:
     """Return, per cell, the smallest rise of its error that would stand out: 0.3 means by 30 %.
 
     If all seeds of a cell have errors that are too high by more than that, and no other cell is
-    wrong, the cell is found. The rise is infinite for cells that are not judged, and for cells
-    whose error cannot rise so far because it is a fraction.
+    wrong, the cell is found, or seldom the one beside it. The rise is infinite for cells that are
+    not judged, and for cells whose error cannot rise so far because it is a fraction.
     """
     if not landscape.cells or landscape.scattered:
         return {}
