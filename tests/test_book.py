@@ -15,20 +15,21 @@ from tests.landscapes import ended
 from tests.pages import embedded_in
 from weightdecay.number_format import number
 from weightdecay.records import Run, RunConfig
-from weightdecay.records.tables import export
+from weightdecay.records.tables import export, imported
 from weightdecay.results import Estimate, Exponent, TransferRegret
 from weightdecay.results.transfer import RULES
-from weightdecay.studies import STUDIES, docs_writer, scale, studies_at
+from weightdecay.studies import STUDIES, costs, docs_writer, scale, studies_at
 from weightdecay.studies.committed import found_in
 from weightdecay.studies.findings import Findings, command, draw, find
 from weightdecay.studies.formats import because, rule
 from weightdecay.studies.landscape_numbers import numbers_of
 from weightdecay.studies.page import tell
+from weightdecay.studies.reasons import Missing, Quantity
 from weightdecay.studies.scales import values
 from weightdecay.studies.supplement import standard_epochs
 from weightdecay.studies.tables import BRIEF, COLUMNS, carrying_table, table_of
 from weightdecay.studies.verdict_json import as_json
-from weightdecay.studies.verdicts import BETWEEN, MARGIN, Missing, Quantity
+from weightdecay.studies.verdicts import AS_GOOD, BETWEEN
 
 for package in ("matplotlib", "pyarrow"):
     pytest.importorskip(package)
@@ -129,6 +130,17 @@ def test_both_pages_state_the_limits_of_the_results(committed: tuple[str, str]) 
     assert all("not all fixed beforehand" in text for text in committed)
 
 
+@pytest.mark.parametrize("task", ["mnist1d", "text"])
+def test_the_list_of_records_counts_those_that_there_are(task: str) -> None:
+    [row] = re.findall(
+        rf"^\| {task}-small \|.* ([\d,]+) runs choose, and ([\d,]+) judge",
+        (RESULTS / "README.md").read_text("utf-8"),
+        flags=re.MULTILINE,
+    )
+    tables = [RESULTS / f"{task}-small" / f"{name}.parquet" for name in ("records", "judging")]
+    assert [int(count.replace(",", "")) for count in row] == [len(imported(one)) for one in tables]
+
+
 @pytest.mark.parametrize("page", [PAGE, README], ids=lambda page: page.name)
 def test_pictures_and_pages_that_are_linked_are_there(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8"))
@@ -138,10 +150,12 @@ def test_pictures_and_pages_that_are_linked_are_there(page: Path) -> None:
 
 
 def test_committed_verdicts_are_those_of_the_page() -> None:
+    """But for times, which the page alone has."""
+    page = re.sub(r" runs, [\d.]+ (minutes|hours) of one GPU\)", " runs)", PAGE.read_text("utf-8"))
     for path in RESULTS.glob("*/*/verdicts.json"):
         for verdict in json.loads(path.read_text("utf-8")):
             row = f"| {verdict['claim']} | **{verdict['outcome']}** | {verdict['because']} |"
-            assert row in PAGE.read_text("utf-8"), path
+            assert row in page, path
 
 
 def test_no_two_claims_about_a_task_are_one_number_held_against_the_same_limits() -> None:
@@ -328,7 +342,7 @@ def test_at_a_glance_each_claim_stands_once_with_its_outcome_on_each_task(
 ) -> None:
     first, *others = sections(docs_writer.chapters(curves, "")).items()
     assert first[0] == "At a glance"
-    assert len(others) == 1 + len(curves)
+    assert len(others) == 2 + len(curves)
     rows = [line[2:-2].split(" | ") for line in first[1].splitlines() if line.startswith("| ")]
     head, _, *cells = rows
     assert head == ["figure", "claim", "mnist1d", "text"]
@@ -374,6 +388,50 @@ def test_a_claim_that_one_scale_alone_judges_is_a_dash_at_the_others() -> None:
     assert row.endswith(" | – | [not decided](#conjecture-mnist1d-medium) |")
 
 
+@pytest.mark.slow
+def test_every_committed_claim_that_is_open_says_what_would_decide_it(
+    committed: tuple[str, str],
+) -> None:
+    """Or why nothing is known: something was not trained, or has no number."""
+    rows = [line for line in committed[0].splitlines() if " | **not decided** | " in line]
+    said = re.compile("seeds (on this test set )?would decide it")
+    silent = [row for row in rows if not said.search(row)]
+    # What is said instead: what to train, or that a scale does not have it.
+    cures = ("missing: train them", "has no second task", "widen the grid or make it finer")
+    assert len(silent) < len(rows) / 2
+    assert not [row for row in silent if not any(cure in row for cure in cures)]
+    counted = [row for row in rows if said.search(row) and "is unknown (" not in row]
+    assert all("would have been" in row or " (not held); " in row for row in counted)
+
+
+@pytest.mark.parametrize("seconds", [None, 30.0])
+def test_the_page_says_what_a_decided_claim_costs_on_each_task(
+    curves: list[Findings], seconds: float | None
+) -> None:
+    timed = [replace(one, spent=dict.fromkeys(one.spent, seconds)) for one in curves]
+    told = sections(docs_writer.chapters(timed, ""))["What a decided claim costs"]
+    rows = [line[2:-2].split(" | ") for line in told.splitlines() if line.startswith("| ")]
+    now = {row[0]: row[2:] for row in rows if row[1] == "now"}
+    assert [*now] == ["mnist1d", "text"]
+    tallied = docs_writer.tallies(curves)
+    for task, (choosing, judging, decided, each, minutes) in now.items():
+        own = [one for one in curves if docs_writer._place(one) == task]
+        runs = {run for one in own for run in one.runs}
+        held, not_held, left = map(int, re.findall(rf"on {task} (\d+).*?(\d+).*?(\d+)", tallied)[0])
+        assert (choosing, judging) == (f"{len(runs):,}", "0")
+        assert decided == f"{held + not_held} of {held + not_held + left}"
+        assert each == f"{len(runs) / (held + not_held):,.0f}"
+        per_claim = len(runs) / 2 / (held + not_held)
+        assert minutes == ("–" if seconds is None else f"{per_claim:.1f} of one core")
+
+
+def test_earlier_states_stand_beside_the_present_one() -> None:
+    """As many runs per decided claim as was noted then."""
+    rows = [row for row in costs.rows(costs.EARLIER) if row[0] == "mnist1d"]
+    assert [row[5] for row in rows] == ["711", "1,303", "352"]
+    assert rows[-1][6] == "2.9 of one core"
+
+
 def test_links_within_the_page_lead_to_a_heading(curves: list[Findings]) -> None:
     page = docs_writer.chapters(curves, "")
     anchors = {
@@ -391,7 +449,7 @@ def test_the_page_states_the_thresholds_that_the_rules_have(figure_2: list[Run])
     rules = " ".join(rule(verdict) for verdict in found.verdicts)
     assert f"above {BETWEEN:g}" in rules
     assert f"diagonal if all of the interval lies above {BETWEEN:g}" in said
-    assert f"Differences within {100 * MARGIN:g} percentage point" in said
+    assert f"Differences within {100 * (AS_GOOD - 1):.0f} % of the rival's error" in said
 
 
 @pytest.mark.slow

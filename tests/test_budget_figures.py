@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from tests.landscapes import ended
+from tests.worlds import easier
 from weightdecay.records import Run, RunConfig
 from weightdecay.studies import STUDIES, scale
 from weightdecay.studies.verdicts import HELD, NOT_HELD, Verdict
@@ -29,10 +31,13 @@ def run_of(config: RunConfig, *, epochs: float, data: float, batch: float) -> Ru
     return ended(config, updates=updates, validation_error=error, test_error=error)
 
 
-def verdicts(study: str, *, epochs: float, data: float, batch: float) -> dict[str, Verdict]:
+def verdicts(
+    study: str, *, epochs: float, data: float, batch: float, factor: float = 1.0
+) -> dict[str, Verdict]:
     own = replace(AT, second=None) if study == "supplement-3" else AT
     cells = [cell for cell in STUDIES[study].cells(own) if cell.data is not None]
-    runs = [run_of(cell, epochs=epochs, data=data, batch=batch) for cell in cells]
+    train = easier(partial(run_of, epochs=epochs, data=data, batch=batch), factor)
+    runs = [train(cell) for cell in cells]
     found = STUDIES[study].verdicts(STUDIES[study].evidence(own, runs))
     return {one.claim: one for one in found}
 
@@ -49,6 +54,13 @@ def test_over_epochs_claims_are_judged_by_the_power_and_by_what_carrying_costs(
         assert found["Longer budgets want a smaller λ"].outcome == smaller
     assert found["The best λ_norm is alike over budgets"].outcome == alike
     assert found["Over epochs, keeping λ is much worse than keeping λ_norm"].outcome == worse
+
+
+def test_much_worse_does_not_depend_on_how_large_errors_are() -> None:
+    words = "Over epochs, keeping λ is much worse than keeping λ_norm"
+    for factor in (1, 1 / 64):
+        found = verdicts("supplement-3", epochs=0.5, data=0.5, batch=0.5, factor=factor)
+        assert found[words].outcome == HELD
 
 
 def test_over_data_and_batch_each_is_judged_apart() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.landscapes import ended
+from weightdecay.studies.findings import UNREGISTERED
 from weightdecay.sweeps import Store, read_study
 
 ROOT = Path(__file__).parents[1]
@@ -33,6 +34,12 @@ def test_the_page_says_that_it_is_not_complete_until_it_is() -> None:
     assert f"{len(planned) - 1} of the {len(planned)} half steps" in "\n".join(
         page.head(planned[1:])
     )
+
+
+@pytest.mark.skipif(not FOLDER.is_dir(), reason="a source distribution has no committed results")
+def test_the_page_says_that_nothing_was_registered() -> None:
+    assert not (FOLDER / "budgets" / "registered.toml").exists()
+    assert UNREGISTERED in "\n".join(script().head([]))
 
 
 @pytest.mark.slow

@@ -6,21 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from tests.worlds import AT, Basin, noisy, seen_in, verdict_on
+from tests.worlds import AT, Basin, easier, noisy, seen_in, verdict_on
 from weightdecay.records import Run, RunConfig, Spec
 from weightdecay.results import Estimate, TransferRegret, measure_transfer
 from weightdecay.studies import STUDIES, Evidence
 from weightdecay.studies.findings import find
 from weightdecay.studies.formats import because, rule
-from weightdecay.studies.verdicts import (
-    HELD,
-    NOT_DECIDED,
-    NOT_HELD,
-    Comparison,
-    Measures,
-    Missing,
-    Verdict,
-)
+from weightdecay.studies.reasons import Comparison, Missing
+from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD, Measures, Verdict
 
 METHODS = ("sgd", "sgdw", "adam", "adamw")
 SCHEDULES = ("constant", "drops", "cosine")
@@ -29,14 +22,19 @@ DIAGONAL = Basin(s=1.0)
 STAGES = pytest.mark.parametrize("stages", [pytest.param(1, marks=pytest.mark.slow), 2])
 
 
-def of_methods(basins: Mapping[str, Basin], *, noise: float = 0.001, stages: int = 1) -> Evidence:
-    """Return Figure 2's evidence; a method that is not named has a round basin."""
+def of_methods(
+    basins: Mapping[str, Basin], *, noise: float = 0.001, stages: int = 1, factor: float = 1.0
+) -> Evidence:
+    """Return Figure 2's evidence; a method that is not named has a round basin.
+
+    All errors are multiplied by `factor`.
+    """
 
     def train(cell: RunConfig) -> Run:
         name = Spec.parse("algorithm", cell.algorithm).name
         return noisy(cell, basins.get(name, ROUND).error(cell), noise)
 
-    return seen_in("figure-2", train, stages=stages)
+    return seen_in("figure-2", easier(train, factor), stages=stages)
 
 
 def under_schedules(
@@ -93,6 +91,20 @@ def test_a_claim_on_methods_is_not_decided_by_noise(words: str, stages: int) -> 
     verdict = verdict_on(words, "figure-2", of_methods({}, noise=NOISY, stages=stages))
     assert verdict.outcome == NOT_DECIDED, because(verdict)
     assert "would have been seen" in because(verdict)
+    assert "seeds would decide it" in because(verdict)
+
+
+@pytest.mark.parametrize(
+    "basins",
+    [{"sgdw": DIAGONAL}, {"sgd": DIAGONAL, "adamw": Basin(low=0.21)}],
+    ids=["dear to keep", "a little worse"],
+)
+def test_a_claim_on_methods_does_not_depend_on_how_large_errors_are(
+    basins: dict[str, Basin],
+) -> None:
+    """A margin in points would call everything equal where all errors are small."""
+    hard, easy = (STUDIES["figure-2"].verdicts(of_methods(basins, factor=k)) for k in (1, 1 / 64))
+    assert [one.outcome for one in easy] == [one.outcome for one in hard]
 
 
 def test_fresh_seeds_say_what_keeping_a_decay_costs_and_the_others_may_disagree() -> None:

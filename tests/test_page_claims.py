@@ -16,19 +16,9 @@ from weightdecay.studies.committed import _imported, _registered
 from weightdecay.studies.findings import find
 from weightdecay.studies.page import tell
 from weightdecay.studies.page_claims import intervals
-from weightdecay.studies.verdicts import (
-    Comparison,
-    Difference,
-    Quantity,
-    Verdict,
-    all_of,
-    compared,
-    diagonal,
-    judged,
-    sized,
-    unseen,
-)
-from weightdecay.studies.verdicts import Size as Sized
+from weightdecay.studies.reasons import Comparison, Difference, Quantity
+from weightdecay.studies.reasons import Size as Sized
+from weightdecay.studies.verdicts import Verdict, all_of, compared, diagonal, judged, sized, unseen
 
 pytestmark = pytest.mark.cpu("a page of finished runs does not depend on the device")
 RESULTS = Path(__file__).parents[1] / "results"

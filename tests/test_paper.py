@@ -59,3 +59,16 @@ def test_every_test_that_the_page_names_exists() -> None:
 def test_the_page_names_the_studies_and_no_others() -> None:
     named = set(re.findall(r"`((?:figure|supplement)-\d+|conjecture|exponents)`", TEXT))
     assert named == STUDIES.keys()
+
+
+def test_the_page_says_which_scales_contain_the_papers_normalized_decays() -> None:
+    """Of the figure over budgets, which the paper's 0.025 and 0.05 come from."""
+    study, there = STUDIES["supplement-3"], set()
+    for at in scales._SCALES.values():
+        axes = {cell.normalized_decay for cell in study.cells(at)}
+        known = {0.025, 0.05} & axes
+        assert not known or {0.025, 0.05} <= axes
+        there |= {at.folder} if known else set()
+    assert there == {"cifar10-medium", "cifar10-paper", "imagenet32-paper"}
+    said = "The grids of `cifar10` (medium and paper) and `imagenet32` contain both values."
+    assert said in TEXT

@@ -2,7 +2,10 @@
 
 import json
 import math
+import re
 import shutil
+import subprocess
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +17,13 @@ from tests.landscapes import ended
 from tests.test_cli_landscape import stored
 from weightdecay import records
 from weightdecay.cli import main
-from weightdecay.records import Run, RunConfig, packed
+from weightdecay.records import Environment, Run, RunConfig, packed
 from weightdecay.results import judged, landscapes
 from weightdecay.results.choosing import SLOPES, choose, chosen_otherwise
-from weightdecay.results.judging import error_of
+from weightdecay.results.estimate import student
+from weightdecay.results.judging import MARGIN, error_of
+from weightdecay.studies.judging_rules import RULES, changes
+from weightdecay.studies.registered_when import when
 from weightdecay.studies.registration import Registration, named, register
 from weightdecay.studies.registration_file import FILE, read, write
 from weightdecay.studies.second_stage import Judged, judge
@@ -26,6 +32,9 @@ from weightdecay.sweeps.grids import read_study
 
 ROOT = Path(__file__).parents[1]
 COMMITTED = ROOT / "results" / "cifar10-small"
+with_results = pytest.mark.skipif(
+    not COMMITTED.is_dir(), reason="a source distribution has no committed results"
+)
 CONFIG = RunConfig(
     task="mnist1d", model="mlp", algorithm="adamw", lr=1, weight_decay=0, epochs=10, batch=100
 )
@@ -146,6 +155,154 @@ def test_the_file_holds_the_whole_registration(tmp_path: Path) -> None:
     assert read_study(tmp_path / "judge.toml") == made.cells()
 
 
+@pytest.mark.parametrize(
+    ("left_out", "blocks"),
+    [
+        (lambda _: False, 1),
+        (lambda run: run.config.seed == 1 and run.config.lr > 2**-8, 2),  # fewer seeds
+        (lambda run: run.config.weight_decay == 2**-12 and run.config.lr > 2**-6, 2),  # a corner
+        (lambda run: run.config.seed == 1, 1),  # seeds 0 and 2
+    ],
+)
+def test_the_file_states_every_setting_that_was_searched_with_its_seeds(
+    left_out: Any, blocks: int, tmp_path: Path
+) -> None:
+    runs = [run for run in runs_of(seeds=3, noise=0.01) if not left_out(run)]
+    write(registered(runs), tmp_path)
+    [method] = read(tmp_path).methods.values()
+    stated = [
+        (lr, decay, seed)
+        for block in method.grid
+        for lr in block.lrs
+        for decay in block.decays
+        for seed in block.seeds
+    ]
+    trained = [(run.config.lr, run.config.weight_decay, run.config.seed) for run in runs]
+    assert sorted(stated) == sorted(trained)
+    assert len(method.grid) == blocks
+
+
+def _spaced(text: str) -> str:
+    """Return TOML with other spaces and comments, and its tables in another order."""
+    head, *tables = text.replace(" = ", "=").split("\n[[chosen]]")
+    head, rules = head.split("\n[rules]")
+    head, seen = head.split("\n[first_stage]")
+    chosen = "".join(f"\n[[chosen]]  # a comment{table}" for table in tables)
+    return f"# Mine.\n{head}\n\n[rules]{rules}\n[first_stage]{seen}\n{chosen}\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "edited"),
+    [
+        (lambda text: text, False),
+        (_spaced, False),
+        (lambda text: text.replace("\n", "\r\n"), False),
+        (lambda text: text.replace("below ln 1.03", "below ln 1.3"), True),  # a rule
+        (lambda text: text.replace('"1000..1023"', '"1000..1022"'), True),  # seeds that judge
+        (lambda text: text.replace("\nlr = 0.0078125", "\nlr = 0.015625"), True),  # a choice
+        (lambda text: text.replace("lrs = [0.0009765625, ", "lrs = ["), True),  # a grid
+        (lambda text: text.replace('["Adam", "AdamW"]', '["AdamW", "Adam"]'), True),
+        (lambda text: text.replace("date = 2026-11-16", "date = 2026-11-15"), True),
+        (lambda text: text.replace("\nsha256 = ", "\n# sha256 = ", 1), True),
+    ],
+)
+def test_a_registration_that_was_changed_after_it_was_written_is_named(
+    change: Any, edited: bool, tmp_path: Path
+) -> None:
+    first = [*runs_of(), *runs_of(algorithm="adam")]
+    write(registered(first, compare=[("Adam", "AdamW")], carry=0), tmp_path)
+    path = tmp_path / FILE
+    text = path.read_text("utf-8")
+    path.write_bytes(change(text).encode())
+    made = read(tmp_path)
+    assert made.edited == edited
+    told = judged_by(made, first, fresh(made)).changed
+    assert ("registered.toml was changed after it was written" in " ".join(told)) == edited
+    assert bool(told) == edited
+
+
+@with_results
+def test_files_from_before_there_was_a_hash_are_read_and_nothing_is_said_of_it() -> None:
+    made = read(COMMITTED / "figure-2")
+    assert not made.edited
+    assert made.sha256 == ""
+    assert when(made).count("sha256") == 0
+
+
+AGAIN = sorted(path.parent for path in COMMITTED.glob("*/earlier.toml"))
+
+
+@with_results
+def test_every_earlier_registration_is_listed() -> None:
+    listed = {one.file for folder in AGAIN for one in read(folder).earlier}
+    assert listed == {path.name for path in COMMITTED.glob("*-registered.toml")} != set()
+
+
+@pytest.mark.parametrize("folder", AGAIN, ids=lambda folder: folder.name)
+def test_what_was_registered_earlier_is_what_is_stated_again(folder: Path) -> None:
+    """Settings and seeds are those of the file that was committed before they were trained."""
+    made = read(folder)
+    for one in made.earlier:
+        said = tomllib.loads((COMMITTED / one.file).read_text("utf-8"))
+        chosen = said["chosen"]
+        settings = {
+            (each["lr"], decay)
+            for each in (chosen if isinstance(chosen, list) else chosen.values())
+            for way in ("l2", "weight_decay", "normalized_decay")
+            if (decay := each.get(way)) is not None
+        }
+        choices = [made.methods[name].choice for name in one.methods]
+        assert {(choice.lr, choice.decay) for choice in choices} <= settings
+        assert str(said["date"]) == one.date
+        assert said["judging"]["seeds"] == f"{made.judges[0]}..{made.judges[-1]}"
+        assert bool(one.carried) == ("carrying" in said)
+        assert {name for pair in one.compared for name in pair} <= made.methods.keys()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+@pytest.mark.parametrize("folder", AGAIN, ids=lambda folder: folder.name)
+def test_git_has_an_earlier_registration_before_the_one_that_states_it_again(folder: Path) -> None:
+    def git(*words: str) -> str:
+        asked = ["git", "-C", str(ROOT), *words]
+        told = subprocess.run(asked, capture_output=True, text=True, check=False)
+        return told.stdout.strip() if told.returncode == 0 else "no"
+
+    again = git("log", "--format=%H", "--diff-filter=A", "--", str(folder / FILE))
+    for one in read(folder).earlier:
+        if not again or git("cat-file", "-t", one.commit) != "commit":
+            pytest.skip("this is not a clone with its whole history")
+        added = git("show", "--format=", "--name-status", "--diff-filter=A", one.commit)
+        assert "registered.toml" in added
+        assert git("merge-base", "--is-ancestor", one.commit, again) == ""
+
+
+@pytest.mark.parametrize("text", ["registered = 3", "[[registered]]\nfile = 'a.toml'", "not TOML"])
+def test_a_list_of_earlier_registrations_that_cannot_be_read_is_refused(
+    text: str, tmp_path: Path
+) -> None:
+    write(registered(runs_of()), tmp_path)
+    (tmp_path / "earlier.toml").write_text(text)
+    with pytest.raises(ValueError, match=r"earlier.toml must list what was registered earlier, ea"):
+        read(tmp_path)
+
+
+@with_results
+def test_what_was_added_to_an_earlier_registration_is_told_apart() -> None:
+    """Comparisons of seeds that were known are no registration."""
+    told = when(read(COMMITTED / "figure-1"))
+    assert told.startswith("These settings were registered in figure-1-registered.toml (2026-11-16")
+    assert "commit 31329590e16e), before their seeds were trained: adamw, a fixed rate;" in told
+    assert told.endswith(
+        "comparisons, of seeds that were trained already: adam, cosine − adam, a fixed rate; "
+        "adamw, cosine − adamw, a fixed rate."
+    )
+    told = when(read(COMMITTED / "figure-2"))
+    assert "It added these settings, before their seeds were trained: adam, λ = 0; sgd, λ" in told
+    assert "already" not in told
+    for folder in AGAIN:
+        assert "(commit 7a2d078b70b2), before" not in when(read(folder))
+
+
 def test_no_seed_that_chose_judges() -> None:
     runs = [replace(run, config=replace(run.config, seed=1003)) for run in runs_of()]
     made = registered(runs)
@@ -215,6 +372,138 @@ def test_what_differs_from_the_registration_is_told() -> None:
     stranger = replace(second[0], config=replace(second[0].config, seed=7))
     [told] = judged_by(made, first, [*second, stranger]).changed
     assert told == "1 runs were not registered, and are left out."
+
+
+def test_other_versions_that_trained_are_named_with_their_commits() -> None:
+    first = runs_of()
+    made = replace(registered(first, carry=0), commit=40 * "a" + "+", source="registered")
+    places = {"device": "cpu", "torch": "2", "python": "3", "version": "1"}
+    own = Environment(**places, commit=40 * "a", source="registered")
+    later = Environment(**places, commit=40 * "b", source="later")
+    other = Environment(**places, commit="unknown", source="other")
+    by = [*(7 * [later]), own.then(later), *(3 * [other]), *(13 * [own])]
+    second = [replace(run, environment=by[n]) for n, run in enumerate(fresh(made))]
+    [told] = judged_by(made, first, second).changed
+    assert told == (
+        "The second stage was trained by another version of weightdecay. Registered: source "
+        "registered (commit aaaaaaaaaaaa+). Trained: 7 runs by source later (commit bbbbbbbbbbbb); "
+        "3 runs by source other; 1 run by source registered + later (commit aaaaaaaaaaaa + "
+        "bbbbbbbbbbbb)."
+    )
+    same = [replace(run, environment=own) for run in second]
+    assert not judged_by(made, first, same).changed
+    stranger = replace(second[0], config=replace(second[0].config, seed=7))
+    assert len(judged_by(made, first, [*same, stranger]).changed) == 1, "only what judges counts"
+
+
+def test_rules_that_have_changed_since_are_named_with_what_they_were() -> None:
+    first = runs_of()
+    made = registered(first, carry=0)
+    assert made.rules == RULES
+    before = {**RULES, "as_good": "the upper end is below ln 1.01", "slopes": [0.0], "luck": "yes"}
+    del before["edge"]
+    told = judged_by(replace(made, rules=before), first, fresh(made)).changed
+    is_now = f'It is now: "… end is below ln {MARGIN}".'
+    assert told == [
+        f'The rule `as_good` has changed. It was: "… end is below ln 1.01". {is_now}',
+        'The rule `slopes` has changed. It was: "0.0". It is now: "-1.0, -0.5, 0.0, 0.5, 1.0".',
+        "The registration does not state these rules: edge.",
+        "These registered rules are not used any more: luck.",
+    ]
+
+
+def test_a_long_rule_is_shown_shortly_where_it_differs() -> None:
+    other = str(RULES["choice"]).replace("three digits", "two digits")
+    [told] = changes({**RULES, "choice": other})
+    assert "decay, to two digits, or the lowest …" in told
+    assert "decay, to three digits, or the lowest …" in told
+    assert len(told.split()) < 40
+    [told] = changes({**RULES, "choice": " ".join(100 * ["otherwise"])})
+    assert len(told.split()) < 100
+
+
+@with_results
+def test_committed_registrations_say_that_the_interval_has_another_form_now() -> None:
+    """Since 18 November 2026, the seeds' t does not multiply the test set's error."""
+    made = [read(path.parent) for path in (ROOT / "results").glob("*-small/*/registered.toml")]
+    earlier = [one for one in made if not one.sha256]
+    assert len(earlier) > 13
+    assert not any(changes(one.rules) for one in made if one.sha256)
+    for one in earlier:
+        [told] = [line for line in changes(one.rules) if "`interval`" in line]
+        assert "Its variance includes that of the test set" in told
+        assert "half width is added" in told
+
+
+def test_the_interval_is_the_registered_one() -> None:
+    """The words of the rule, computed: squares of two half widths add up."""
+    draw = np.random.default_rng(0)
+    sides = [
+        [
+            ended(
+                replace(CONFIG, lr=0.1, seed=seed, keep_missed=True),
+                test_error=float(row.mean()),
+                missed=packed(row.tolist()),
+            )
+            for seed, row in enumerate(draw.random((4, 900)) < draw.random(900) * chance)
+        ]
+        for chance in (0.5, 0.6)
+    ]
+    found = judged(*sides)
+    assert found.of_test_set is not None
+    assert found.of_test_set[0] > 0
+    errors = np.array([[run.last.test_error for run in side] for side in sides], dtype=float)
+    ratios = np.log(errors[0] / errors[1])
+    own = student(3) * ratios.std(ddof=1) / 2
+    shared = 1.96 * math.sqrt(found.of_test_set[0])
+    half = (found.ratio.high - found.ratio.low) / 2
+    assert found.ratio.value == pytest.approx(ratios.mean())
+    assert half == pytest.approx(math.hypot(own, shared), rel=1e-4)
+
+
+#: What the rules come to on fixed data. If one of these numbers changes because a rule does, its
+#: words in `judging_rules` must change too: pages compare them with those that were registered.
+COMPUTED = {
+    "choice": 0.00307,
+    "interval": 3.36953955,
+    "test_set": 0.738627149,
+    "error": 0.318,
+    "regret": 0.00223986359,
+    "regret_interval": 0.00434327251,
+}
+
+
+def computed() -> dict[str, float]:
+    """Judge two methods by runs whose errors and missed examples are waves, not noise."""
+    first = [*runs_of(), *runs_of(algorithm="adam")]
+    first[0] = ended(first[0].config, validation_error=0.9, test_error=0.9, diverged=True)
+    made = registered(first, seeds=4, carry=3)
+    second = []
+    for at, cell in enumerate(made.cells()):
+        decay = cell.weight_decay or cell.l2 or 0.0
+        error = bowl(cell.lr, decay) * (1 + 0.02 * math.sin(3 * at))
+        wave = 7 if cell.l2 is None else 11
+        bits = [math.sin(n // 64 * wave) + 0.2 * math.sin(n * (5 + at)) > 0.8 for n in range(2000)]
+        second.append(ended(cell, test_error=error, missed=packed(bits)))
+    lost = [ended(run.config, diverged=True) if n == 1 else run for n, run in enumerate(second)]
+    seen, worse = (judged_by(made, first, runs) for runs in (second, lost))
+    [judgement] = seen.compared.values()
+    regret = seen.regrets["AdamW"].costs[0.5]
+    assert judgement.of_test_set is not None
+    return {
+        "choice": made.methods["AdamW"].choice.decay,
+        "interval": judgement.ratio.high - judgement.ratio.low,
+        "test_set": judgement.of_test_set[0],
+        "error": max(error for name in made.methods for error in worse.errors(name)),
+        "regret": regret.value,
+        "regret_interval": regret.high - regret.low,
+    }
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_a_number_changes_only_together_with_the_words_of_its_rule(name: str) -> None:
+    assert name in RULES
+    assert computed()[name] == pytest.approx(COMPUTED[name], rel=1e-6)
 
 
 @pytest.mark.parametrize(("cycle", "highest"), [(9, 1.574), (10, 3.148), (None, 3.148)])
@@ -451,6 +740,47 @@ def test_what_carriers_missed_is_not_exported_as_only_comparisons_need_it(
     assert found == {cell: bits if cell.seed in made.judges else None for cell in made.cells()}
 
 
+@pytest.mark.parametrize("in_git", [True, False])
+def test_in_a_git_work_tree_register_says_to_commit_before_training(
+    in_git: bool, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if in_git:
+        (folder.parent / ".git").write_text("gitdir: elsewhere\n")
+    told = said_by(capsys, "register", folder)
+    assert ("Commit the first before you train" in told) == in_git
+    assert f"weightdecay sweep {folder / 'judge.toml'}" in told
+
+
+def test_the_docs_list_every_rule_and_every_key_that_is_registered(folder: Path) -> None:
+    main(["register", str(folder)])
+    said = tomllib.loads((folder / FILE).read_text("utf-8"))
+    page = (ROOT / "docs" / "comparing.md").read_text("utf-8")
+    section = page.partition("## What is registered")[2].partition("\n## ")[0]
+    listed = set(re.findall(r"`(\w+)`", section))
+    assert listed >= {*said, *said["rules"], "grid", "columns", "settings"}
+    assert said["rules"].keys() == RULES.keys()
+
+
+def test_commands_that_use_a_changed_registration_say_so(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = said_by(capsys, "register", folder, "--compare", "AdamW", "Adam")
+    made = read(folder)
+    assert f"The hash of what is registered is {made.sha256}." in told
+    stored(fresh(made), folder / "judging")
+    commands: list[list[str | Path]] = [["judge", folder], ["landscape", folder]]
+    edited = "registered.toml was changed after it was written"
+    for words in commands:
+        assert edited not in said_by(capsys, *words)
+    assert f"sha256 {made.sha256[:12]}" in said_by(capsys, "judge", folder)
+    text = (folder / FILE).read_text("utf-8")
+    (folder / FILE).write_text(text.replace('"AdamW", "Adam"', '"Adam", "AdamW"'), "utf-8")
+    for words in commands:
+        assert edited in said_by(capsys, *words)
+    assert main(["judge", str(folder), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["registered"]["edited"]
+
+
 def test_every_decay_that_is_judged_says_in_which_convention_it_is(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -566,7 +896,7 @@ def test_the_committed_comparison_on_cifar10_comes_out_of_the_general_command(
     assert "+0.04 [−0.11, +0.20]" in told
     assert "0.04 [−0.11, 0.20]" in page
     assert told.endswith(
-        "The second stage was trained by another version of weightdecay.\n"
+        "Trained: 864 runs by source 08d5aec052b346b4.\n"
         "48 runs were not registered, and are left out.\n"  # those without decay
     )
 
@@ -629,3 +959,27 @@ def test_sweep_register_sweep_judge(tmp_path: Path, capsys: pytest.CaptureFixtur
     for name, own in errors.items():
         assert len(own) == 3
         assert f"{100 * np.mean(own):.2f}" in told, name
+
+
+def test_an_open_comparison_says_how_many_seeds_would_decide_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["register", str(folder), "--seeds", "6", "--carry", "0"])
+    draw = np.random.default_rng(0)
+    noisy = [
+        ended(cell, test_error=0.2 * math.exp(0.3 * draw.normal())) for cell in read(folder).cells()
+    ]
+    second = stored(noisy, folder / "judging")  # one second per run
+    said = said_by(capsys, "judge", folder)
+    [told] = re.findall(r"about (\d+) seeds would decide it \((\d+) runs, ([\d.]+) minutes", said)
+    seeds, runs, minutes = map(float, told)
+    assert runs == 2 * seeds
+    assert minutes == pytest.approx(runs / 60, abs=0.5)
+    [pair] = json.loads(said_by(capsys, "judge", folder, "--json"))["compared"]
+    assert pair["to_decide"] == {"part": "", "interval": 0.95, "seeds": seeds, "runs": runs}
+    assert not pair["better"]
+    shutil.rmtree(second)
+    stored(fresh(read(folder), adam=1.5), second)
+    [pair] = json.loads(said_by(capsys, "judge", folder, "--json"))["compared"]
+    assert pair["verdict"] in ("better", "worse")
+    assert pair["to_decide"] is None

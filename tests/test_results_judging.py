@@ -9,7 +9,7 @@ import pytest
 from tests.landscapes import ended
 from weightdecay.records import Run, RunConfig, packed
 from weightdecay.results import Judgement, judged, transfer_regret
-from weightdecay.results.estimate import safely_summed, within
+from weightdecay.results.estimate import safely_summed, seeds_needed, student, within
 from weightdecay.results.judging import Carried, mean_of, shared_variance
 
 CONFIG = RunConfig(
@@ -189,3 +189,21 @@ def test_a_sum_with_an_unknown_part_has_no_interval() -> None:
     found = within(0.1, *safely_summed((math.nan, 0.0), (1e-6, math.inf)))
     assert math.isnan(found.low)
     assert math.isnan(found.high)
+
+
+@pytest.mark.parametrize(("seeds", "level"), [(3, 0.975), (10, 0.975), (10, 1 - 0.025 / 3)])
+def test_so_many_seeds_as_are_needed_show_an_effect_in_four_of_five_cases(
+    seeds: int, level: float
+) -> None:
+    """Each seed has noise of 1, and the effect is 0.7; Student's t of many seeds is smaller."""
+    count = math.ceil(seeds_needed(0.7, 1 / seeds, seeds - 1, seeds=seeds, level=level))
+    draws = 0.7 + np.random.default_rng(0).normal(size=(4000, count))
+    errors = draws.std(1, ddof=1) / math.sqrt(count)
+    shown = float((draws.mean(1) > student(count - 1, level) * errors).mean())
+    assert 0.76 < shown < 0.86
+
+
+def test_a_variance_that_seeds_do_not_lower_may_hide_an_effect_from_any_number() -> None:
+    assert seeds_needed(0.1, 0.01, 9, seeds=10, shared=0.01) == math.inf
+    assert seeds_needed(0.0, 0.01, 9, seeds=10) == math.inf
+    assert seeds_needed(0.5, 0.01, 9, seeds=10, shared=0.01) < math.inf

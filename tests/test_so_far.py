@@ -103,6 +103,11 @@ def test_in_the_end_the_claims_are_those_of_the_report(runs: dict[str, Run]) -> 
     said = [row.said for one in found.claims for row in one.intervals]
     assert any("[" in one for one in said)
     assert not [one for one in said if one.count("[") > 1 or ";" in one or "seeds" in one]
+    sealed = (place / FILE).read_text("utf-8")
+    (place / FILE).write_text(f'sha256 = "of something else"\n{sealed}', "utf-8")
+    found = so_far.claims()
+    assert found is not None
+    assert found.note.startswith("registered.toml was changed after it was written")
 
 
 def test_what_has_not_changed_is_not_judged_again(

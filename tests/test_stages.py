@@ -15,15 +15,16 @@ import pytest
 from tests.landscapes import ended
 from tests.test_cli_reproduce import TASK
 from tests.test_cli_reproduce import TINY as OF_ONE_STAGE
-from weightdecay.cli import main, reproduce, stages, sweep_view
+from weightdecay.cli import main, stages, sweep_view
 from weightdecay.records import Run, RunConfig, packed
 from weightdecay.records.codec import Cost
 from weightdecay.results import Judgement, judged
 from weightdecay.results.estimate import within
 from weightdecay.results.judging import contrasted
 from weightdecay.studies import STUDIES, Panel, registration_file, scale, scales
-from weightdecay.studies.findings import find, of_second_stage
+from weightdecay.studies.findings import cost_of, find, of_second_stage
 from weightdecay.studies.formats import because, rule
+from weightdecay.studies.reasons import Comparison
 from weightdecay.studies.registration import Registration, register
 from weightdecay.studies.registration_file import read, write
 from weightdecay.studies.study import Evidence
@@ -31,7 +32,6 @@ from weightdecay.studies.verdicts import (
     HELD,
     NOT_DECIDED,
     NOT_HELD,
-    Comparison,
     Verdict,
     all_of,
     better,
@@ -128,6 +128,46 @@ def test_how_often_other_seeds_would_choose_otherwise_is_told(noise: float, cert
     assert "the difference at settings chosen in this way" in told
     assert ("sgd 0 %; " in told) == certain
     assert ("adamw 0 %; " in told) == certain
+
+
+def test_a_page_says_if_its_registration_was_changed_after_it_was_written(tmp_path: Path) -> None:
+    made = both_stages().registration
+    assert made is not None
+    write(made, tmp_path)
+
+    def told() -> str:
+        first, second = trained(FIGURE.cells(AT)), trained(made.cells())
+        found, _ = find(FIGURE, AT, first, registration=read(tmp_path), second=second)
+        return " ".join(of_second_stage(found))
+
+    assert "What judged is what was registered" in told()
+    path = tmp_path / registration_file.FILE
+    path.write_text(path.read_text("utf-8").replace("below ln 1.03", "below ln 1.3"), "utf-8")
+    assert "registered.toml was changed after it was written" in told()
+    assert "What judged is what was registered" not in told()
+
+
+def test_a_page_of_results_that_nothing_was_registered_for_says_so() -> None:
+    exponents, schedule = STUDIES["exponents"], STUDIES["supplement-1"]
+    runs = [ended(cell) for cell in exponents.cells(AT)[:20]]
+    told = of_second_stage(find(exponents, AT, runs)[0])
+    assert told == ["Nothing was registered for these results, and no fresh seeds judge them."]
+    assert of_second_stage(find(schedule, AT, [])[0]) == [], "it has no results"
+
+
+def test_grids_of_unequal_size_are_told_where_methods_are_compared() -> None:
+    """That λ = 0 has fewer settings than other decays is meant to be so."""
+    seen = both_stages()
+    assert seen.registration is not None
+    found, _ = find(FIGURE, AT, seen.runs, registration=seen.registration)
+    assert "unequal" not in " ".join(of_second_stage(found))
+    methods = dict(seen.registration.methods)
+    methods["adamw"] = replace(methods["adamw"], settings=77)
+    grown = replace(seen.registration, methods=methods)
+    found, _ = find(FIGURE, AT, seen.runs, registration=grown)
+    told = " ".join(of_second_stage(found))
+    same = methods["adam"].settings
+    assert f"unequal numbers of settings: AdamW 77; Adam {same}; SGD {same}; SGDW {same}." in told
 
 
 def test_seeds_of_the_first_stage_change_no_comparison() -> None:
@@ -346,15 +386,17 @@ def test_the_cost_of_both_stages_is_told_per_decided_claim(tmp_path: Path) -> No
     first = trained(FIGURE.cells(AT))
     registered = stages._registered([FIGURE], AT, first, tmp_path)[FIGURE.name]
     second = trained(registered.cells())
+    costs: dict[str, float] = {}
     for folder, runs, seconds in ((tmp_path, first, 30.0), (tmp_path / "judging", second, 60.0)):
         with Store(folder).writing(1) as writer:
             writer.results([(run, Cost(run.config.identity, seconds, 1, 1)) for run in runs])
-    found, _ = find(FIGURE, AT, first, registration=registered, second=second)
+        costs |= Store(folder).seconds()
+    found, _ = find(FIGURE, AT, first, registration=registered, second=second, costs=costs)
     decided = [one for one in found.verdicts if one.outcome != NOT_DECIDED]
     count, minutes = len(first) + len(second), len(first) / 2 + len(second)
     assert 1 < len(decided) < len(found.verdicts)
-    assert reproduce._cost(found, tmp_path) == (
-        f"Cost: {count} runs and {minutes:.1f} minutes of one worker (a core, or a GPU); "
+    assert cost_of(found) == (
+        f"Cost: {count:,} runs and {minutes:.1f} minutes of one core; "
         f"{len(decided)} of {len(found.verdicts)} claims are decided, "
         f"{count / len(decided):.0f} runs and {minutes / len(decided):.1f} minutes each."
     )
@@ -409,6 +451,9 @@ class Remembered:
 
     def repeats(self) -> list[Run]:
         return []
+
+    def seconds(self) -> dict[str, float]:
+        return {}
 
 
 @pytest.mark.slow
@@ -502,10 +547,11 @@ def test_every_claim_of_the_conjecture_has_a_second_stage_at_a_scale_that_has_on
 
 
 def test_what_a_scale_does_not_have_is_neither_compared_nor_carried() -> None:
-    """The conjecture names RMSProp, which the small scales do not train."""
-    study, at = STUDIES["conjecture"], scale("mnist1d", "small")
-    assert "rmsprop" not in at.lrs
+    """A scale may lack learning rates for an optimizer that the conjecture names."""
+    study, whole = STUDIES["conjecture"], scale("mnist1d", "small")
     assert "rmspropw" in study.carried
+    lrs = {family: axis for family, axis in whole.lrs.items() if family != "rmsprop"}
+    at = replace(whole, lrs=lrs)
     seen = study.evidence(at, [ended(cell) for cell in study.cells(at)])
     assert set(study.entrants(seen)) == {"amsgrad", "amsgradw", "adagrad", "adagradw"}
 

@@ -62,6 +62,26 @@ def noisy(cell: RunConfig, error: float, noise: float, **values: Any) -> Run:
     return Run(cell, (last,))
 
 
+def easier(train: Trained, factor: float) -> Trained:
+    """Return how cells train on a task on which all errors are smaller by a factor."""
+
+    def trained(cell: RunConfig) -> Run:
+        run = train(cell)
+        records = [
+            replace(
+                one,
+                test_error=None if one.test_error is None else factor * one.test_error,
+                validation_error=(
+                    None if one.validation_error is None else factor * one.validation_error
+                ),
+            )
+            for one in run.records
+        ]
+        return replace(run, records=tuple(records))
+
+    return trained
+
+
 def seen_in(figure: str, train: Trained, *, at: Scale = AT, stages: int = 1) -> Evidence:
     """Return a figure's runs, and if there are two stages, what fresh seeds come to."""
     study = STUDIES[figure]

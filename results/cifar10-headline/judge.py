@@ -44,6 +44,8 @@ COMPARED = """
 Each seed compares two methods by ln(error / other error). The first interval is Student's t over
 seeds; the second one also has the sampling error of the test set, and decides. Both are 95 %
 intervals. *Better* needs the whole interval below 0, and *as good* the whole interval below 3 %.
+The second interval has had another form since 18 November 2026, after these rules were registered:
+the seeds' t no longer multiplies the sampling error of the test set.
 The last column was not registered and decides nothing: two seeds may agree by chance, so it takes
 the spread of a run from the seeds of all methods together, without the test set's error.
 

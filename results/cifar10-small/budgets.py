@@ -35,6 +35,7 @@ from weightdecay.results.budget import best_decays, varied_alone
 from weightdecay.results.budget_transfer import POWERS
 from weightdecay.results.choosing import choose
 from weightdecay.results.coupling import RidgePoint, point_of
+from weightdecay.studies.findings import UNREGISTERED
 from weightdecay.sweeps import Store, read_study
 
 HERE = Path(__file__).parent
@@ -42,7 +43,7 @@ METHODS = ("adamw", "sgdw")
 FACTORS = {"epochs": "λ* ∝ epochs^−e", "data": "λ* ∝ examples^−d", "batch": "λ* ∝ batch^c"}
 WORDS = {"epochs": "epochs", "data": "examples", "batch": "batch size"}
 RULES = {0.0: "λ kept", 0.5: "λ√N kept (λ_norm)", 1.0: "λ·N kept"}
-TITLE = """\
+TITLE = f"""\
 # CIFAR-10: the best decay over budgets
 
 A small conv net. Epochs (2, 8, 32), examples (11,250, 22,500, 45,000) and batch sizes (32, 128,
@@ -50,6 +51,8 @@ A small conv net. Epochs (2, 8, 32), examples (11,250, 22,500, 45,000) and batch
 three learning rates. Around the best decay at each there are half steps with three seeds (five over
 32 epochs), and beyond these whole steps with one. λ is the fraction of a weight that one update
 removes at the full learning rate, and N the number of updates. `budgets.py` writes this page.
+
+{UNREGISTERED}
 """
 PARTLY = """\
 **This is not complete yet**: {done} of the {planned} half steps are trained. Where a budget has

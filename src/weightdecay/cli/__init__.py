@@ -16,6 +16,7 @@ from weightdecay.cli import (
     completion,
     convert,
     data,
+    judge,
     landscape,
     register,
     report,
@@ -39,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--version", action="version", version=f"weightdecay {__version__}")
     commands = whole.add_subparsers(required=True, metavar="command")
     training, reading = (run, sweep, tune), (landscape, report, serve)
-    for command in (convert, data, *training, *reading, register, reproduce, completion):
+    for command in (convert, data, *training, *reading, register, judge, reproduce, completion):
         command.add(commands)
     return whole
 

@@ -3,6 +3,7 @@
 import argparse
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +156,9 @@ def gathered(options: argparse.Namespace) -> "tuple[list[Advised], Source, Doubt
             raise
         raise ValueError(said) from error
     doubtful = doubts(source.runs, source.repeats, of=options.of)
-    return advised(scapes, doubtful, _second_stage(options, source)), source, doubtful
+    fresh, notes = _second_stage(options, source)
+    source = replace(source, notes=[*source.notes, *notes])
+    return advised(scapes, doubtful, fresh), source, doubtful
 
 
 def _landscape(options: argparse.Namespace) -> int:
@@ -179,8 +182,8 @@ def _landscape(options: argparse.Namespace) -> int:
 
 def _second_stage(
     options: argparse.Namespace, source: "Source"
-) -> "Mapping[RunConfig, TransferRegret]":
-    """Return the regrets that fresh seeds have judged, by the landscapes' configurations.
+) -> "tuple[Mapping[RunConfig, TransferRegret], list[str]]":
+    """Return the regrets that fresh seeds have judged, by landscapes' configurations, and notes.
 
     They are those of `weightdecay judge`, if the sweep was registered and its second stage trained.
     """
@@ -189,18 +192,19 @@ def _second_stage(
 
     folder, own = options.source, (options.of, options.choose_on) == ("error", "validation")
     if not own or not (folder / FILE).is_file() or not (folder / SECOND / "log").is_dir():
-        return {}
+        return {}, []
     from weightdecay.studies.registration import registered
-    from weightdecay.studies.second_stage import judge
+    from weightdecay.studies.second_stage import EDITED, judge
 
     registration = read(folder)
     scapes = registered(registration, source.runs)
     seen = judge(registration, scapes, source.runs, sources.read(folder / SECOND).runs)
-    return {
+    fresh = {
         scapes[name].config: found
         for name, found in seen.regrets.items()
         if name in scapes and found.costs
     }
+    return fresh, [EDITED] if registration.edited and fresh else []
 
 
 def _blocks(

@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
+from weightdecay.cli.judge import to_decide, verdict
 from weightdecay.cli.landscape_json import estimate, regret
-from weightdecay.cli.register import verdict
 from weightdecay.studies.registration import Registration
 from weightdecay.studies.second_stage import Judged
+from weightdecay.studies.verdict_json import effort_json
 
 
 def of_registration(found: Registration, otherwise: Mapping[str, float | None]) -> dict[str, Any]:
     """Return the chosen settings and the seeds of the second stage as plain values."""
     return {
+        "sha256": found.sha256,
         "runs": len(found.cells()),
         "judges": list(found.judges),
         "carriers": list(found.carriers),
@@ -31,10 +33,17 @@ def of_registration(found: Registration, otherwise: Mapping[str, float | None]) 
     }
 
 
-def of_judged(found: Registration, seen: Judged) -> dict[str, Any]:
+def of_judged(found: Registration, seen: Judged, costs: Mapping[str, float]) -> dict[str, Any]:
     """Return comparisons and regrets as plain values."""
+    needed = {pair: to_decide(found, seen, pair, costs) for pair in seen.compared}
     return {
-        "registered": {"date": found.date, "commit": found.commit, "source": found.source},
+        "registered": {
+            "date": found.date,
+            "commit": found.commit,
+            "source": found.source,
+            "sha256": found.sha256 or None,
+            "edited": found.edited,
+        },
         "changed": list(seen.changed),
         "methods": [
             {
@@ -56,7 +65,8 @@ def of_judged(found: Registration, seen: Judged) -> dict[str, Any]:
                 "log_ratio": estimate(judgement.ratio),
                 "points": estimate(judgement.points),
                 "detectable_log_ratio": judgement.detectable,
-                "verdict": verdict(found, (one, other), judgement),
+                "verdict": verdict(found, (one, other), judgement, needed[one, other]),
+                "to_decide": effort_json(needed[one, other]),
                 "better": judgement.better,
                 "as_good": judgement.as_good,
             }

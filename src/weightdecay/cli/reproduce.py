@@ -197,6 +197,7 @@ def _judge(
         trained.repeats,
         registration=trained.registered.get(study.name),
         second=trained.second,
+        costs=trained.costs,
     )
     drawn = bool(draw(found, seen, folder))
     return found, tell(found, seen, folder, drawn=drawn), drawn
@@ -204,7 +205,7 @@ def _judge(
 
 def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
     from weightdecay.site import doubts
-    from weightdecay.studies.findings import of_second_stage, second_stage, undrawn
+    from weightdecay.studies.findings import cost_of, of_second_stage, second_stage, undrawn
     from weightdecay.studies.formats import because
     from weightdecay.studies.tables import BRIEF, table_of
 
@@ -223,35 +224,13 @@ def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
     for verdict in found.verdicts:
         echo(f"{verdict.outcome.upper():12} {verdict.claim}\n{'':12} {because(verdict)}")
     if found.runs:
-        echo(f"\n{_cost(found, page.parents[1])}")
+        echo(f"\n{cost_of(found)}")
     if drawn:
         echo(f"\nPicture: {page.with_name('figure.png')}")
     else:
         echo(f"\n{undrawn(found)}")
         echo(f"`weightdecay status {page.parents[1]} --failures` shows what failed.")
     echo(f"Report: {page.resolve().as_uri()}")
-
-
-def _cost(found: "Findings", folder: Path) -> str:
-    """Return how many runs a figure has, how long they trained, and both per decided claim."""
-    from weightdecay.studies.registration_file import SECOND
-    from weightdecay.studies.verdicts import NOT_DECIDED
-    from weightdecay.sweeps import Store
-
-    first = Store(folder).refresh()
-    costs = [first.costs[run] for run in found.runs if run in first.costs]
-    if found.registration is not None:
-        judges, ledger = found.registration.cells(), Store(folder / SECOND).refresh()
-        costs += [ledger.costs[cell.identity] for cell in judges if cell.identity in ledger.costs]
-    minutes = sum(seconds for seconds, _ in costs) / 60
-    decided = sum(verdict.outcome != NOT_DECIDED for verdict in found.verdicts)
-    each = ""
-    if decided:
-        each = f", {len(costs) / decided:.0f} runs and {minutes / decided:.1f} minutes each"
-    return (
-        f"Cost: {len(costs)} runs and {minutes:.1f} minutes of one worker (a core, or a GPU); "
-        f"{decided} of {len(found.verdicts)} claims are decided{each}."
-    )
 
 
 def _book(options: argparse.Namespace) -> int:

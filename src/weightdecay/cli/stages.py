@@ -26,14 +26,15 @@ from weightdecay.sweeps.name_checks import DOWNLOADED
 class Trained:
     """All runs of figures: of the first stage, repeated ones, and of the second stage.
 
-    `registered` has what was registered before the second stage, by study. `failed` is the number
-    of cells that failed.
+    `registered` has what was registered before the second stage, by study. `costs` are the seconds
+    that runs took, by their identities. `failed` is the number of cells that failed.
     """
 
     runs: Sequence[Run] = ()
     repeats: Sequence[Run] = ()
     registered: Mapping[str, Registration] = field(default_factory=dict)
     second: Sequence[Run] = ()
+    costs: Mapping[str, float] = field(default_factory=dict)
     failed: int = 0
 
 
@@ -67,7 +68,7 @@ def _trained(
             break
         if not options.quiet:
             echo("A best setting lies at an edge of its grid, which is extended.", file=sys.stderr)
-    found.runs, found.repeats = store.runs(), store.repeats()
+    found.runs, found.repeats, found.costs = store.runs(), store.repeats(), store.seconds()
     if at.judges:
         found.registered = _registered(studies, at, found.runs, folder)
     judges = [cell for one in found.registered.values() for cell in one.cells()]
@@ -77,7 +78,8 @@ def _trained(
         with _in_folder(options, folder / SECOND):
             if not _swept(list(dict.fromkeys(judges)), options, engine, found):
                 return None
-            found.second = Store(options.folder).runs()
+            judging = Store(options.folder)
+            found.second, found.costs = judging.runs(), {**found.costs, **judging.seconds()}
     return found
 
 

@@ -116,6 +116,10 @@ class StoreReader:
             for run in self.read(self.refresh().results):
                 yield run.config.identity, run.config.as_dict()
 
+    def seconds(self) -> dict[str, float]:
+        """Return how long one worker trained each cell, by the cell's name, where it is known."""
+        return {run: seconds for run, (seconds, _) in self.refresh().costs.items()}
+
     def refresh(self) -> Ledger:
         """Read everything that any process has written since the last call."""
         for line, place, number in self.log.new_lines():

@@ -48,6 +48,10 @@ class Record:
     diverged: bool = False  # last: the codec looks for it at the end of a line
 
 
+#: What the names of processors begin with.
+_PROCESSORS = ("x86_64", "AMD64", "aarch64", "arm64")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Environment:
     """Where a run was trained: what may change its bits but is not part of its configuration.
@@ -63,6 +67,11 @@ class Environment:
     version: str
     commit: str
     source: str
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the device is a processor, and not a GPU."""
+        return self.device.startswith(_PROCESSORS)
 
     def then(self, later: Self) -> Self:
         """Return the environment of a run that started in this one and was resumed in another."""

@@ -20,8 +20,8 @@ from weightdecay.results.landscape import Cell, Landscape
 SLOPES = (-1.0, -0.5, 0.0, 0.5, 1.0)
 #: The pairs of learning rates for that, as multiples of the chosen one: tuned at, and used at.
 PAIRS = ((0.5, 2.0), (2.0, 0.5), (1.0, 4.0), (1.0, 0.25))
-_SCALE = 0.1
-_REACH = 1.5
+#: Errors are flattened over this share of a column's lowest, and fitted within so many doublings.
+SCALE, REACH = 0.1, 1.5
 _DRAWS = 200
 
 
@@ -155,17 +155,17 @@ def _smoothed(lr: float, settings: Mapping[float, Array]) -> Column:
     mean = np.array([settings[decay].mean() for decay in sorted(settings)])
     seeds = np.array([len(settings[decay]) for decay in sorted(settings)])
     best = int(np.argmin(mean))
-    near = np.abs(x - x[best]) <= _REACH + 1e-9
+    near = np.abs(x - x[best]) <= REACH + 1e-9
     a = b = c = 0.0
     if near.sum() >= 3 and mean[best] > 0:
-        flat = -np.expm1(-(mean[near] / mean[best] - 1) / _SCALE)
+        flat = -np.expm1(-(mean[near] / mean[best] - 1) / SCALE)
         a, b, c = map(float, np.polyfit(x[near] - x[best], flat, 2, w=np.sqrt(seeds[near])))
     vertex = -b / (2 * a) if a > 0 else 0.0
     low, high = x[near][0] - x[best], x[near][-1] - x[best]
     if not low <= vertex <= high:
         vertex = 0.0
     height = min(float(np.polyval([a, b, c], vertex)), 0.999)
-    error = float(mean[best] * (1 - _SCALE * math.log1p(-height)))
+    error = float(mean[best] * (1 - SCALE * math.log1p(-height)))
     inside = bool(x[0] < x[best] + vertex < x[-1] and 0 < best < len(x) - 1)
     gap = float(np.diff(x)[max(best - 1, 0) : best + 1].max(initial=0.0))
     return Column(lr, float(f"{2.0 ** (x[best] + vertex):.3g}"), error, inside, gap)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 Array = npt.NDArray[np.float64]
+_MOST = 1e12  # more seeds than these are none
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,53 @@ def minus(one: Estimate, other: Estimate) -> Estimate:
     value = one.value - other.value
     if math.isnan(one.low) or math.isnan(other.low):
         return Estimate(value, math.nan, math.nan)
-    return within(value, *summed(_variance(one), _variance(other)))
+    return within(value, *summed(variance_of(one), variance_of(other)))
 
 
 def detectable(found: Estimate) -> float:
     """Return the smallest effect that such data show in 80 % of cases: (t.975 + t.8) errors."""
-    error = math.sqrt(_variance(found)[0])
-    return error * (student(found.freedom) + student(found.freedom, 0.8))
+    variance, freedom = variance_of(found)
+    return math.sqrt(variance) * shown_by(freedom)
 
 
-def _variance(found: Estimate) -> tuple[float, float]:
+def shown_by(freedom: float, level: float = 0.975) -> float:
+    """Return how many standard errors an effect has that is shown in 80 % of cases."""
+    return student(freedom, level) + student(freedom, 0.8)
+
+
+def seeds_needed(
+    effect: float,
+    variance: float,
+    freedom: float,
+    *,
+    seeds: int,
+    shared: float = 0.0,
+    level: float = 0.975,
+) -> float:
+    """Return how many seeds would show an effect in 80 % of cases; infinite if no number would.
+
+    `variance` and its freedom are those by so many `seeds`. With more seeds, the variance falls in
+    proportion, and the freedom grows. `shared` is a variance that stays. The interval ends at
+    `level`, which is 0.975 for one of 95 %.
+    """
+    left = effect**2 - shown_by(math.inf, level) ** 2 * shared
+    if not left > 0:
+        return math.inf
+
+    def enough(count: float) -> bool:
+        free = freedom * (count - 1) / (seeds - 1) if seeds > 1 else freedom * count
+        return shown_by(free, level) ** 2 * variance * seeds / count <= left
+
+    low, high = 2.0, 4.0
+    while not enough(high) and high < _MOST:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * low:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high if high < _MOST else math.inf
+
+
+def variance_of(found: Estimate) -> tuple[float, float]:
     """Return the variance that an interval stands for, and its degrees of freedom.
 
     An interval that was cut at one end has its whole length on the other.

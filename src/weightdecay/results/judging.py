@@ -14,15 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weightdecay.records import Run, unpacked
-from weightdecay.results.estimate import Array, Estimate, safely_summed, student, within
+from weightdecay.results.estimate import (
+    Array,
+    Estimate,
+    safely_summed,
+    seeds_needed,
+    shown_by,
+    student,
+    within,
+)
 
 #: The error of a run that diverged: that of guessing among ten classes.
 CHANCE = 0.9
 #: One method is as good as another if its error is at most this many times the other's.
 MARGIN = 1.03
-_BLOCK = 64  # neighbouring test examples that may be alike: at least the tokens of a sequence
-_FEWEST = 20  # with fewer blocks, their variance is not known well enough
-_CERTAIN = 3.0
+#: How many neighbouring test examples may be alike: at least the tokens of a sequence.
+BLOCK = 64
+#: With fewer blocks, their variance is not known well enough.
+FEWEST = 20
+#: Blocks count as one example each if they vary by more standard errors than this.
+CERTAIN = 3.0
 
 
 @dataclass(frozen=True)
@@ -55,24 +66,28 @@ class Judgement:
 
         It is (t.975 + t.8) times the standard error, of the seeds and of the test set apart.
         """
-        return math.sqrt(sum(self._shown()))
+        own, shared = self._variances
+        seen = shown_by(self.seeds - 1) ** 2 * own, shown_by(math.inf) ** 2 * shared
+        return math.sqrt(sum(seen))
 
-    def needed(self, ratio: float) -> float:
+    def needed(self, ratio: float, *, level: float = 0.975) -> float:
         """Return how many seeds would show such a ln(error / other error); infinite if none would.
 
-        More seeds do not change what the sample of test examples leaves uncertain.
+        More seeds do not change what the sample of test examples leaves uncertain. The interval
+        ends at `level`.
         """
-        own, shared = self._shown()
-        left = ratio**2 - shared
-        return self.seeds * own / left if left > 0 else math.inf
+        own, shared = self._variances
+        return seeds_needed(
+            ratio, own, self.seeds - 1, seeds=self.seeds, shared=shared, level=level
+        )
 
-    def _shown(self) -> tuple[float, float]:
-        """Return the squares of what the seeds and the test set, each alone, show in 80 %."""
+    @property
+    def _variances(self) -> tuple[float, float]:
+        """Return the variances of the ratio that come from the seeds and from the test set."""
         shared = 0.0 if self.of_test_set is None else self.of_test_set[0]
         half = (self.ratio.high - self.ratio.low) / 2
         own = max(0.0, half**2 - student(math.inf) ** 2 * shared)
-        few, many = (1 + student(free, 0.8) / student(free) for free in (self.seeds - 1, math.inf))
-        return few**2 * own, (many * student(math.inf)) ** 2 * shared
+        return own / student(self.seeds - 1) ** 2, shared
 
 
 def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) -> Judgement:
@@ -138,12 +153,12 @@ def shared_variance(per_example: Array) -> float:
     """
     alone, _ = _between(per_example)
     seeds, examples = map(int, per_example.shape)
-    blocks = examples // _BLOCK
-    if blocks < _FEWEST:
+    blocks = examples // BLOCK
+    if blocks < FEWEST:
         return alone
-    whole = per_example[:, : blocks * _BLOCK].reshape(seeds, blocks, _BLOCK)
+    whole = per_example[:, : blocks * BLOCK].reshape(seeds, blocks, BLOCK)
     together, chance = _between(whole.mean(2))
-    return together if together > alone + _CERTAIN * chance else alone
+    return together if together > alone + CERTAIN * chance else alone
 
 
 def _between(per_example: Array) -> tuple[float, float]:

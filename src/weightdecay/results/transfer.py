@@ -153,7 +153,7 @@ def measure_transfer(landscape: Landscape) -> TransferRegret:
     if not pairs:
         return TransferRegret(
             why="No two learning rates near the best that are a factor of 4 apart have their best "
-            "decays inside the grid, between trained neighbours."
+            "decays inside the grid, between trained neighbours: widen or complete it there."
         )
     weights = judges.together(pairs).weights
     pairs = [pair for at, pair in enumerate(pairs) if np.isfinite(weights[:, at]).all()]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
 from weightdecay.labels import NAMES
@@ -17,6 +18,8 @@ from weightdecay.results import (
 from weightdecay.studies import verdicts
 from weightdecay.studies.differences import normalized_apart
 from weightdecay.studies.panel import Panel
+from weightdecay.studies.reasons import Sample
+from weightdecay.studies.samples import of_grids
 from weightdecay.studies.scales import Axis, Scale
 from weightdecay.studies.study import (
     Claim,
@@ -111,6 +114,13 @@ def _measured(panels: Sequence[Panel], seen: Evidence) -> list[Landscape]:
     return found
 
 
+def _sample(factor: str, panels: Sequence[Panel], seen: Evidence) -> Sample:
+    """Return the runs of those landscapes that differ from another in a factor alone."""
+    scapes = {name: seen.landscape(name) for panel in panels if (name := panel.name) in seen.panels}
+    varied = {id(one) for pair in pairs_over([*scapes.values()], factor) for one in pair}
+    return of_grids(seen, *(name for name, one in scapes.items() if id(one) in varied))
+
+
 def _normalization_claims(at: Scale) -> list[Claim]:
     raw, own, *others = _rows(at)
 
@@ -120,16 +130,13 @@ def _normalization_claims(at: Scale) -> list[Claim]:
     def elsewhere(claim: str, seen: Evidence) -> Verdict:
         if not others:
             raise NotMeasuredError(f"The scale of {at.folder} has no second task.")
-        middle = [seen.landscape(row[len(row) // 2].name) for row in (own, *others)]
-        here, there, sgdw = middle
+        middle = [row[len(row) // 2].name for row in (own, *others)]
+        tasks = (seen.landscape(name).config.task for name in middle[:2])
         what = "doublings between the best λ_norm"
-        parts = [
-            verdicts.between(name, normalized_apart(*pair), what, above=-1, below=1)
-            for name, pair in (
-                (f"{here.config.task} and {there.config.task}", (here, there)),
-                ("AdamW and SGDW", (there, sgdw)),
-            )
-        ]
+        parts = []
+        for told, pair in ((" and ".join(tasks), middle[:2]), ("AdamW and SGDW", middle[1:])):
+            found, by = normalized_apart(*map(seen.landscape, pair)), of_grids(seen, *pair)
+            parts.append(verdicts.between(told, found, what, above=-1, below=1, by=by))
         return verdicts.all_of(claim, parts)
 
     return [
@@ -148,8 +155,8 @@ def _power(factor: str, panels: Sequence[Panel], above: float, below: float) -> 
         if factor not in exponents:
             raise NotMeasuredError("Some landscapes are missing.")
         found = _estimated(exponents[factor].fixed)
-        what = f"e in {_LAWS[factor]} at a fixed α"
-        return verdicts.between(claim, found, what, above=above, below=below)
+        what, by = f"e in {_LAWS[factor]} at a fixed α", _sample(factor, panels, seen)
+        return verdicts.between(claim, found, what, above=above, below=below, by=by)
 
     return judge
 
@@ -173,9 +180,9 @@ def _worse(factor: str, panels: Sequence[Panel]) -> Judge:
         if found.why or found.beyond:
             raise NotMeasuredError(found.why or "A carried decay lies beyond the grid.")
         what = f"{{error}} with λ kept over {factor} minus that with λ_norm kept"
-        margin, metric = verdicts.margin_of(scapes[0]), scapes[0].metric
-        reason = verdicts.Difference(what, found.cost, above=margin, metric=metric)
-        return verdicts.judged(claim, reason)
+        error, metric = fmean(used.best.mean for _, used in pairs), scapes[0].metric
+        by = _sample(factor, panels, seen)
+        return verdicts.worse(claim, found.cost, what, rival=error, metric=metric, by=by)
 
     return judge
 

@@ -2,7 +2,8 @@
 
 results/<task>-<scale>/records.parquet       all runs; of landscapes the last epoch
 results/<task>-<scale>/judging.parquet       those of the second stage, if there is one, and
-results/<task>-<scale>/<study>/registered.toml    what was registered before it
+results/<task>-<scale>/<study>/registered.toml    what was registered before it, and
+results/<task>-<scale>/<study>/earlier.toml       which registrations that states again
 results/<task>-<scale>/<study>/figure.png    and verdicts.json, made from them
 
 Instead of tables, a study's folder may be that of a sweep, with the second stage in `judging`. Such
@@ -66,6 +67,8 @@ def _swept(results: Path, at: Scale) -> list[tuple[Findings, Evidence]]:
     first = [run for store, _ in stages for run in store.runs()]
     repeats = [run for store, _ in stages for run in store.repeats()]
     second = [run for _, store in stages for run in store.runs()]
+    stores = [store for pair in stages for store in pair]
+    costs = {run: seconds for store in stores for run, seconds in store.seconds().items()}
     return [
         find(
             study,
@@ -75,6 +78,7 @@ def _swept(results: Path, at: Scale) -> list[tuple[Findings, Evidence]]:
             registration=_registered(folder),
             second=second,
             planned=False,
+            costs=costs,
         )
         for study, folder in swept
     ]

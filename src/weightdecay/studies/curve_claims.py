@@ -12,14 +12,16 @@ import numpy as np
 
 from weightdecay.records import Record, Run
 from weightdecay.results import Estimate, equal_loss
-from weightdecay.results.estimate import UNKNOWN, Array, student
+from weightdecay.results.estimate import UNKNOWN, Array, student, within
 from weightdecay.results.noise import Flags
 from weightdecay.studies import verdicts
 from weightdecay.studies.differences import better, lower_by, paired
 from weightdecay.studies.long_runs import long_of
 from weightdecay.studies.panel import Measurement
+from weightdecay.studies.reasons import Quantity, Sample
+from weightdecay.studies.samples import of_grids, of_judges
 from weightdecay.studies.study import Claim, Evidence
-from weightdecay.studies.verdicts import AS_GOOD, Quantity, Verdict
+from weightdecay.studies.verdicts import AS_GOOD, Verdict
 
 #: How much lower AdamW's error is in the paper.
 LOWER = 0.15
@@ -49,37 +51,42 @@ def claims_on_settings(lr: float) -> list[Claim]:
 def _coincide(claim: str, seen: Evidence) -> Verdict:
     """Judge whether most curves coincide with one of the other method."""
     what = "the share of curves that coincide with one of the other method"
-    found = _coinciding(seen["adam"], seen["adamw"], epochs=long_of(seen.scale).epochs)
-    return verdicts.judged(claim, Quantity(what, found, above=0.5))
+    found, apart = _coinciding(seen["adam"], seen["adamw"], epochs=long_of(seen.scale).epochs)
+    by = of_grids(seen, "adam", "adamw")
+    return verdicts.judged(claim, Quantity(what, found, above=0.5, by=by, apart=apart))
 
 
-def _coinciding(one: Measurement, other: Measurement, *, epochs: int) -> Estimate:
+def _coinciding(
+    one: Measurement, other: Measurement, *, epochs: int
+) -> tuple[Estimate, Estimate | None]:
     """Estimate the share of curves that coincide with one of the other method in the first half.
 
     Two curves coincide if in each third of it, the mean ratio of their errors over seeds is within
     the margin. The interval ends with those that surely do, and with those that may. The noise of a
-    ratio is that of the usual pair: its variance comes from their median.
+    ratio is that of the usual pair: its variance comes from their median. The second estimate is
+    that of ln of the ratio where it is noisiest, for a pair that coincides.
     """
     sides = [_thirds(side, epochs) for side in (one, other)]
     seeds = sorted(set.intersection(*(set(side) for side in sides)))
     count, margin = len(seeds), math.log(AS_GOOD)
     if count < 2:
-        return UNKNOWN
+        return UNKNOWN, None
     logs = [np.log([side[seed] for seed in seeds]) for side in sides]
     first, second = (np.where(np.isfinite(side), side, np.nan) for side in logs)
     apart: Array = first[:, :, None] - second[:, None]
     whole: Flags = np.logical_and.reduce(np.isfinite(apart), axis=0)
     if not whole.any((0, 1)).all():  # in some third, no pair has the errors of all seeds
-        return UNKNOWN
+        return UNKNOWN, None
     freedom, settings = count - 1, len(first[0]) + len(second[0])
     usual = np.nanmedian(apart.var(0, ddof=1), axis=(0, 1)) / (1 - 2 / (9 * freedom)) ** 3
+    noise = within(0.0, float(usual.max()) / count, settings * freedom)
     half = student(settings * freedom) * np.sqrt(usual / count)
 
     def share(allowed: Array) -> float:
         same: Flags = np.logical_and.reduce(np.abs(apart.mean(0)) < margin + allowed, axis=2)
         return float(np.concatenate([same.any(0), same.any(1)]).mean())
 
-    return Estimate(share(0 * half), share(-half), share(half))
+    return Estimate(share(0 * half), share(-half), share(half)), noise
 
 
 def _thirds(measured: Measurement, epochs: int) -> dict[int, list[list[float]]]:
@@ -122,12 +129,13 @@ def value_at(run: Run, epoch: int, of: str) -> float:
 def _lower_loss(claim: str, seen: Evidence) -> Verdict:
     end = long_of(seen.scale).epochs
     found = less(seen, "adamw", "adam", lambda run: value_at(run, end, "train_loss"))
-    return of_loss(claim, "AdamW's {error} minus Adam's, at their best settings", found)
+    what = "AdamW's {error} minus Adam's, at their best settings"
+    return of_loss(claim, what, found, by=of_judges(seen, "adamw", "adam"))
 
 
-def of_loss(claim: str, what: str, found: Estimate) -> Verdict:
+def of_loss(claim: str, what: str, found: Estimate, *, by: Sample) -> Verdict:
     """Judge whether a training loss is lower; losses near 0 are compared by their difference."""
-    return verdicts.better(claim, found, what, metric="training loss")
+    return verdicts.better(claim, found, what, metric="training loss", by=by)
 
 
 def less(seen: Evidence, one: str, rival: str, of: Callable[[Run], float]) -> Estimate:
@@ -140,4 +148,5 @@ def less(seen: Evidence, one: str, rival: str, of: Callable[[Run], float]) -> Es
 def _fitter(claim: str, seen: Evidence) -> Verdict:
     adamw, adam = seen.landscape("adamw"), seen.landscape("adam")
     what = "AdamW's test {error} minus Adam's at equal training loss"
-    return verdicts.better(claim, equal_loss(adamw, adam), what, metric=adam.metric)
+    by = of_grids(seen, "adamw", "adam")
+    return verdicts.better(claim, equal_loss(adamw, adam), what, metric=adam.metric, by=by)

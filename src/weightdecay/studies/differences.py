@@ -20,17 +20,10 @@ from weightdecay.results.exponent import unknown
 from weightdecay.results.judging import contrasted
 from weightdecay.studies import verdicts
 from weightdecay.studies.panel import titled
+from weightdecay.studies.reasons import Comparison, Size, StepGaps
+from weightdecay.studies.samples import of_grids, of_judges
 from weightdecay.studies.study import DECAY, NO_DECAY, Evidence, NotMeasuredError, TwinRuns
-from weightdecay.studies.verdicts import (
-    HELD,
-    NOT_DECIDED,
-    NOT_HELD,
-    Comparison,
-    Size,
-    StepGaps,
-    Verdict,
-    margin_of,
-)
+from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD, Verdict
 
 #: Two runs took the same steps if their training losses differ by less than the first share, and
 #: other steps if by more than the second. Rounding in float32 is far below the first.
@@ -50,7 +43,8 @@ def better(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> Ve
     scapes = seen.entrant(one), seen.entrant(rival)
     if _is_registered(seen, one, rival):
         return _compared(claim, what, seen, (one, rival))
-    verdict = verdicts.better(claim, difference(*scapes), what, metric=seen.metric)
+    less, by = difference(*scapes), of_grids(seen, one, rival)
+    verdict = verdicts.better(claim, less, what, metric=seen.metric, by=by)
     return unless_at_edge(verdict, seen, ones=[one], rivals=[rival])
 
 
@@ -59,8 +53,8 @@ def no_worse(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> 
     scapes = seen.entrant(one), seen.entrant(rival)
     if _is_registered(seen, one, rival):
         return _compared(claim, what, seen, (one, rival), margin=verdicts.AS_GOOD)
-    less, margin = difference(*scapes), margin_of(scapes[1])
-    verdict = verdicts.no_worse(claim, less, what, margin=margin, metric=seen.metric)
+    less, error, by = difference(*scapes), scapes[1].best.mean, of_grids(seen, one, rival)
+    verdict = verdicts.no_worse(claim, less, what, rival=error, metric=seen.metric, by=by)
     return unless_at_edge(verdict, seen, ones=[one], rivals=[rival])
 
 
@@ -78,7 +72,8 @@ def lower_by(
                 for k in sides[0].keys() & sides[1].keys()
             ]
         )
-    verdict = verdicts.sized(claim, Size(what, found, 1 - share, seen.metric))
+    by = of_judges(seen, one, rival)
+    verdict = verdicts.sized(claim, Size(what, found, 1 - share, seen.metric, by))
     return unless_at_edge(verdict, seen, ones=[one], rivals=[rival])
 
 
@@ -104,16 +99,17 @@ def gains(
     ones, rivals = [one, last], [other, another]
     judged = _contrast_of_seconds(seen, first, second)
     if judged is not None:
-        margin = verdicts.AS_GOOD if alike else 1.0
-        reason = Comparison(what, judged, margin=margin, metric=seen.metric, both=alike)
+        margin, by = verdicts.AS_GOOD if alike else 1.0, of_judges(seen, *first, *second)
+        reason = Comparison(what, judged, margin=margin, metric=seen.metric, both=alike, by=by)
         verdict = verdicts.compared(claim, reason)
     else:
         scapes = [seen.entrant(name) for name in (*first, *second)]
         found = contrast((scapes[0], scapes[1]), (scapes[2], scapes[3]))
-        verdict = verdicts.better(claim, found, what, metric=seen.metric)
+        by = of_grids(seen, *first, *second)
+        verdict = verdicts.better(claim, found, what, metric=seen.metric, by=by)
         if alike:
-            margin = margin_of(scapes[1])
-            verdict = verdicts.alike(claim, found, what, margin=margin, metric=seen.metric)
+            error = scapes[1].best.mean
+            verdict = verdicts.alike(claim, found, what, rival=error, metric=seen.metric, by=by)
     if alike:
         ones = rivals = [*ones, *rivals]
     return unless_at_edge(verdict, seen, ones=ones, rivals=rivals)
@@ -156,7 +152,8 @@ def _compared(
     claim: str, what: str, seen: Evidence, pair: tuple[str, str], *, margin: float = 1.0
 ) -> Verdict:
     """Judge by the second stage; a choice at an edge withdraws what it would win."""
-    reason = Comparison(what, _second_of(seen, pair), margin=margin, metric=seen.metric)
+    found, by = _second_of(seen, pair), of_judges(seen, *pair)
+    reason = Comparison(what, found, margin=margin, metric=seen.metric, by=by)
     verdict = verdicts.compared(claim, reason)
     return unless_at_edge(verdict, seen, ones=pair[:1], rivals=pair[1:])
 
@@ -189,7 +186,7 @@ def same_steps(claim: str, twins: Mapping[str, Sequence[TwinRuns]]) -> Verdict:
     """Judge Proposition 1: λ′ = λ/α makes L2 and decay the same for SGD, but not for Adam."""
     sgd, adam = _gaps(twins.get("SGD", ())), _gaps(twins.get("Adam", ()))
     if not sgd or not adam:
-        raise NotMeasuredError("The pairs of runs are missing.")
+        raise NotMeasuredError("The pairs of runs, of one epoch each, are missing: train them.")
     largest, typical = max(sgd), median_high(adam)
     outcome = NOT_DECIDED
     if largest < SAME and typical > OTHER:

@@ -9,8 +9,17 @@ from pathlib import Path
 from weightdecay import files
 from weightdecay.colours import OUTCOMES
 from weightdecay.number_format import interval
-from weightdecay.studies import STUDIES
+from weightdecay.studies import STUDIES, costs
 from weightdecay.studies.committed import found_in
+from weightdecay.studies.docs_prose import (
+    COST,
+    ELSEWHERE,
+    GLANCE,
+    PREFACE,
+    READING,
+    REGISTERED,
+    TRAINED,
+)
 from weightdecay.studies.findings import (
     Findings,
     command,
@@ -22,8 +31,9 @@ from weightdecay.studies.findings import (
 from weightdecay.studies.formats import because, rule
 from weightdecay.studies.index import write_index
 from weightdecay.studies.page import tell
+from weightdecay.studies.reasons import Missing
 from weightdecay.studies.tables import in_torch, table_of
-from weightdecay.studies.verdicts import BETWEEN, MARGIN, NOT_DECIDED, Missing, Verdict
+from weightdecay.studies.verdicts import NOT_DECIDED, Verdict
 
 _BEGIN, _END = "<!-- reproduction: `make book` writes this -->", "<!-- /reproduction -->"
 
@@ -33,7 +43,8 @@ _MAIN = ("figure-2", "mnist1d-small")
 
 def chapters(found: Sequence[Findings], results: str) -> str:
     """Return docs/reproduction.md: each claim beside what was measured, with the command."""
-    parts = [_PREFACE, _TRAINED, at_a_glance(found), _READING, *_conventions(found)]
+    parts = [PREFACE, TRAINED, at_a_glance(found), _cost(found), READING, REGISTERED]
+    parts += _conventions(found)
     for one in found:
         parts.append(f"## {_heading(one)}\n")
         parts.append(f"{one.study.title}.\n\n    {command(one.study, one.scale)}\n")
@@ -55,48 +66,6 @@ def chapters(found: Sequence[Findings], results: str) -> str:
     return "\n".join(parts)
 
 
-_TRAINED = """\
-mnist1d was trained on two cores with torch 2.13. Text was trained on 13 cores with torch 2.11, but
-for the second stages of Figures 1 to 3: these were trained on two cores with torch 2.13.
-Supplements 4 and 6 repeat Figures 3 and 4 on a second data set: text's own figures are those.
-"""
-_POINTS = f"{100 * MARGIN:g} percentage point{'s' * (MARGIN != 0.01)}"
-_PREFACE = """# The paper's claims, and what was measured
-
-`make book` makes every number and picture on this page from the records in
-[`results/`](../results/README.md), and a test checks that they agree. CIFAR-10 is the paper's data,
-with a small conv net ([how it was trained](../results/cifar10-small/README.md)); mnist1d and text
-are small enough for two cores. [The paper, line by line](paper.md) lists all claims of the paper,
-with those that nothing judges yet.
-"""
-_READING = f"""\
-## How to read it
-
-Each claim is *held*, *not held* or *not decided*. These verdicts are rules about 95 % intervals,
-and the last column of each table states the rule. Settings are chosen by validation error. Best
-errors are compared on seeds that did not choose the settings, so differences need not equal those
-in the pictures. Differences within {_POINTS} count as ties: that is what "rivals"
-and "gains nothing" mean.
-
-s is the coupling exponent: it says how the best decay moves with the learning rate, λ* ∝ α⁻ˢ
-([how it is measured](exponents.md)). With s = 0 the two knobs are separate, and with s = 1 the
-low errors lie on a diagonal. A basin is diagonal if all of the interval lies above {BETWEEN:g}.
-
-Transfer regret says the same in test error: what it costs to tune λ at one learning rate and carry
-it to another, a factor of 4 away, by a rule λ ∝ α⁻ˢ ([how it is
-measured](landscape.md#transfer-regret)). Fresh seeds have judged it where there is a second stage;
-elsewhere, each seed judges the decays that the others choose.
-
-The rules were not all fixed beforehand. Some were made stricter after the records had been seen,
-always towards *not decided*, and this changed three verdicts on unchanged data. Later, a difference
-that had no interval was given one, which decided one claim. On 18 November 2026, with the
-records known, intervals of fresh seeds became narrower: the test set's sampling error is no longer
-multiplied by Student's t of the seeds. This changed no verdict. On the same day, what the two
-estimators of s differ by between the decays of a grid was counted in the interval of their
-difference, so that s is withheld less often. This changed no verdict either.
-"""
-
-
 def at_a_glance(found: Sequence[Findings]) -> str:
     """Return one row per claim and one column per task: each verdict, linked to its section."""
     places = list(dict.fromkeys(_place(one) for one in found))
@@ -114,11 +83,19 @@ def at_a_glance(found: Sequence[Findings]) -> str:
                 cells[place] = f"{bold}{_link(verdict.outcome, one)}{bold}"
             rows.append((_figure(name), _claim(judged), *cells.values()))
     table = _markdown([("figure", "claim", *places), *rows])
-    return f"## At a glance\n\n{_GLANCE}\n{table}\nIn all: {tallies(found)}.\n\n{_ELSEWHERE}"
+    return f"## At a glance\n\n{GLANCE}\n{table}\nIn all: {tallies(found)}.\n\n{ELSEWHERE}"
 
 
 def tallies(found: Sequence[Findings]) -> str:
     """Return how many claims were held, not held and not decided on each task."""
+    return "; ".join(
+        f"on {place} " + ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES)
+        for place, count in _outcomes(found).items()
+    )
+
+
+def _outcomes(found: Sequence[Findings]) -> dict[str, Counter[str]]:
+    """Return the number of claims on each task by their outcomes, without those not measured."""
     counts: dict[str, Counter[str]] = {_place(one): Counter() for one in found}
     names = _counted(found)
     for one in found:
@@ -128,22 +105,19 @@ def tallies(found: Sequence[Findings]) -> str:
                 for verdict in one.verdicts
                 if not isinstance(verdict.reason, Missing)
             )
-    return "; ".join(
-        f"on {place} " + ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES)
-        for place, count in counts.items()
-    )
+    return counts
 
 
-_GLANCE = """\
-A dash means that nothing was trained to judge the claim there. A claim that two figures judge by
-the same runs is listed once.
-"""
-_ELSEWHERE = """\
-Two parts of CIFAR-10 have designs of their own, and pages of their own:
-[how the best decay moves with epochs, examples and batch size](../results/cifar10-small/budgets.md)
-and [the headline](../results/cifar10-headline/README.md), AdamW against Adam with Shake-Shake over
-100 epochs. [What we know that the paper did not](carrying.md) sums up which rules carry a decay.
-"""
+def _cost(found: Sequence[Findings]) -> str:
+    """Return what a decided claim has cost on each task."""
+    of: dict[str, list[Findings]] = {}
+    for one in found:
+        of.setdefault(_place(one), []).append(one)
+    told = [COST, _markdown(costs.rows(costs.states(of, _outcomes(found))))]
+    everywhere = Counter(run for own in of.values() for run in {r for one in own for r in one.runs})
+    if shared := sum(times > 1 for times in everywhere.values()):
+        told.append(f"{shared:,} runs are counted under two tasks: one figure compares these.\n")
+    return "\n".join(told)
 
 
 def _counted(found: Sequence[Findings]) -> list[str]:

@@ -1,9 +1,10 @@
 """The results of a study: its verdicts and numbers, and the files that show them."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from weightdecay import files
@@ -13,22 +14,29 @@ from weightdecay.results.choosing import chosen_otherwise
 from weightdecay.site import doubts as said
 from weightdecay.studies.landscape_numbers import Numbers, is_grid, numbers_of
 from weightdecay.studies.own_scale import OWN, options_of
+from weightdecay.studies.registered_when import when
 from weightdecay.studies.registration import Registration
+from weightdecay.studies.samples import worker_of
 from weightdecay.studies.scales import Scale, scale, values
 from weightdecay.studies.second_stage import UNCHANGED, Judged
-from weightdecay.studies.study import Evidence, Study
-from weightdecay.studies.tables import CARRYING, JUDGED, carrying_table, judged_table
+from weightdecay.studies.study import Evidence, Study, is_part
+from weightdecay.studies.tables import CARRYING, JUDGED, carrying_table, judged_table, titled
 from weightdecay.studies.verdict_json import as_json
-from weightdecay.studies.verdicts import Verdict
+from weightdecay.studies.verdicts import NOT_DECIDED, Verdict
+
+#: Said of results without a second stage.
+UNREGISTERED = "Nothing was registered for these results, and no fresh seeds judge them."
 
 
 @dataclass(frozen=True)
 class Findings:
     """A study's verdicts, the numbers of its landscapes, and doubts about its runs.
 
-    `runs` are the identities of the runs that it was judged by. `tested` names what is measured on
-    the test set. `registration` and `second` are those of a second stage, if there is one, and
-    `otherwise` has for each of its methods how many resampled seeds choose otherwise.
+    `runs` are the identities of the runs that it was judged by. `spent` has these and those of its
+    second stage, each with the seconds that one `worker`, a core or a GPU, trained it, or None.
+    `tested` names what is measured on the test set. `registration` and `second` are those of a
+    second stage, if there is one, and `otherwise` has for each of its methods how many resampled
+    seeds choose otherwise.
     """
 
     study: Study
@@ -38,6 +46,8 @@ class Findings:
     numbers: tuple[Numbers, ...]
     small_print: str
     doubts: Doubts
+    spent: Mapping[str, float | None]
+    worker: str = "core"
     tested: str = "test error"
     registration: Registration | None = None
     second: Judged | None = None
@@ -58,15 +68,16 @@ def find(
     registration: Registration | None = None,
     second: Sequence[Run] = (),
     planned: bool = True,
+    costs: Mapping[str, float] | None = None,
 ) -> tuple[Findings, Evidence]:
     """Judge a study by its own runs, picked out of any; `repeats` are second trainings of them.
 
     If it is registered, the runs of its second stage are picked out of `second`. `planned` is as in
-    `Study.evidence`.
+    `Study.evidence`. `costs` are the seconds that runs of both stages took, where they are known.
     """
-    seen = study.evidence(at, runs, planned=planned)
+    seen = replace(study.evidence(at, runs, planned=planned), costs=costs or {})
     own = list({run.config.identity: run for run in (*seen.runs, *_twins(seen))}.values())
-    otherwise = {}
+    otherwise, judges = {}, list[Run]()
     if registration is not None:
         otherwise = {
             name: chosen_otherwise(scape, registration.methods[name].choice)
@@ -89,6 +100,10 @@ def find(
         ),
         small_print=_small_print(study, at, own, seen),
         doubts=doubts(own, repeats, of=at.error),
+        spent={
+            run: seen.costs.get(run) for run in (one.config.identity for one in (*own, *judges))
+        },
+        worker=worker_of(own),
         tested=seen.tested,
         registration=seen.registration,
         second=seen.second,
@@ -97,15 +112,31 @@ def find(
     return found, seen
 
 
+def cost_of(found: Findings) -> str:
+    """Return how many runs a figure has, how long they trained, and both per decided claim."""
+    runs, spent = len(found.spent), minutes_of(found.spent)
+    decided = sum(verdict.outcome != NOT_DECIDED for verdict in found.verdicts)
+    told, each = f"Cost: {runs:,} runs", f"{runs / max(1, decided):.0f} runs"
+    if spent is not None:
+        told += f" and {spent:.1f} minutes of one {found.worker}"
+        each += f" and {spent / max(1, decided):.1f} minutes"
+    told += f"; {decided} of {len(found.verdicts)} claims are decided"
+    return f"{told}, {each} each." if decided else f"{told}."
+
+
+def minutes_of(spent: Mapping[str, float | None]) -> float | None:
+    """Return how long runs trained in all; None if that is not known of each."""
+    known = [seconds for seconds in spent.values() if seconds is not None]
+    return math.fsum(known) / 60 if known and len(known) == len(spent) else None
+
+
 def of_second_stage(found: Findings) -> list[str]:
     """Return when the second stage was registered, and what has changed since, in sentences."""
     if found.registration is None or found.second is None:
-        return []
-    one = found.registration
+        return [UNREGISTERED] if found.runs else []
     said = (
-        f"Settings were registered on {one.date} (commit {one.commit[:12]}), before the "
-        f"{len(one.judges)} seeds that judge them were trained. What is judged is the difference "
-        f"at settings chosen in this way.{_shares(found.otherwise)}"
+        f"{when(found.registration)} What is judged is the difference at settings chosen in this "
+        f"way.{_shares(found.otherwise)}{_sizes(found.registration)}"
     )
     return [said, *(found.second.changed or [UNCHANGED])]
 
@@ -117,6 +148,27 @@ def _shares(otherwise: Mapping[str, float | None]) -> str:
     return (
         " Of resampled seeds, so many choose another learning rate, or a decay more than half a "
         f"doubling away: {'; '.join(told)}."
+    )
+
+
+def _sizes(registration: Registration) -> str:
+    """Return the sizes of the grids that chose, if methods that are compared have unequal ones.
+
+    That λ = 0 is one decay alone, and other decays are many, is meant to be so.
+    """
+    sizes = {name: method.settings for name, method in registration.methods.items()}
+    unequal = {
+        name: sizes[name]
+        for pair in registration.compared
+        for name in pair
+        if len({sizes[one] for one in pair}) > 1 and not any(map(is_part, pair))
+    }
+    if not unequal:
+        return ""
+    told = "; ".join(f"{titled(name)} {size}" for name, size in unequal.items())
+    return (
+        f" Methods that are compared were searched over unequal numbers of settings: {told}. The "
+        "larger grid has had more chances to find a low error."
     )
 
 

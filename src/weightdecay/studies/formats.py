@@ -6,23 +6,11 @@ The terminal, the report page, verdicts.json and the docs all use it.
 import math
 from collections.abc import Callable, Sequence
 
-from weightdecay.number_format import between, interval, number
+from weightdecay.number_format import between, interval, measured, number
 from weightdecay.results import Estimate, Exponent
-from weightdecay.results.estimate import detectable
-from weightdecay.studies.verdicts import (
-    AS_GOOD,
-    NOT_DECIDED,
-    AnyOf,
-    Comparison,
-    Difference,
-    Measures,
-    Missing,
-    Quantity,
-    Reason,
-    Size,
-    StepGaps,
-    Verdict,
-)
+from weightdecay.studies.deciding import Blocked, Effort, effort, smallest
+from weightdecay.studies.reasons import Comparison, Difference, Missing, Quantity, Size, StepGaps
+from weightdecay.studies.verdicts import AS_GOOD, NOT_DECIDED, AnyOf, Measures, Reason, Verdict
 
 
 def points(value: float, metric: str | None = None, *, digits: int = 1) -> str:
@@ -64,13 +52,20 @@ def number_of(found: Exponent | Estimate, what: str) -> str:
     return f"{what} = {number(found.value)} {between(number(found.low), number(found.high))}"
 
 
-def because(verdict: Verdict) -> str:
-    """Return what decided a verdict, in words and numbers."""
+def because(verdict: Verdict, *, timed: bool = True) -> str:
+    """Return what decided a verdict, in words and numbers; if nothing did, what would.
+
+    Without `timed`, it says nothing of times, which change when the same runs are trained again.
+    """
+    return _because(verdict) + would_decide(effort(verdict), timed=timed)
+
+
+def _because(verdict: Verdict) -> str:
     told = _reason(verdict.reason)
     if verdict.outcome == NOT_DECIDED and not verdict.at_edge:
         told += _seen_at_least(verdict.reason)
     edges = [
-        f"{name}'s best setting is at the edge of its grid ({', '.join(ends)})"
+        f"{name}'s best setting is at the edge of its grid ({', '.join(ends)}): widen it there"
         for name, ends in verdict.at_edge or ()
     ]
     return f"{told}, but {' and '.join(edges)}" if edges else told
@@ -103,7 +98,7 @@ def _reason(reason: Reason) -> str:
 
 
 def _parts(parts: Sequence[Verdict]) -> str:
-    return "; ".join(f"{part.claim}: {because(part)} ({part.outcome})" for part in parts)
+    return "; ".join(f"{part.claim}: {_because(part)} ({part.outcome})" for part in parts)
 
 
 def _ratio(found: Estimate, size: float) -> str:
@@ -124,41 +119,83 @@ def _percent(log_ratio: float) -> str:
 
 def _seen_at_least(reason: Reason) -> str:
     """Return the smallest effect that this much data shows in 80 % of cases, where it is known."""
-    if not isinstance(reason, Difference | Quantity | Size):
+    least = smallest(reason)
+    if least is None:
         return ""
-    found = reason.found
-    if not isinstance(found, Estimate) or not math.isfinite(found.freedom + found.high):
-        return ""
-    least = detectable(found)
     match reason:
         case Difference():
             told = points(least, reason.metric).removeprefix("+")
-        case Quantity():
+        case Quantity(apart=None):
             told = number(least)
+        case Quantity():
+            least = 100 * math.expm1(least)
+            return f"; curves that differ by {least:.1f} % would have been told apart"
         case Size():
             told = _ratio(Estimate(least, least, least), 10).partition(" [")[0]
             if reason.size < 1:
                 told = f"{_percent(-least)} %".removeprefix("−")
-    return f"; a difference of {told} would have been seen"
+        case _:
+            told = f"{100 * math.expm1(least):.1f} %"
+    return f"; a difference of {told} would have been seen{_at_the_margin(reason)}"
+
+
+def _at_the_margin(reason: Reason) -> str:
+    """Return how many seeds would show a difference of the margin, if more than there are."""
+    if not isinstance(reason, Comparison):
+        return ""
+    needed = reason.found.needed(math.log(AS_GOOD))
+    if needed <= reason.found.seeds:
+        return ""
+    return f", and one of {100 * (AS_GOOD - 1):.0f} % by {_seeds(needed)}"
+
+
+#: More seeds than these are not counted: an estimate is then too near its bound.
+_MOST = 1000
+
+
+def _seeds(needed: float) -> str:
+    if math.isinf(needed):
+        return "no number of seeds on this test set"
+    return f"about {math.ceil(needed)} seeds" if needed <= _MOST else f"more than {_MOST:,} seeds"
+
+
+def would_decide(found: Effort | Blocked | None, *, timed: bool = True) -> str:
+    """Return what would decide a claim, as the end of a sentence; nothing if it is decided."""
+    match found:
+        case Blocked(part) if part:
+            return f"; how many seeds would decide it is unknown ({part})"
+        case Effort():
+            by = f" by an interval of 1 − 0.05/{found.share}" * (found.share > 1)
+            known = _cost(found, timed=timed) if found.seeds <= _MOST else ""
+            beside = ": ".join(filter(None, (found.part, known)))
+            return f"; {_seeds(found.seeds)} would decide it{by}" + f" ({beside})" * bool(beside)
+    return ""
+
+
+def _cost(one: Effort, *, timed: bool) -> str:
+    """Return the runs of so many seeds, and how long one worker trains them, where known."""
+    if one.runs is None:
+        return ""
+    told = f"{one.runs:,} runs"
+    if one.seconds is not None and timed:
+        told += f", {_minutes(one.seconds)} of one {one.worker}"
+    return told
+
+
+def _minutes(seconds: float) -> str:
+    """Return a time in minutes, or in hours if it is long."""
+    if seconds < 120 * 60:
+        return f"{seconds / 60:.{1 if seconds < 600 else 0}f} minutes"
+    return f"{seconds / 3600:.{1 if seconds < 36000 else 0}f} hours"
 
 
 def _comparison(one: Comparison) -> str:
-    """Return a comparison in percent and in points; if open, what it could have seen."""
+    """Return a comparison in percent and in points."""
     found = one.found
     ends = (found.ratio.value, found.ratio.low, found.ratio.high)
     value, low, high = (_percent(end) for end in ends)
     in_points = points_of(found.points, one.metric)
-    told = f"{value} % {between(low, high)}, {in_points}, {found.seeds} seeds"
-    limit = math.log(one.margin)
-    limits = (-limit, limit) if one.both else (limit,)
-    if any(found.ratio.low <= end <= found.ratio.high for end in limits):
-        least = 100 * math.expm1(found.detectable)
-        told += f"; a difference of {least:.1f} % would have been seen"
-        needed = found.needed(math.log(AS_GOOD))
-        if needed > found.seeds:
-            seeds = f"about {needed:.0f} seeds" if math.isfinite(needed) else "no number of seeds"
-            told += f", and one of {100 * (AS_GOOD - 1):.0f} % by {seeds} on this test set"
-    return told
+    return f"{value} % {between(low, high)}, {in_points}, {found.seeds} seeds"
 
 
 def named(one: Difference | Comparison | Size) -> str:
@@ -187,7 +224,7 @@ def _rule(reason: Reason) -> str:
                 "seeds were trained."
             )
         case Difference():
-            return _bounds(named(reason), reason, lambda end: points(end, reason.metric))
+            return _bounds(named(reason), reason, lambda end: _margin(end, reason))
         case Quantity():
             return _bounds(reason.what, reason, lambda end: f"{end:g}".replace("-", "−"))
         case StepGaps():
@@ -221,6 +258,14 @@ def _rule(reason: Reason) -> str:
         f"All parts must hold.{_rules(reason)} Not held if a part is not, by its interval of "
         "1 − 0.05/parts."
     )
+
+
+def _margin(end: float, one: Difference) -> str:
+    """Return a bound of a difference; if it is the margin, with the error that it is a share of."""
+    if one.rival is None:
+        return points(end, one.metric)
+    share = f"{100 * (AS_GOOD - 1):.0f} % of {measured(one.rival, one.metric)}"
+    return f"{points(end, one.metric, digits=2)} ({share})"
 
 
 def _rules(parts: Sequence[Verdict]) -> str:

@@ -7,9 +7,11 @@ from weightdecay.results.estimate import minus
 from weightdecay.results.moving import from_the_corner, from_the_lowest_rate, rises
 from weightdecay.studies import verdicts
 from weightdecay.studies.differences import better, gains, gains_nothing, no_worse, same_steps
+from weightdecay.studies.reasons import Difference
+from weightdecay.studies.samples import of_grids
 from weightdecay.studies.separable import especially, more_separable
 from weightdecay.studies.study import DECAY, NO_DECAY, Claim, Evidence
-from weightdecay.studies.verdicts import Difference, Verdict, margin_of
+from weightdecay.studies.verdicts import Verdict
 
 FIXED, DROPS, COSINE = "a fixed rate", "step-drop", "cosine"
 
@@ -128,7 +130,7 @@ def _more_separable(one: str, rival: str, claim: str, seen: Evidence) -> Verdict
 
 
 def _diagonal(name: str, claim: str, seen: Evidence) -> Verdict:
-    return verdicts.diagonal(claim, seen.exponent(name))
+    return verdicts.diagonal(claim, seen.exponent(name), by=of_grids(seen, name))
 
 
 def _better(one: str, rival: str, what: str, claim: str, seen: Evidence) -> Verdict:
@@ -138,21 +140,21 @@ def _better(one: str, rival: str, what: str, claim: str, seen: Evidence) -> Verd
 def _corner(claim: str, seen: Evidence) -> Verdict:
     """Judge the paper's example: from one circle, only both knobs together lead further down."""
     one, both = from_the_corner(seen.landscape("sgd"))
-    what, metric = "the change of the {error}", seen.metric
-    worse = verdicts.judged("one knob", Difference(what, one, above=0.0, metric=metric))
-    return verdicts.all_of(claim, [worse, verdicts.better("both", both, what, metric=metric)])
+    what, metric, by = "the change of the {error}", seen.metric, of_grids(seen, "sgd")
+    worse = verdicts.judged("one knob", Difference(what, one, above=0.0, metric=metric, by=by))
+    better = verdicts.better("both", both, what, metric=metric, by=by)
+    return verdicts.all_of(claim, [worse, better])
 
 
 def _lowest_rate(claim: str, seen: Evidence) -> Verdict:
     """Judge the paper's example: a decay that was tuned at the grid's lowest learning rate."""
     what, metric = "its cost in {error} at the best α", seen.metric
-    decoupled, coupled = (seen.landscape(name) for name in ("sgdw", "sgd"))
-    good = verdicts.no_worse(
-        "SGDW", from_the_lowest_rate(decoupled), what, margin=margin_of(decoupled), metric=metric
-    )
-    cost = from_the_lowest_rate(coupled)
-    bad = verdicts.judged("SGD", Difference(what, cost, above=margin_of(coupled), metric=metric))
-    return verdicts.all_of(claim, [good, bad])
+    parts = []
+    for name, judge in (("sgdw", verdicts.no_worse), ("sgd", verdicts.worse)):
+        scape = seen.landscape(name)
+        cost, best, by = from_the_lowest_rate(scape), scape.best.mean, of_grids(seen, name)
+        parts.append(judge(NAMES[name], cost, what, rival=best, metric=metric, by=by))
+    return verdicts.all_of(claim, parts)
 
 
 def _less_effective(claim: str, seen: Evidence) -> Verdict:
@@ -173,7 +175,8 @@ def _broader(claim: str, seen: Evidence) -> Verdict:
     """Judge whether errors rise less around AdamW's best setting."""
     found = minus(*rises(seen.landscape("adamw"), seen.landscape("adam")))
     what = "the mean rise of the {error} within a factor of 4 of AdamW's best minus that for Adam"
-    return verdicts.better(claim, found, what, metric=seen.metric)
+    by = of_grids(seen, "adamw", "adam")
+    return verdicts.better(claim, found, what, metric=seen.metric, by=by)
 
 
 def _rivals(claim: str, seen: Evidence) -> Verdict:

@@ -24,6 +24,7 @@ from weightdecay.site.answers import QUESTION
 from weightdecay.studies.findings import (
     Findings,
     command,
+    cost_of,
     of_second_stage,
     second_stage,
     undecided,
@@ -57,7 +58,10 @@ one knob after the other instead of both together, on average over starting poin
 Sensitivity to α is the average loss of a learning rate of the grid, at its best decay. \
 Interaction is the share of the variance in the basin that the two knobs do not explain separately.
 Differences are judged by seeds that did not choose the settings, so they need not equal the \
-differences of the numbers in the picture.""".splitlines()
+differences of the numbers in the picture.
+A difference "would have been seen" if such data show it in 80 % of cases. The seeds that would \
+decide a claim are so many that they show it in 80 % of cases, if its number is what was measured, \
+and if its noise falls with the root of the number of seeds.""".splitlines()
 
 
 def tell(found: Findings, seen: Evidence, folder: Path, *, drawn: bool = True) -> Path:
@@ -88,6 +92,7 @@ def _page(found: Findings, seen: Evidence, pictures: Sequence[Picture]) -> str:
         notes=[
             *filter(None, notes),
             found.small_print,
+            *([cost_of(found)] if found.runs else []),
             *of_second_stage(found),
             *(() if found.doubts else said.lines(found.doubts)),
             *filter(None, [" ".join(line.strip() for line in said.bounds(found.doubts))]),

@@ -6,15 +6,8 @@ from collections.abc import Iterator
 from weightdecay.results import Estimate, Exponent
 from weightdecay.site import PageClaim, PageInterval
 from weightdecay.studies.formats import because, named, number_of, rule
-from weightdecay.studies.verdicts import (
-    AnyOf,
-    Comparison,
-    Difference,
-    Measures,
-    Quantity,
-    Size,
-    Verdict,
-)
+from weightdecay.studies.reasons import Comparison, Difference, Quantity, Size
+from weightdecay.studies.verdicts import AnyOf, Measures, Verdict
 
 _PERCENT = "change of the error, in %"
 _S = "s: the best λ moves as λ ∝ α⁻ˢ"

@@ -8,7 +8,7 @@ trains these seeds alone; they choose nothing.
 import hashlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -23,16 +23,28 @@ from weightdecay.results.choosing import Choice, choose
 from weightdecay.results.grouping import decay_limit, way_of
 from weightdecay.results.judging import Carried
 from weightdecay.site.advice import title
+from weightdecay.studies.earlier import Earlier
+from weightdecay.studies.judging_rules import RULES, Rules
 
 _APART = 1000  # the seeds that judge, and those that carry, begin at multiples of this
+
+
+@dataclass(frozen=True)
+class Block:
+    """Settings that were searched: every learning rate with every decay, each with these seeds."""
+
+    lrs: tuple[float, ...]
+    decays: tuple[float, ...]
+    seeds: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Method:
     """A landscape's name, its chosen setting as a configuration, and how many were searched.
 
-    `carries` says whether the cost of carrying its decay is measured. A carried decay stays below
-    `limit`, at which an update would remove whole weights.
+    `grid` has the settings that were searched; older files do not say them. `carries` says
+    whether the cost of carrying its decay is measured. A carried decay stays below `limit`, at
+    which an update would remove whole weights.
     """
 
     name: str
@@ -41,6 +53,7 @@ class Method:
     settings: int
     carries: bool = True
     limit: float = math.inf
+    grid: tuple[Block, ...] = ()
 
     @property
     def way(self) -> str:
@@ -54,6 +67,19 @@ class Method:
             if one.decay < limit:
                 yield one
 
+    def judged(self, seeds: Iterable[int]) -> list[RunConfig]:
+        """Return the chosen setting with each of these seeds."""
+        return [self.at(self.choice.lr, self.choice.decay, seed) for seed in seeds]
+
+    def carrying(self, seeds: Sequence[int]) -> list[RunConfig]:
+        """Return the settings with carried decays, and with those they are compared with."""
+        return [
+            self.at(one.used_at, decay, seed)
+            for one in self.carried()
+            for decay in (self.choice.columns[one.used_at].decay, one.decay)
+            for seed in seeds
+        ]
+
     def at(self, lr: float, decay: float, seed: int) -> RunConfig:
         """Return the configuration of another setting and seed."""
         setting: dict[str, Any] = {"lr": lr, self.way: decay, "seed": seed}
@@ -65,7 +91,10 @@ class Registration:
     """What was registered: settings, seeds and comparisons, and the runs that were seen before.
 
     `digest` is a hash of the first stage's `runs` runs and their errors. `commit` and `source`
-    identify the package. `judges` and `carriers` are the seeds of the second stage.
+    identify the package. `judges` and `carriers` are the seeds of the second stage. `rules` are
+    those that were to choose and judge, in words. `sha256` is a hash of all this in its file; that
+    of an older file is empty. `edited` says that the file was changed after it was written.
+    `earlier` has registrations that it states again.
     """
 
     date: str
@@ -77,16 +106,16 @@ class Registration:
     carriers: tuple[int, ...]
     compared: tuple[tuple[str, str], ...]
     methods: Mapping[str, Method]
+    rules: Rules
+    sha256: str = field(default="", compare=False)
+    edited: bool = False
+    earlier: tuple[Earlier, ...] = ()
 
     def cells(self) -> list[RunConfig]:
         """Return all configurations of the second stage, each once."""
         found = []
         for method in self.methods.values():
-            choice = method.choice
-            found += [method.at(choice.lr, choice.decay, seed) for seed in self.judges]
-            for one in method.carried():
-                for decay in (choice.columns[one.used_at].decay, one.decay):
-                    found += [method.at(one.used_at, decay, seed) for seed in self.carriers]
+            found += [*method.judged(self.judges), *method.carrying(self.carriers)]
         return list(dict.fromkeys(found))
 
 
@@ -139,6 +168,7 @@ def register(
         carriers=tuple(range(first + _APART, first + _APART + carry)),
         compared=pairs,
         methods=found,
+        rules=RULES,
     )
 
 
@@ -182,7 +212,19 @@ def _method(name: str, landscape: Landscape, runs: Sequence[Run], *, carries: bo
     limit = decay_limit(landscape.way, (run for run in runs if _shared(run.config) == shared))
     setting: dict[str, Any] = {"lr": choice.lr, landscape.way: choice.decay, "seed": 0}
     config = replace(landscape.config, keep_missed=landscape.metric is None, **setting)
-    return Method(name, config, choice, len(landscape.cells), carries, limit)
+    return Method(name, config, choice, len(landscape.cells), carries, limit, _grid(landscape))
+
+
+def _grid(landscape: Landscape) -> tuple[Block, ...]:
+    """Return a landscape's settings in as few blocks as there are kinds of learning rates."""
+    rows: dict[float, dict[tuple[int, ...], list[float]]] = {}
+    for cell in sorted(landscape.cells.values(), key=lambda cell: (cell.lr, cell.decay)):
+        rows.setdefault(cell.lr, {}).setdefault(tuple(sorted(cell.seeds)), []).append(cell.decay)
+    blocks: dict[tuple[tuple[float, ...], tuple[int, ...]], list[float]] = {}
+    for lr, of_seeds in rows.items():
+        for seeds, decays in of_seeds.items():
+            blocks.setdefault((tuple(decays), seeds), []).append(lr)
+    return tuple(Block(tuple(lrs), decays, seeds) for (decays, seeds), lrs in blocks.items())
 
 
 def _alike(methods: Sequence[Method]) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,9 @@
 """The file of a registration, `registered.toml`, and the study of its second stage."""
 
+import hashlib
 import json
 import math
+import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -11,34 +13,19 @@ from typing import Any
 from weightdecay import files
 from weightdecay.notation import numbers
 from weightdecay.records import RunConfig
-from weightdecay.results.choosing import SLOPES, Choice, Column
+from weightdecay.results.choosing import Choice, Column
 from weightdecay.results.grouping import way_of
-from weightdecay.results.judging import MARGIN
-from weightdecay.studies.registration import Method, Registration
+from weightdecay.studies.earlier import read_earlier
+from weightdecay.studies.judging_rules import as_said
+from weightdecay.studies.registration import Block, Method, Registration
 
 #: The files of a registration, beside the sweep's log, and the folder of its second stage.
 FILE, STUDY, SECOND = "registered.toml", "judge.toml", "judging"
-_RULES = f"""\
-[rules]
-choice = \"\"\"
-In a column (one learning rate), with m its lowest mean error, an error e becomes
-1 - exp(-(e/m - 1)/0.1). A parabola in log2 of the decay, weighted by the number of seeds, is fitted
-to the settings within 1.5 doublings of the lowest; its vertex is the column's decay, to three
-digits, or the lowest setting if fewer than three are near, or the parabola has no vertex among
-them. The chosen column has the lowest error there. A run that diverged counts as the worst.\"\"\"
-estimate = "mean over seeds of ln(error / other error), seed by seed"
-interval = \"\"\"
-95 %, Student's t over seeds. Its variance includes that of the test set, which all seeds share,
-from the examples that each run missed.\"\"\"
-better = "the upper end is below 0"
-as_good = "the upper end is below ln {MARGIN}"
-regret = \"\"\"
-Test error at another learning rate with the decay that is carried there, lambda ~ alpha^(-s),
-minus that with its own best decay; the mean over pairs of learning rates within a seed, then over
-seeds.\"\"\"
-slopes = {list(SLOPES)}
-pairs = ["a/2 to 2a", "2a to a/2", "a to 4a", "a to a/4"]  # a is the chosen learning rate
+_HEAD = """\
+# Written by `weightdecay register`, before any run of the second stage. The hash is of all that
+# follows, without comments and spaces.
 """
+_WIDTH = 100
 
 
 def check_new(folder: Path) -> None:
@@ -81,17 +68,29 @@ def write(registration: Registration, folder: Path) -> tuple[Path, Path]:
 
 
 def _text(registration: Registration) -> str:
+    """Return the file: a hash, and after it what is hashed."""
+    stated = _stated_in(registration)
+    return f"{_HEAD}sha256 = {_value(_digest(tomllib.loads(stated)))}\n{stated}"
+
+
+def _digest(said: Mapping[str, Any]) -> str:
+    """Return a hash of what a file says but for this hash; comments and spaces do not count."""
+    hashed = {name: value for name, value in said.items() if name != "sha256"}
+    text = json.dumps(hashed, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _stated_in(registration: Registration) -> str:
     seen = {"runs": registration.runs, "sha256": registration.digest}
     parts = [
-        "# Written by `weightdecay register`, before any run of the second stage.\n",
         f"date = {registration.date}\n",
         *_lines(commit=registration.commit, source=registration.source),
         *_lines(judges=_span(registration.judges), carriers=_span(registration.carriers)),
         *_lines(compared=registration.compared),
         "\n[first_stage]\n",
         *_lines(**seen),
-        "\n",
-        _RULES,
+        "\n[rules]  # in `pairs`, a is the chosen learning rate\n",
+        *(f"{name} = {_rule(rule)}\n" for name, rule in registration.rules.items()),
     ]
     for method in registration.methods.values():
         choice = method.choice
@@ -101,6 +100,9 @@ def _text(registration: Registration) -> str:
             *_lines(error=choice.error),
             *(_lines(limit=method.limit) if math.isfinite(method.limit) else []),
             *([f"edges = {json.dumps(choice.edges)}\n"] if choice.edges else []),
+            "grid = [  # what was searched: all of these learning rates with all of these decays\n",
+            *(f"    {{ {_block(one)} }},\n" for one in method.grid),
+            "]\n",
             "columns = [  # learning rate, best decay, its error, whether it is inside the grid\n",
             *(
                 f"    [{one.lr!r}, {one.decay!r}, {one.error!r}, {_value(one.inside)}],\n"
@@ -142,6 +144,24 @@ def _value(value: Any) -> str:
     return repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
 
 
+def _rule(rule: str | Sequence[Any]) -> str:
+    """Return a rule; if its words are long, on lines of their own."""
+    if not isinstance(rule, str) or len(rule) < _WIDTH - 20:
+        return _value(rule)
+    lines = textwrap.fill(rule, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return f'"""\n{lines}"""'
+
+
+def _block(one: Block) -> str:
+    values = {"lrs": one.lrs, "decays": one.decays, "seeds": _seeds_as_stated(one.seeds)}
+    return ", ".join(f"{name} = {_value(value)}" for name, value in values.items())
+
+
+def _seeds_as_stated(seeds: Sequence[int]) -> str | Sequence[int]:
+    """Return seeds as a range if they are one."""
+    return _span(seeds) if 1 < len(seeds) == seeds[-1] - seeds[0] + 1 else seeds
+
+
 def _span(seeds: Sequence[int]) -> str:
     return f"{seeds[0]}..{seeds[-1]}" if seeds else ""
 
@@ -153,6 +173,7 @@ def read(folder: Path) -> Registration:
         raise FileNotFoundError(
             f"{folder} must be registered, and has no {FILE}. Run `weightdecay register {folder}`."
         )
+    earlier = read_earlier(folder)
     try:
         said = tomllib.loads(path.read_text("utf-8"))
         methods = {one["name"]: _read_method(one) for one in said["chosen"]}
@@ -166,11 +187,20 @@ def read(folder: Path) -> Registration:
             carriers=_seeds(said["carriers"]),
             compared=tuple((one, other) for one, other in said["compared"]),
             methods=methods,
+            rules=as_said(said.get("rules", {})),
+            sha256=said.get("sha256", ""),
+            edited=_is_sealed(said, methods) and said.get("sha256") != _digest(said),
+            earlier=earlier,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{path} must be what `weightdecay register` wrote, and cannot be read: {error}."
         ) from None
+
+
+def _is_sealed(said: Mapping[str, Any], methods: Mapping[str, Method]) -> bool:
+    """Whether a file must have its hash: those from before there was one have no grids either."""
+    return "sha256" in said or any(method.grid for method in methods.values())
 
 
 def _read_method(said: Mapping[str, Any]) -> Method:
@@ -180,8 +210,14 @@ def _read_method(said: Mapping[str, Any]) -> Method:
     edges = tuple(said.get("edges", ()))
     choice = Choice(config.lr, decay, said["error"], columns, edges)
     limit = said.get("limit", math.inf)
-    return Method(said["name"], config, choice, said["settings"], said["carries"], limit)
+    grid = tuple(
+        Block(tuple(one["lrs"]), tuple(one["decays"]), _seeds(one["seeds"]))
+        for one in said.get("grid", ())
+    )
+    return Method(said["name"], config, choice, said["settings"], said["carries"], limit, grid)
 
 
-def _seeds(text: str) -> tuple[int, ...]:
-    return tuple(int(seed) for seed in numbers(text)) if text else ()
+def _seeds(stated: str | Sequence[int]) -> tuple[int, ...]:
+    if not isinstance(stated, str):
+        return tuple(stated)
+    return tuple(int(seed) for seed in numbers(stated)) if stated else ()

@@ -18,8 +18,10 @@ from weightdecay.studies.curve_claims import less, mean_within, of_loss, value_a
 from weightdecay.studies.differences import better, no_worse, paired, unless_at_edge
 from weightdecay.studies.long_runs import long_of
 from weightdecay.studies.panel import Measurement
+from weightdecay.studies.reasons import Size
+from weightdecay.studies.samples import of_grids, of_judges
 from weightdecay.studies.study import Claim, Evidence, NotMeasuredError
-from weightdecay.studies.verdicts import Size, Verdict, margin_of
+from weightdecay.studies.verdicts import Verdict
 
 #: How many times as fast restarts are in the paper, at most.
 FASTER = 10
@@ -44,10 +46,11 @@ def _fitter_by_restarts(claim: str, seen: Evidence) -> Verdict:
     for name in ("adamw", "sgdw"):
         found, own = equal_loss(seen.landscape(f"{name}r"), seen.landscape(name)), NAMES[f"{name}r"]
         if math.isnan(found.low):
-            why = "too few settings of both have the same training loss"
+            why = "too few settings of both have the same training loss: train more"
             parts.append(verdicts.unseen(own, why))
         else:
-            parts.append(verdicts.better(own, found, what, metric=seen.metric))
+            by = of_grids(seen, f"{name}r", name)
+            parts.append(verdicts.better(own, found, what, metric=seen.metric, by=by))
     return verdicts.all_of(claim, parts)
 
 
@@ -75,7 +78,8 @@ def _faster(claim: str, seen: Evidence) -> Verdict:
             there = np.array([value_at(restarted[seed], end, error) for seed in seeds])
             what = f"AdamW's epochs to AdamWR's {{error}} there, over {end}"
             found = _log_speed_up(there, curves, epochs, end)
-            parts.append(verdicts.sized(f"epoch {end}", Size(what, found, FASTER, seen.metric)))
+            size = Size(what, found, FASTER, seen.metric, of_judges(seen, "adamwr", "adamw"))
+            parts.append(verdicts.sized(f"epoch {end}", size))
     if not parts:
         raise NotMeasuredError("No cycle has finished before the last.")
     verdict = verdicts.any_of(claim, parts)
@@ -128,7 +132,8 @@ def _before(seen: Evidence, one: str, rival: str, epochs: Sequence[int]) -> list
     for epoch in epochs:
         found = less(seen, one, rival, partial(value_at, epoch=epoch, of=error))
         what = f"{NAMES[one]}'s {{error}} minus {NAMES[rival]}'s then"
-        verdict = verdicts.better(f"epoch {epoch}", found, what, metric=seen.metric)
+        by = of_judges(seen, one, rival)
+        verdict = verdicts.better(f"epoch {epoch}", found, what, metric=seen.metric, by=by)
         parts.append(unless_at_edge(verdict, seen, ones=[one], rivals=[rival]))
     return parts
 
@@ -147,7 +152,8 @@ def _close_the_gap(claim: str, seen: Evidence) -> Verdict:
         seeds = sorted(set.intersection(*(set(side) for side in (own, *ends))))
         found = paired([own[seed] - fmean(side[seed] for side in ends) for seed in seeds])
         told = f"{NAMES[name]}'s {{error}} minus the middle of Adam's and SGDWR's"
-        verdict = verdicts.better(NAMES[name], found, told, metric=seen.metric)
+        by = of_judges(seen, name, "adam", "sgdwr")
+        verdict = verdicts.better(NAMES[name], found, told, metric=seen.metric, by=by)
         parts.append(unless_at_edge(verdict, seen, ones=[name], rivals=["adam", "sgdwr"]))
     return verdicts.all_of(claim, parts)
 
@@ -170,9 +176,10 @@ def _one_decay_serves(claim: str, seen: Evidence) -> Verdict:
         for end in cycle_ends(measured.runs)[:-1]:
             there = _until(measured, end)
             what = "the cost in {error} of the last cycle's best λ_norm"
-            cost, margin = reused(there, measured.landscape), margin_of(there)
-            told = f"{NAMES[name]}, epoch {end}"
-            parts.append(verdicts.no_worse(told, cost, what, margin=margin, metric=seen.metric))
+            cost, best = reused(there, measured.landscape), there.best.mean
+            told, by = f"{NAMES[name]}, epoch {end}", of_grids(seen, name)
+            part = verdicts.no_worse(told, cost, what, rival=best, metric=seen.metric, by=by)
+            parts.append(part)
     if not parts:
         raise NotMeasuredError("No cycle has finished before the last.")
     return verdicts.all_of(claim, parts)
@@ -196,5 +203,5 @@ def _lower_sooner(claim: str, seen: Evidence) -> Verdict:
         found = less(
             seen, name, rival, lambda run: mean_within(run, 0, run.config.epochs, "train_loss")
         )
-        parts.append(of_loss(NAMES[name], what, found))
+        parts.append(of_loss(NAMES[name], what, found, by=of_judges(seen, name, rival)))
     return verdicts.all_of(claim, parts)

@@ -1,20 +1,28 @@
 """Judges registered comparisons by the runs of the second stage, and says what has changed."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from weightdecay.labels import SYMBOLS
-from weightdecay.records import Run, RunConfig
+from weightdecay.records import Environment, Run, RunConfig
 from weightdecay.results import Judgement, Landscape, TransferRegret, judged, transfer_regret
 from weightdecay.results.choosing import choose
 from weightdecay.results.estimate import Array
 from weightdecay.results.judging import error_of
 from weightdecay.results.transfer import of_fresh_seeds
+from weightdecay.studies.judging_rules import changes
+from weightdecay.studies.registered_when import short
 from weightdecay.studies.registration import Method, Registration, digest
 
 #: Said if nothing differs. A task's own code is known by its name alone.
-UNCHANGED = "What judged is what was registered (code of your own is not compared)."
+UNCHANGED = (
+    "What judged is what was registered (rules are compared by their words; code of your own is "
+    "not compared)."
+)
+#: Said if the file's hash is not that of its content.
+EDITED = "registered.toml was changed after it was written: its hash does not match."
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,8 @@ def _changed(
     second: Sequence[Run],
 ) -> list[str]:
     """Return what differs from the registration, in words."""
-    said = []
+    said = [EDITED] if registration.edited else []
+    said += changes(registration.rules)
     if digest(first) != registration.digest:
         said.append(
             f"The first stage has changed: it had {registration.runs} runs, and has {len(first)}."
@@ -127,13 +136,32 @@ def _changed(
                 f"The first stage would now choose α = {now.lr:g}, {SYMBOLS[scape.way]} = "
                 f"{now.decay:g} for {name}."
             )
-    cells = registration.cells()
-    missing = len({*cells} - {run.config for run in second})
+    cells = {*registration.cells()}
+    missing = len(cells - {run.config for run in second})
     if missing:
         said.append(f"{missing} of {len(cells)} registered runs are not trained yet.")
-    sources = {run.environment.source for run in second if run.environment} - {registration.source}
-    if sources:
-        said.append("The second stage was trained by another version of weightdecay.")
-    if more := len({run.config for run in second} - {*cells}):
+    said += _trained_by(registration, [run for run in second if run.config in cells])
+    if more := len({run.config for run in second} - cells):
         said.append(f"{more} runs were not registered, and are left out.")
     return said
+
+
+def _trained_by(registration: Registration, runs: Iterable[Run]) -> list[str]:
+    """Return by which other versions of this package runs were trained, if by any."""
+    others = Counter(
+        _version(run.environment)
+        for run in runs
+        if run.environment and run.environment.source != registration.source
+    )
+    if not others:
+        return []
+    told = "; ".join(
+        f"{count} run{'s' * (count > 1)} by {version}" for version, count in sorted(others.items())
+    )
+    other = "The second stage was trained by another version of weightdecay."
+    return [f"{other} Registered: {_version(registration)}. Trained: {told}."]
+
+
+def _version(made_by: Registration | Environment) -> str:
+    known = made_by.commit != "unknown"
+    return f"source {made_by.source}{f' (commit {short(made_by.commit)})' * known}"

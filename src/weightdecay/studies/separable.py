@@ -7,12 +7,14 @@ the interaction of the two knobs. The exponents s are stated beside them.
 
 from collections.abc import Sequence
 
-from weightdecay.results import TransferRegret, interaction_share, measure_transfer, regret
+from weightdecay.results import interaction_share, regret
 from weightdecay.results.estimate import UNKNOWN, minus
 from weightdecay.studies import verdicts
 from weightdecay.studies.panel import titled
+from weightdecay.studies.reasons import Quantity
+from weightdecay.studies.samples import of_carriers, of_grids, transfer_of
 from weightdecay.studies.study import Evidence
-from weightdecay.studies.verdicts import Quantity, Verdict
+from weightdecay.studies.verdicts import Verdict
 
 # The rule λ ∝ α^(−s) that leaves λ alone.
 _KEPT = 0.0
@@ -29,13 +31,11 @@ def more_separable(claim: str, seen: Evidence, *, one: str, rival: str) -> Verdi
         minus(*(measure(scape) for scape in scapes))
         for measure in (lambda scape: regret(scape).mean, interaction_share)
     )
+    what, by = f"its share for {titles[0]} minus that for {titles[1]}", of_grids(seen, one, rival)
     parts = [
         _cheaper_to_keep("keeping λ when α changes", seen, [(one, rival)], less),
-        verdicts.better("tuning one knob at a time", tuned, less, metric=seen.metric),
-        verdicts.judged(
-            "interaction",
-            Quantity(f"its share for {titles[0]} minus that for {titles[1]}", shares, below=0.0),
-        ),
+        verdicts.better("tuning one knob at a time", tuned, less, metric=seen.metric, by=by),
+        verdicts.judged("interaction", Quantity(what, shares, below=0.0, by=by)),
     ]
     beside = [
         Quantity(f"s of {title}", seen.exponent(name))
@@ -62,19 +62,13 @@ def _cheaper_to_keep(
 
     If a cost is unknown, the verdict says whose, and why.
     """
-    regrets = [[_carried(seen, name) for name in pair] for pair in pairs]
+    regrets = [[transfer_of(seen, name) for name in pair] for pair in pairs]
     for pair, found in zip(pairs, regrets, strict=True):
         for name, one in zip(pair, found, strict=True):
             why = _OUT if _KEPT in one.beyond else one.why
             if not one.costs or _KEPT in one.beyond:
                 return verdicts.unseen(claim, f"{titled(seen.landscape(name))}: {why}")
     less = [minus(*(one.costs.get(_KEPT, UNKNOWN) for one in found)) for found in regrets]
-    return verdicts.better(
-        claim, less[0] if len(less) == 1 else minus(*less), what, metric=seen.metric
-    )
-
-
-def _carried(seen: Evidence, name: str) -> TransferRegret:
-    """Return what it costs to change α by a factor of 4, by fresh seeds if they were trained."""
-    judged = None if seen.second is None else seen.second.regrets.get(name)
-    return judged if judged and judged.costs else measure_transfer(seen.landscape(name))
+    cheaper = less[0] if len(less) == 1 else minus(*less)
+    by = of_carriers(seen, *(name for pair in pairs for name in pair))
+    return verdicts.better(claim, cheaper, what, metric=seen.metric, by=by)

@@ -15,11 +15,13 @@ from weightdecay.studies import STUDIES, studies_at
 from weightdecay.studies.own_scale import kept
 from weightdecay.studies.page_claims import page_claim
 from weightdecay.studies.panel import Measurement
+from weightdecay.studies.reasons import Missing
 from weightdecay.studies.registration import Registration
 from weightdecay.studies.registration_file import FILE, SECOND, read
 from weightdecay.studies.scales import Scale, scale
+from weightdecay.studies.second_stage import EDITED
 from weightdecay.studies.study import Evidence, Study
-from weightdecay.studies.verdicts import Missing, Verdict
+from weightdecay.studies.verdicts import Verdict
 from weightdecay.sweeps import Store
 
 
@@ -67,12 +69,16 @@ class SoFar:
 
 @dataclass(frozen=True)
 class _Judged:
-    """What can be said of a study: `waits` says that a second stage has yet to judge it again."""
+    """What can be said of a study: `waits` says that a second stage has yet to judge it again.
+
+    `edited` says that its registration was changed after it was written.
+    """
 
     study: Study
     verdicts: Sequence[Verdict]
     total: int
     waits: bool
+    edited: bool
 
     @property
     def name(self) -> str:
@@ -90,6 +96,8 @@ class _Judged:
                 f"{prefix}Differences between methods are judged again by fresh seeds, which are "
                 "not all trained yet."
             )
+        if self.edited:
+            told.append(f"{prefix}{EDITED}")
         return " ".join(told)
 
 
@@ -143,7 +151,8 @@ class _Trained:
         folder = place.parent if planned else place
         store = Store(folder)
         runs = {run.config.identity: run for run in store.runs()}
-        seen = study.evidence(at, runs.values(), planned=planned)
+        costs = {**store.seconds(), **Store(folder / SECOND).seconds()}
+        seen = replace(study.evidence(at, runs.values(), planned=planned), costs=costs)
         twins = seen.twins
         if planned:
             panels, asked = _complete(seen, runs), study.twins(study.place(at))
@@ -163,7 +172,11 @@ class _Trained:
         """Return what changes when another claim can be judged, or one by more runs."""
         panels = {name: len(one.runs) for name, one in self.seen.panels.items()}
         twins = {name: len(pairs) for name, pairs in self.seen.twins.items()}
-        return panels, twins, len(self.judges), self.whole
+        return panels, twins, len(self.judges), self.whole, self.edited
+
+    @property
+    def edited(self) -> bool:
+        return self.registration is not None and self.registration.edited
 
     def judged(self) -> _Judged:
         seen = self.seen
@@ -173,7 +186,7 @@ class _Trained:
         # What is not measured is not decided, but only once nothing more is to come.
         known = [one for one in verdicts if self.whole or not isinstance(one.reason, Missing)]
         waits = bool(self.scale.judges and self.study.pairs(self.scale)) and not self.judges
-        return _Judged(self.study, known, len(verdicts), waits)
+        return _Judged(self.study, known, len(verdicts), waits, self.edited)
 
 
 def _complete(seen: Evidence, runs: Mapping[str, Run]) -> dict[str, Measurement]:

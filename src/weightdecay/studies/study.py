@@ -28,6 +28,16 @@ Twins: TypeAlias = tuple[RunConfig, RunConfig]
 TwinRuns: TypeAlias = tuple[Run, Run]
 
 
+def panel_of(name: str) -> str:
+    """Return the panel that a name, which may be that of a part, belongs to."""
+    return name.partition(", λ")[0]
+
+
+def is_part(name: str) -> bool:
+    """Whether a name is that of a panel's part with or without decay."""
+    return name.endswith((DECAY, NO_DECAY))
+
+
 class NotAtThisScaleError(ValueError):
     """A study needs something that the scale does not have."""
 
@@ -41,7 +51,7 @@ class Evidence:
     """The runs of a study at a scale: measured panels by name, and twins by name.
 
     If the study has a second stage, `registration` says what was registered, and `second` what came
-    of it.
+    of it. `costs` are the seconds that runs took, by their identities, where they are known.
     """
 
     scale: Scale
@@ -49,6 +59,7 @@ class Evidence:
     twins: Mapping[str, Sequence[TwinRuns]] = field(default_factory=dict)
     registration: Registration | None = None
     second: Judged | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Measurement:
         """Return a measured panel; raise NotMeasuredError if it has no runs."""
@@ -157,11 +168,7 @@ class Study:
         return self._compared(self._named(self.place(at)))
 
     def _compared(self, there: Container[str]) -> list[tuple[str, str]]:
-        return [
-            pair
-            for pair in self.compared
-            if all(name.partition(", λ")[0] in there for name in pair)
-        ]
+        return [pair for pair in self.compared if all(panel_of(name) in there for name in pair)]
 
     def _named(self, here: Scale) -> set[str]:
         return {panel.name for panel in self.panels(here)}
@@ -188,7 +195,7 @@ class Study:
         A panel grows by two values at a time, three times at most.
         """
         there = {run.config.identity: run for run in runs}
-        asked = {name.partition(", λ")[0] for pair in self.pairs(at) for name in pair}
+        asked = {panel_of(name) for pair in self.pairs(at) for name in pair}
         panels = [panel for panel in self.panels(self.place(at)) if panel.name in asked]
         cells = [cell for panel in panels for cell in panel.grown(there).cells]
         return list(dict.fromkeys(cells))

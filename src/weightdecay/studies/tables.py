@@ -46,11 +46,11 @@ def judged_table(registration: Registration | None, second: Judged | None) -> li
         if len(errors) > 1:
             mean, spread = (measured(value, metric) for value in (fmean(errors), stdev(errors)))
             setting = f"{method.choice.lr:g}", f"{AXES[method.way][1]} {method.choice.decay:g}"
-            rows.append([_title(name), *setting, f"{mean} ± {spread}", str(len(runs))])
+            rows.append([titled(name), *setting, f"{mean} ± {spread}", str(len(runs))])
     return [["method", "α", "decay", f"test {metric or 'error'}", "seeds"], *rows] if rows else []
 
 
-def _title(name: str) -> str:
+def titled(name: str) -> str:
     """Return a panel's name, or that of a part of it, with its method as the paper spells it."""
     method, comma, rest = name.partition(",")
     return f"{NAMES.get(method, method)}{comma}{rest}"

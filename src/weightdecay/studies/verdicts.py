@@ -2,8 +2,8 @@
 
 The same rules apply to every task. Not all of them were fixed before the first records were seen;
 docs/reproduction.md says which. A rule looks at a 95 % interval, never at the value alone. If the
-interval allows both answers, nothing is decided. "As good" allows a margin of one percentage point
-of error; "better" means surely better, by however little.
+interval allows both answers, nothing is decided. "As good" allows a margin of 3 % of the other
+error; "better" means surely better, by however little.
 
 A verdict carries the numbers that decided it. `formats` turns them into text.
 """
@@ -15,91 +15,22 @@ from typing import TypeAlias
 
 from weightdecay import checks
 from weightdecay.colours import OUTCOMES
-from weightdecay.results import Estimate, Exponent, Judgement, Landscape, judging
+from weightdecay.results import Estimate, Exponent, judging
+from weightdecay.studies.reasons import (
+    Comparison,
+    Difference,
+    Missing,
+    Quantity,
+    Sample,
+    Size,
+    StepGaps,
+)
 
 HELD, NOT_HELD, NOT_DECIDED = "held", "not held", "not decided"
-#: Errors that differ by less count as equal: one percentage point.
-MARGIN = 0.01
-#: In a second stage, errors count as equal up to this ratio.
+#: Errors count as equal up to this ratio.
 AS_GOOD = judging.MARGIN
 #: The limit between separate knobs, s = 0, and a diagonal, s = 1.
 BETWEEN = 0.5
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A difference between test errors, and the bounds that its interval is compared with.
-
-    `what` names it; "{error}" in it stands for the word "error", or for the task's own `metric`.
-    """
-
-    what: str
-    found: Estimate
-    above: float = -math.inf
-    below: float = math.inf
-    metric: str | None = None
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two methods at registered settings, judged by seeds that chose nothing.
-
-    `found` has the mean of ln(error / other error), which is compared with the logarithm of
-    `margin`: 1 for "better", and a little more for "as good". With `both`, the ratio must also be
-    above 1 / `margin`.
-    """
-
-    what: str
-    found: Judgement
-    margin: float = 1.0
-    metric: str | None = None
-    both: bool = False
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """Any other measured number, and the bounds that its interval is compared with."""
-
-    what: str
-    found: Exponent | Estimate
-    above: float = -math.inf
-    below: float = math.inf
-
-
-@dataclass(frozen=True)
-class StepGaps:
-    """Relative differences between the training losses of twin runs after one epoch.
-
-    `largest` is over the pairs of SGD, `typical` the median over the pairs of Adam. Twins took the
-    same steps if they differ by less than `same`, and other steps if by more than `other`.
-    """
-
-    largest: float
-    sgd_pairs: int
-    typical: float
-    adam_pairs: int
-    same: float
-    other: float
-
-
-@dataclass(frozen=True)
-class Size:
-    """An effect whose size the paper states, as a ratio: 0.85 for 15 % less, 10 for ten times.
-
-    `found` estimates the logarithm of the ratio. Without any effect it is 0.
-    """
-
-    what: str
-    found: Estimate
-    size: float
-    metric: str | None = None
-
-
-@dataclass(frozen=True)
-class Missing:
-    """Why nothing was measured."""
-
-    why: str
 
 
 @dataclass(frozen=True)
@@ -155,12 +86,13 @@ Reason: TypeAlias = (
 Edges: TypeAlias = Sequence[tuple[str, Sequence[str]]]
 
 
-def margin_of(rival: Landscape) -> float:
-    """Return the margin within which an error is as good as a rival's.
+def margin_of(rival: float) -> float:
+    """Return the margin within which an error is as good as a rival's: 3 % of the latter.
 
-    It is one percentage point. For a metric of the task's own it is 1 % of the rival's best value.
+    On CIFAR-10, one percentage point would be more than most effects. Training losses have no such
+    margin: they are compared by their difference alone, since 3 % of a loss near 0 means nothing.
     """
-    return MARGIN if rival.metric is None else MARGIN * abs(rival.best.mean)
+    return (AS_GOOD - 1) * abs(rival)
 
 
 def compared(claim: str, reason: Comparison) -> Verdict:
@@ -204,35 +136,77 @@ def judged(claim: str, reason: Difference | Quantity) -> Verdict:
     return Verdict(claim, outcome, reason)
 
 
-def better(claim: str, less: Estimate, what: str, *, metric: str | None = None) -> Verdict:
+def better(
+    claim: str,
+    less: Estimate,
+    what: str,
+    *,
+    metric: str | None = None,
+    by: Sample | None = None,
+) -> Verdict:
     """Judge whether an error is lower: the difference is negative if it is."""
-    return judged(claim, Difference(what, less, below=0.0, metric=metric))
+    return judged(claim, Difference(what, less, below=0.0, metric=metric, by=by))
 
 
 def no_worse(
-    claim: str, more: Estimate, what: str, *, margin: float = MARGIN, metric: str | None = None
+    claim: str,
+    more: Estimate,
+    what: str,
+    *,
+    rival: float,
+    metric: str | None = None,
+    by: Sample | None = None,
 ) -> Verdict:
-    """Judge whether an error is no higher, up to the margin."""
-    return judged(claim, Difference(what, more, below=margin, metric=metric))
+    """Judge whether an error is no higher than a rival's, up to the margin."""
+    within = Difference(what, more, below=margin_of(rival), metric=metric, rival=rival, by=by)
+    return judged(claim, within)
+
+
+def worse(
+    claim: str,
+    more: Estimate,
+    what: str,
+    *,
+    rival: float,
+    metric: str | None = None,
+    by: Sample | None = None,
+) -> Verdict:
+    """Judge whether an error is higher than a rival's, by more than the margin."""
+    beyond = Difference(what, more, above=margin_of(rival), metric=metric, rival=rival, by=by)
+    return judged(claim, beyond)
 
 
 def alike(
-    claim: str, apart: Estimate, what: str, *, margin: float = MARGIN, metric: str | None = None
+    claim: str,
+    apart: Estimate,
+    what: str,
+    *,
+    rival: float,
+    metric: str | None = None,
+    by: Sample | None = None,
 ) -> Verdict:
-    """Judge whether two errors are equal, up to the margin."""
-    return judged(claim, Difference(what, apart, above=-margin, below=margin, metric=metric))
+    """Judge whether an error equals a rival's, up to the margin."""
+    margin = margin_of(rival)
+    within = Difference(what, apart, -margin, margin, metric=metric, rival=rival, by=by)
+    return judged(claim, within)
 
 
-def diagonal(claim: str, exponent: Exponent) -> Verdict:
+def diagonal(claim: str, exponent: Exponent, *, by: Sample | None = None) -> Verdict:
     """Judge whether a basin is diagonal: the best decay falls as the learning rate grows."""
-    return judged(claim, Quantity("s", exponent, above=BETWEEN))
+    return judged(claim, Quantity("s", exponent, above=BETWEEN, by=by))
 
 
 def between(
-    claim: str, found: Exponent | Estimate, what: str, *, above: float, below: float
+    claim: str,
+    found: Exponent | Estimate,
+    what: str,
+    *,
+    above: float,
+    below: float,
+    by: Sample | None = None,
 ) -> Verdict:
     """Judge whether a number lies between two others."""
-    return judged(claim, Quantity(what, found, above=above, below=below))
+    return judged(claim, Quantity(what, found, above=above, below=below, by=by))
 
 
 def unless_beyond(verdict: Verdict, *, ones: Edges, rivals: Edges) -> Verdict:
@@ -274,23 +248,37 @@ def _all(parts: Sequence[Verdict], every: str, some: str) -> str:
 
 
 def _surely(part: Verdict, outcome: str, count: int) -> bool:
-    """Whether a part has an outcome by the wider interval of one claim in `count`."""
+    """Whether a part has an outcome by the wider interval of one claim in `count`.
+
+    Parts of a part share its interval where one of them is enough, and have the whole of it where
+    all must agree. Of measures, the first must be as sure; the others do not contradict it.
+    """
     if part.outcome != outcome:
         return False
-    level = 1 - 0.025 / count
     match part.reason:
+        case Measures(parts):
+            return _surely(parts[0], outcome, count)
+        case AnyOf(parts) | (tuple() as parts):
+            if outcome == (HELD if isinstance(part.reason, AnyOf) else NOT_HELD):
+                return any(_surely(one, outcome, count * len(parts)) for one in parts)
+            return all(_surely(one, outcome, count) for one in parts)
+    return _widened(part, 1 - 0.025 / count).outcome == outcome
+
+
+def _widened(verdict: Verdict, level: float) -> Verdict:
+    """Judge a number again by an interval that ends at another quantile than 0.975."""
+    claim = verdict.claim
+    match verdict.reason:
         case Comparison() as one:
             ratio = one.found.ratio.widened(level)
-            again = compared(part.claim, replace(one, found=replace(one.found, ratio=ratio)))
+            return compared(claim, replace(one, found=replace(one.found, ratio=ratio)))
         case Difference() as less:
-            again = judged(part.claim, replace(less, found=less.found.widened(level)))
+            return judged(claim, replace(less, found=less.found.widened(level)))
         case Quantity() as value:
-            again = judged(part.claim, replace(value, found=value.found.widened(level)))
+            return judged(claim, replace(value, found=value.found.widened(level)))
         case Size() as effect:
-            again = sized(part.claim, replace(effect, found=effect.found.widened(level)))
-        case _:
-            return True
-    return again.outcome == outcome
+            return sized(claim, replace(effect, found=effect.found.widened(level)))
+    return verdict
 
 
 def unseen(claim: str, why: str) -> Verdict:

@@ -1,0 +1,93 @@
+"""What docs/reproduction.md says in words: written by hand, beside what `make book` computes."""
+
+from weightdecay.studies.verdicts import AS_GOOD, BETWEEN
+
+_MARGIN = f"{100 * (AS_GOOD - 1):.0f} %"
+PREFACE = """# The paper's claims, and what was measured
+
+`make book` makes every number and picture on this page from the records in
+[`results/`](../results/README.md), and a test checks that they agree. CIFAR-10 is the paper's data,
+with a small conv net ([how it was trained](../results/cifar10-small/README.md)); mnist1d and text
+are small enough for two cores. [The paper, line by line](paper.md) lists all claims of the paper,
+with those that nothing judges yet.
+"""
+TRAINED = """\
+mnist1d was trained on two cores with torch 2.13. Text was trained on 13 cores with torch 2.11, but
+for the second stages of Figures 1 to 3: these were trained on two cores with torch 2.13. The
+conjecture was trained again on 18 November 2026, when RMSProp joined it. Supplements 4 and 6 repeat
+Figures 3 and 4 on a second data set: text's own figures are those.
+"""
+GLANCE = """\
+A dash means that nothing was trained to judge the claim there. A claim that two figures judge by
+the same runs is listed once.
+"""
+ELSEWHERE = """\
+Two parts of CIFAR-10 have designs of their own, and pages of their own:
+[how the best decay moves with epochs, examples and batch size](../results/cifar10-small/budgets.md)
+and [the headline](../results/cifar10-headline/README.md), AdamW against Adam with Shake-Shake over
+100 epochs. [What we know that the paper did not](carrying.md) sums up which rules carry a decay.
+"""
+COST = """\
+## What a decided claim costs
+
+Earlier states are named by their commits. In the first ones, of 15 November 2026, 36 of 52 verdicts
+were *not decided*. Minutes are known where the log of a sweep is kept. The tables of mnist1d and
+text have none; those of mnist1d's third row, 38 in all, were noted when it was trained.
+"""
+READING = f"""\
+## How to read it
+
+Each claim is *held*, *not held* or *not decided*. These verdicts are rules about 95 % intervals,
+and the last column of each table states the rule. Settings are chosen by validation error. Best
+errors are compared on seeds that did not choose the settings, so differences need not equal those
+in the pictures. Differences within {_MARGIN} of the rival's error count as ties: that is what
+"rivals" and "gains nothing" mean.
+
+What is not decided states the smallest effect that such data show in 80 % of cases, and how many
+seeds would decide it, with their runs, and their time where it was kept. So many seeds show it in
+80 % of cases, if the number is what was measured, and if its noise falls with the root of the
+number of seeds. That is too few for s and for budgets, where what two estimators differ by stays.
+If all parts of a claim seem to hold, the part that costs most is named. If one seems not to, it
+alone decides, by its wider interval, and the cheapest such part is named.
+
+s is the coupling exponent: it says how the best decay moves with the learning rate, λ* ∝ α⁻ˢ
+([how it is measured](exponents.md)). With s = 0 the two knobs are separate, and with s = 1 the
+low errors lie on a diagonal. A basin is diagonal if all of the interval lies above {BETWEEN:g}.
+
+Transfer regret says the same in test error: what it costs to tune λ at one learning rate and carry
+it to another, a factor of 4 away, by a rule λ ∝ α⁻ˢ ([how it is
+measured](landscape.md#transfer-regret)). Fresh seeds have judged it where there is a second stage;
+elsewhere, each seed judges the decays that the others choose.
+
+The rules were not all fixed beforehand. Some were made stricter after the records had been seen,
+always towards *not decided*, and this changed three verdicts on unchanged data. Later, a difference
+that had no interval was given one, which decided one claim. On 18 November 2026, with the
+records known, intervals of fresh seeds became narrower: the test set's sampling error is no longer
+multiplied by Student's t of the seeds. This changed no verdict. On the same day, what the two
+estimators of s differ by between the decays of a grid was counted in the interval of their
+difference, so that s is withheld less often. This changed no verdict either.
+
+Also on that day, the margin of claims without fresh seeds became {_MARGIN} of the error, as it is
+with fresh seeds. It had been one percentage point. On CIFAR-10, the claim on a decay tuned at the
+lowest α turned from *held* to *not held*. And a part that rests on several measures now needs its
+wider interval too before it decides a claim. On text, the conjecture on AdaGrad turned from *not
+held* to *not decided*.
+
+When RMSProp joined the conjecture, all of it was trained and registered again, with the same seeds
+and a version of the code that rounds differently. On mnist1d, AMSGrad and AdaGrad stayed *not
+decided*. On text, AMSGrad turned from *not held* to *not decided*, and AdaGrad from *not decided*
+to *not held*. Half of text's first-stage errors moved by 0.03 points or more, one by 15.6: so much
+can rounding alone change there. The earlier runs and verdicts are in commit 2fe7cf2.
+"""
+REGISTERED = """\
+Under each figure stands what was registered before its second stage, and what differs from that.
+`registered.toml` in the figure's folder states settings, seeds, comparisons and rules ([which
+ones](comparing.md#what-is-registered)). How a claim joins several comparisons is not among them,
+nor are the rules about s, curves and separability, which need no second stage. Rules are compared
+by their words.
+
+On CIFAR-10, registrations were committed before the runs that they name. So were those of text's
+Figure 4 and Supplements 2 and 5. Those of mnist1d, of text's Figures 1 to 3 and of the conjecture
+were written by `weightdecay reproduce` before it trained the second stage, but they entered git in
+the same commits as its runs: their dates are the program's word, and git cannot prove them.
+"""
