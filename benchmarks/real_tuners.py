@@ -24,7 +24,7 @@ from weightdecay.records import RunConfig, read
 from weightdecay.runs import train
 
 #: The tuners, and the compute at which each is asked for its recommendation, in long runs. The
-#: rivals are those that were best in simulated lives on mnist1d, and one that begins at our start.
+#: rivals are those that were best in simulated lives on mnist1d and text, at these spends.
 TUNERS: dict[str, tuple[Life, tuple[float, ...]]] = {
     "weightdecay": (our_life(), (0.5, 1.0, 2.0)),
     "start": (start, (1.0,)),
@@ -32,13 +32,15 @@ TUNERS: dict[str, tuple[Life, tuple[float, ...]]] = {
     "cmaes 1/2": (optuna_life("cmaes", 2), (2.0,)),
     "cmaes-start": (optuna_life("cmaes", 1, from_start=True), (2.0,)),
     "tpe-torch 1/4": (optuna_life("tpe-torch", 4), (2.0, 4.0)),
+    "cmaes-start 1/2": (optuna_life("cmaes", 2, from_start=True), (1.0, 2.0)),
 }
 #: What is compared: ours with the same compute, and with half of it.
 PAIRS = (
     *((1.0, "cmaes 1/4", 1.0), (2.0, "cmaes 1/2", 2.0), (2.0, "cmaes-start", 2.0)),
     *((2.0, "tpe-torch 1/4", 2.0), (1.0, "cmaes 1/2", 2.0), (1.0, "cmaes-start", 2.0)),
     *((1.0, "tpe-torch 1/4", 2.0), (2.0, "tpe-torch 1/4", 4.0), (1.0, "start", 1.0)),
-    (2.0, "start", 1.0),
+    *((1.0, "cmaes-start 1/2", 1.0), (1.0, "cmaes-start 1/2", 2.0)),
+    *((2.0, "cmaes-start 1/2", 2.0), (2.0, "start", 1.0)),
 )
 _JUDGES = range(5000, 5008)
 _FIRST = 10_000  # seed of a life's runs; each life has a thousand

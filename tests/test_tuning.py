@@ -22,7 +22,7 @@ from weightdecay.cli import main
 from weightdecay.records import Record, read
 from weightdecay.tune import Trial, Tuner
 from weightdecay.tune.carrying import believed
-from weightdecay.tune.choosing import belief_of
+from weightdecay.tune.choosing import belief_of, lengths
 from weightdecay.tune.heights import unlearned
 from weightdecay.tune.keeping import Keeper
 from weightdecay.tune.space import Space
@@ -105,27 +105,46 @@ def test_finds_a_setting_near_the_best_below_a_cliff(
     ("spend", "updates", "shortest"),
     [
         (0.07, 100, 4),
-        (1.0, 100, 4),
-        (9.5, 100, 16),
+        (9.5, 100, 4),
         (0.07, 10, 4),  # the spend pays for no longer one
         (0.25, 10, 8),  # or not for two
-        (1.0, 10, 16),
+        (1.0, 10, 32),
         (1.0, 4, 32),
+        (2.0, 4, 64),  # the long run has fewer itself
     ],
 )
-def test_no_run_is_shorter_than_need_be_and_none_is_left_to_pay_for(
+def test_no_run_has_fewer_than_300_updates_if_the_spend_pays_for_two_longer_ones(
     spend: float, updates: int, shortest: int
 ) -> None:
-    """A thirty-second of the spend pays for one of 150 updates, if the spend pays for two."""
     tuner = made(spend=spend, updates_per_epoch=updates)
     trials = tuned(surface(), tuner)
     assert min(trial.epochs for trial in trials) >= shortest
-    first = made(spend=spend, updates_per_epoch=updates).ask()
-    assert first is not None
-    assert first.epochs == shortest
     spent = sum(trial.epochs for trial in trials) / 64
     assert spent == pytest.approx(tuner.spent)
     assert spend - shortest / 64 < spent <= spend
+
+
+@pytest.mark.parametrize("spend", [0.25, 1.0, 2.9, 3.0])
+def test_runs_have_a_length_of_which_three_can_be_paid_for(spend: float) -> None:
+    """One alone says nothing: how high the errors of its length are is not known."""
+    trials = tuned(surface(), made(spend=spend))
+    counts = [trial.epochs for trial in trials]
+    longest = max(epochs for epochs in (4, 8, 16, 32, 64) if 3 * epochs <= 64 * spend)
+    assert counts[0] <= longest
+    for at, epochs in enumerate(counts):
+        left = 64 * spend - sum(counts[:at])
+        can = counts[:at].count(epochs) + left // epochs >= 3
+        assert can or left < 3 * 4
+
+
+def test_running_trials_count_among_three_of_a_length() -> None:
+    """Asked for all at once, they are long too, though the spend would not pay for three more."""
+    space = made(shortest=64).space
+    running = [Cell(0, 0, 0), Cell(0, 1, 0)]
+    ladder = replace(space, ladder=(32, 64))
+    long = [replace(cell, rung=1) for cell in running]
+    assert lengths(ladder, {}, long, guess=None, spend=3, left=64) == [1]
+    assert lengths(ladder, {}, [], guess=None, spend=3, left=64) == [0, 1]
 
 
 def test_a_tuner_killed_after_any_trial_and_started_again_goes_on_as_if_nothing_had_happened(
@@ -272,7 +291,7 @@ def no_better_than_guessing(trial: Trial, *, below: int) -> float:
 
 def test_budgets_at_which_no_run_beats_guessing_are_given_up_for_longer_ones() -> None:
     tuner = made(spend=2, shortest=4, guess=0.9)
-    # All of the short budgets are tried, as by a tuner that continues with more to spend.
+    # The short budgets are tried, as by a tuner that continues with more to spend.
     tuner.spend = 0.5
     trials = tuned(lambda trial: no_better_than_guessing(trial, below=32), tuner)
     tuner.spend = 3.0
@@ -284,19 +303,19 @@ def test_budgets_at_which_no_run_beats_guessing_are_given_up_for_longer_ones() -
     assert len({trial.cell for trial in blank}) == len({(t.lr, t.weight_decay) for t in blank})
     found = tuner.recommendation()
     assert found.learned == len(trials) - len(blank)
-    said = f"Left out: all {len(blank)} trials of 4 and 8 and 16 epochs learned too little: guess"
+    said = f"Left out: all {len(blank)} trials of 8 and 16 epochs learned too little: guess"
     assert said in str(found)
     assert excess(tuner) < 0.12
 
 
 def test_a_budget_at_which_runs_have_learned_little_is_given_up_after_one_of_them() -> None:
     """They prefer other settings than the long run does, though they are better than guessing."""
-    tuner = made(spend=2, guess=0.9)
+    tuner = made(spend=2, guess=0.9, shortest=8)
     trials = tuned(lambda trial: 0.7 if trial.epochs < 32 else surface()(trial), tuner)
     lengths = [trial.epochs for trial in trials]
-    assert lengths[:4] == [4, 8, 16, 32]
-    assert min(lengths[3:]) == 32
-    assert tuner.recommendation().learned == len(trials) - 3
+    assert lengths[:3] == [8, 16, 32]
+    assert min(lengths[2:]) == 32
+    assert tuner.recommendation().learned == len(trials) - 2
 
 
 @pytest.mark.parametrize(
@@ -347,10 +366,11 @@ def test_runs_that_hardly_beat_guessing_do_not_move_the_recommendation() -> None
         tuner.tell(trial, error=error)
     found = tuner.recommendation()
     assert (found.lr, found.weight_decay) == (start.lr, start.weight_decay)
-    [trial] = first_of(tuner, 1)
-    tuner.tell(trial, error=0.2)
-    assert tuner.recommendation().learned == 4
-    assert tuner.recommendation().lr != start.lr
+    beside = tuner.space.size // 2 + 3
+    tuner.remember({Cell(0, beside, 0): Outcome(0.2, epochs=64)}, {})
+    found = tuner.recommendation()
+    assert found.learned == 4
+    assert (found.lr, found.weight_decay) != (start.lr, start.weight_decay)
 
 
 def test_without_the_error_of_guessing_long_runs_that_are_nearly_alike_still_count() -> None:
@@ -973,7 +993,7 @@ def test_what_stopping_saves_is_counted_and_spent_on_other_runs() -> None:
         for decay, error in zip(long.decays, row, strict=True)
     }
     lives = {
-        stops: [life(long, known, seed, 9.0, stops=stops) for seed in range(2)]
+        stops: [life(long, known, seed, 9.0, stops=stops) for seed in range(3)]
         for stops in (False, True)
     }
     for stops, some in lives.items():
@@ -989,7 +1009,8 @@ def test_the_page_says_what_stopping_would_have_saved() -> None:
     root = Path(__file__).parents[1]
     measured = (root / "benchmarks" / "results" / "tuners-stopping.txt").read_text("utf-8")
     line = (
-        r"^(\S+), (\d+) long runs: .* ([\d.]+)% of the epochs saved \(([\d.]+)% .* \(([-+.\d]+) to"
+        r"^(\S+), (\d+) long runs: .* ([\d.]+)% of the epochs saved \(([\d.]+)% .* error (\S+) "
+        r"points \(\S+ to ([-+.\d]+)\)"
     )
     found = re.findall(line, measured, re.MULTILINE)
     assert len(found) == 24
@@ -998,8 +1019,8 @@ def test_the_page_says_what_stopping_would_have_saved() -> None:
         for most in (4, 8)
     }
     foreseen: dict[str, float] = {}
-    for name, spend, _, could, low in found:
-        assert float(low) >= -0.05  # of the change in error
+    for name, spend, _, could, _, high in found:
+        assert float(high) >= 0  # of the change in error
         if spend != "8":
             foreseen[name] = max(float(could), foreseen.get(name, 0.0))
     *_, second, most = sorted(foreseen.values())
@@ -1007,8 +1028,44 @@ def test_the_page_says_what_stopping_would_have_saved() -> None:
     assert (
         f"save at most {saved[4]} % of the epochs with a spend of up to 4, and {saved[8]} %" in page
     )
+    changes = sorted((one[4] for one in found), key=float)
+    assert f"by {changes[0]} to {changes[-1]} points".replace("-", "−") in page
     assert f"save at most {second} % on five of the landscapes" in page
     assert f"and {most} % on the sixth" in page
+
+
+#: The tables on which the tuner of this package was judged, and not designed.
+FRESH = ("cifar10-little", "fashion", "mnist1d-deep", "text-long", "text-deep")
+
+
+def test_the_pages_say_what_the_tables_that_judge_say() -> None:
+    root = Path(__file__).parents[1]
+    folder = root / "benchmarks" / "results"
+    text = "".join((folder / f"tuners-{name}.jsonl").read_text("utf-8") for name in FRESH)
+    rows = [json.loads(line) for line in text.splitlines()]
+    said = "\n".join(reported(rows))
+    verdicts = re.findall(
+        r"less that of the best other, with (twice the|the same) compute:\n((?:.*points.*\n){6})",
+        said,
+    )
+    reached = {
+        compute: [part.count(", reached") for one, part in verdicts if one == compute]
+        for compute in ("twice the", "the same")
+    }
+    ours = [row["errors"] for row in rows if row["tuner"] == "weightdecay"]
+    pages = {
+        name: " ".join((root / name).read_text("utf-8").split())
+        for name in ("docs/tuning.md", "benchmarks/README.md")
+    }
+    for page in pages.values():
+        assert f"it is reached at {sum(reached['twice the'])} of 30 spends" in page
+        assert f"as good or better at {sum(reached['the same'])} of 30" in page
+        for errors in ours:
+            numbers = 100 * np.array(errors).mean(axis=0)
+            shown = [" | ".join(f"{one:.{digits}f}" for one in numbers) for digits in (1, 2)]
+            assert any(f" {one} | |" in page for one in shown)
+    said = " and ".join(", ".join(map(str, reached["twice the"])).rsplit(", ", 1))
+    assert f"reached at {said} of 6 spends" in pages["docs/tuning.md"]
 
 
 def test_ranges_of_a_life_are_parts_of_the_tables_and_differ_between_lives() -> None:

@@ -1,12 +1,14 @@
 """What a tuner believes about the error of every setting at every budget, from the runs so far.
 
-How much worse a setting is than the best (`heights`) is one of a thousand `shapes`, plus a smooth
-departure from it (a Gaussian process, Matérn 5/2), plus noise:
+How much worse a setting is than the best (`heights`) is one of two thousand `shapes`, plus a
+smooth departure from it (a Gaussian process, Matérn 5/2), plus noise:
 
     height = level(τ) + shape(x, z, τ) + departure(x, z, τ) + noise
 
 x and z are log2 of α and of λ_norm, and τ is the number of doublings from the epochs of the long
-run to those of the run. Each run makes the shapes that predicted it more probable.
+run to those of the run. Each run makes the shapes that predicted it more probable. The departure
+of a shorter run is that of the long one and a walk away from it: the shorter, and the fewer its
+updates, the less it says about the long run.
 """
 
 import math
@@ -22,10 +24,10 @@ from weightdecay.tune.shapes import Array, Expected, shapes
 
 Places: TypeAlias = NDArray[np.int64]
 
-_DEPARTURE = 0.1  # standard deviation of the departure
+_DEPARTURE = 0.07  # standard deviation of the long run's departure,
+_WALK = 0.1  # and of what a run of few updates adds to it with each halving
 _NOISE = 0.03  # standard deviation of a run's noise
-_LENGTH = 1.5  # doublings of α and λ over which departures are alike,
-_MEMORY = 1.5  # and doublings of the budget
+_LENGTH = 1.5  # doublings of α and λ over which departures are alike
 _LEVEL = 0.5  # standard deviation of a budget's level, which says nothing about the best setting
 _ROUNDING = 1e-8
 
@@ -37,16 +39,22 @@ class Prior:
         x, z, t = places.T
         self.expected = expected
         self.shapes = shapes(places, expected)
-        budgets = np.abs(t[:, None] - t)
+        walked = walk(t, expected)
+        common = np.minimum(walked[:, None], walked)
         apart = np.hypot(x[:, None] - x, z[:, None] - z)
-        self._departures = _DEPARTURE**2 * _matern(apart / _LENGTH) * np.exp(-budgets / _MEMORY)
-        self._levels = _LEVEL**2 * (budgets < 1e-9)
+        self._departures = (_DEPARTURE**2 + _WALK**2 * common) * _matern(apart / _LENGTH)
+        self._levels = _LEVEL**2 * (np.abs(t[:, None] - t) < 1e-9)
 
     def covariance(self, one: Places, other: Places, *, levels: bool) -> Array:
         """Return the covariances of departures at places, and of the levels of their budgets."""
         at = np.ix_(one, other)
         covariance: Array = self._departures[at]
         return covariance + self._levels[at] if levels else covariance
+
+    def variance(self, places: Places) -> Array:
+        """Return the variances of departures at places."""
+        variance: Array = self._departures[places, places]
+        return variance
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ class Belief:
         one, other = self._expected(places), self._expected(others)
         one, other = one - (one @ weights)[:, None], other - (other @ weights)[:, None]
         mixed = (one * weights) @ other.T + self._departure(places, others)
-        variance = one**2 @ weights + _DEPARTURE**2 + _NOISE**2
+        variance = one**2 @ weights + self.prior.variance(places) + _NOISE**2
         variance -= (self._known(places, levels=False) ** 2).sum(axis=0)
         found: Array = mixed / np.sqrt(variance)[:, None]
         return found
@@ -134,6 +142,15 @@ def _solved(half: Array, values: Array) -> Array:
         return values
     solved: Array = solve_triangular(half, values, lower=True, check_finite=False)
     return solved
+
+
+def walk(t: Array, expected: Expected) -> Array:
+    """Return how far runs, τ doublings longer than the long one, are from it.
+
+    It is the number of halvings where runs have few updates, and less where they have many.
+    """
+    few: Array = np.logaddexp2(0, -expected.room - t) - np.logaddexp2(0, -expected.room)
+    return few
 
 
 def _matern(apart: Array) -> Array:

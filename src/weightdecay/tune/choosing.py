@@ -6,10 +6,11 @@ belief says how random, so the expected gain of a run is known before it is made
 gradient of Frazier, Powell & Dayanik, 2009). Candidates are settings that may be the best: those
 with the lowest height on one of several surfaces that are drawn at random from the belief.
 
-No run is shorter than need be: a thirty-second of the spend pays for one, and it has 150 updates,
-or half of those of the long run, if the spend pays for two of these. Shorter runs mislead.
+Runs of fewer than 300 updates mislead: there are none if the spend pays for two longer ones. A run
+only says something beside others of its length, so it has a length of which three can be paid for.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
@@ -25,8 +26,8 @@ from weightdecay.tune.trial import Cell, Outcome
 # Equally likely outcomes of a run, in standard deviations.
 _OUTCOMES = ndtri((np.arange(12) + 0.5) / 12)
 _DRAWS = 64  # surfaces, whose best settings are the candidates
-_SHARE = 1 / 32  # of the spend, which pays for one of the shortest runs
-_UPDATES = 150  # of the shortest runs, if the spend pays for two of them
+_UPDATES = 300  # of the shortest runs, if the spend pays for two of them
+_COMPARED = 3  # runs of a length, which can be paid for with those that were made
 
 
 class Chooser(Protocol):
@@ -66,20 +67,28 @@ def belief_of(
 
 
 def lengths(
-    space: Space, told: Mapping[Cell, Outcome], guess: float | None, *, spend: float, left: float
+    space: Space,
+    told: Mapping[Cell, Outcome],
+    running: Collection[Cell],
+    *,
+    guess: float | None,
+    spend: float,
+    left: float,
 ) -> list[int]:
     """Return the rungs that the next trial may have; `left` epochs can be paid for."""
-    paid = [at for at, one in enumerate(space.ladder) if one <= spend / 2 * space.epochs]
-    few = min(_UPDATES, space.epochs // 2 * space.updates_per_epoch)
+    updates = min(_UPDATES, space.epochs * space.updates_per_epoch)
     least = 0
-    for rung in paid:
-        too_few = space.ladder[least] * space.updates_per_epoch < few
-        if too_few or space.ladder[rung] <= spend * _SHARE * space.epochs:
+    for rung, epochs in enumerate(space.ladder[1:], 1):
+        too_few = space.ladder[least] * space.updates_per_epoch < updates
+        if too_few and 2 * epochs <= spend * space.epochs:
             least = rung
     for rung, given_up in unlearned(told, guess, longest=space.longest).items():
         if given_up:
             least = max(least, rung + 1)
-    return [at for at, one in enumerate(space.ladder) if at >= least and one <= left]
+    paid = [at for at, one in enumerate(space.ladder) if at >= least and one <= left]
+    made = Counter(cell.rung for cell in (*told, *running))
+    compared = [at for at in paid if made[at] + left // space.ladder[at] >= _COMPARED]
+    return compared or paid
 
 
 def _numbers(space: Space, cells: Sequence[Cell]) -> Places:

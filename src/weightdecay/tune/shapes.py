@@ -1,4 +1,4 @@
-"""What landscapes of α and λ look like, at every budget: a thousand bowls.
+"""What landscapes of α and λ look like, at every budget: two thousand bowls.
 
 A shape is how much worse a setting is than the best, as log(error / best). Around the best setting,
 it grows with the square of the doublings by which α is too small or too large, or λ too large. Too
@@ -9,11 +9,12 @@ small a λ costs less and less more, and little in short runs. The best λ_norm
     grows with the epochs as far as the best λ does not fall like 1/√epochs: somewhat, and like the
                           updates in runs of fewer than 600 of them (docs/choosing.md)
 
-Shapes differ in where all of this is and how steep it is: each is drawn at random, always the same
-ones. The numbers were read off landscapes of mnist1d, text and CIFAR-10.
+Shapes differ in where all of this is and how steep it is. Each has numbers of its own, drawn from
+what was measured by fitting a bowl to each of six landscapes in results/tuning.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -24,8 +25,24 @@ Array: TypeAlias = NDArray[np.float64]
 
 #: Where heights end: that of an error infinitely far above the best.
 CEILING = 0.4
-_COUNT = 1024
-_REACH = 1.5  # doublings below the best λ within which half of the cost of no decay is incurred
+_COUNT = 2048
+# What shapes differ in: the median of each number, and the standard deviation of its logarithm.
+_FACTORS = {
+    "slow": (0.045, 0.7),  # the cost of a doubling of α below the best
+    "unstable": (0.045, 0.9),  # and of one above it
+    "cliff": (0.18, 0.6),  # the cost of a doubling of λ above the best
+    "undecayed": (0.23, 0.5),  # the cost of no decay
+    "reach": (0.95, 0.55),  # doublings of λ below the best, within which half of that is incurred
+}
+# The mean and the standard deviation of numbers that may be negative, and of normal ones.
+_TERMS = {
+    "growth": (0.9, 0.3),  # doublings of the cost of no decay with each of the epochs
+    "lr_drift": (0.1, 0.3),  # doublings of the best α with each of the epochs
+    "decay_drift": (0.25, 0.4),  # doublings of the best λ_norm with each of the epochs
+    "slope": (0.55, 0.27),  # doublings of the best λ_norm with each of α
+    "lr": (0.0, 1.0),
+    "decay": (0.0, 1.0),
+}
 
 
 @dataclass(frozen=True)
@@ -58,15 +75,14 @@ def shapes(places: Array, expected: Expected) -> Array:
     A place is a row (x, z, τ): log2 of α and of λ_norm, and the doublings from the epochs of the
     long run.
     """
-    normal = _drawn()
-    slow, unstable = 0.08 * np.exp(0.5 * normal[0]), 0.1 * np.exp(0.7 * normal[1])
-    cliff, undecayed = 0.14 * np.exp(0.4 * normal[2]), 0.25 * np.exp(0.5 * normal[3])
+    drawn = _drawn()
     x, z, t = (column[:, None] for column in places.T)
     too_large = x - _best_lr(t, expected)
     decayed = z - _best_decay(x, t, expected)
-    raw = np.where(too_large < 0, slow, unstable) * too_large**2
-    raw += cliff * np.maximum(decayed, 0) ** 2
-    raw += undecayed * 2.0**t * (1 - 2.0 ** (np.minimum(decayed, 0) / _REACH))
+    raw = np.where(too_large < 0, drawn["slow"], drawn["unstable"]) * too_large**2
+    raw += drawn["cliff"] * np.maximum(decayed, 0) ** 2
+    without = 1 - 2.0 ** (np.minimum(decayed, 0) / drawn["reach"])
+    raw += drawn["undecayed"] * 2.0 ** (drawn["growth"] * t) * without
     heights = bent(raw)
     for budget in np.unique(places[:, 2]):
         here = places[:, 2] == budget
@@ -85,27 +101,41 @@ def exponents(lr: float, doublings: float, expected: Expected) -> Array:
     return found
 
 
-def _drawn() -> Array:
-    """Return what is random in shapes, as normal numbers."""
-    normal: Array = ndtri(np.random.default_rng(0).random((9, _COUNT)))
-    return normal
+@cache
+def _drawn() -> dict[str, Array]:
+    """Return the numbers of all shapes: a lattice that fills space evenly, always the same one."""
+    count = len(_FACTORS) + len(_TERMS)
+    root = 2.0
+    for _ in range(32):  # of x^(count + 1) = x + 1, whose powers make such a lattice
+        root = (1 + root) ** (1 / (count + 1))
+    powers = root ** -np.arange(1.0, count + 1)
+    normal = ndtri((0.5 + powers[:, None] * np.arange(1, _COUNT + 1)) % 1)
+    factors = {
+        name: median * np.exp(spread * one)
+        for (name, (median, spread)), one in zip(_FACTORS.items(), normal, strict=False)
+    }
+    terms = {
+        name: mean + spread * one
+        for (name, (mean, spread)), one in zip(_TERMS.items(), normal[len(factors) :], strict=True)
+    }
+    return factors | terms
 
 
 def _best_lr(t: Array, expected: Expected) -> Array:
     """Return log2 of the best α of each shape."""
-    normal = _drawn()
-    best: Array = expected.lr + expected.spread * normal[4] + 0.15 * normal[5] * t
+    drawn = _drawn()
+    best: Array = expected.lr + expected.spread * drawn["lr"] + drawn["lr_drift"] * t
     return best
 
 
 def _best_decay(x: Array, t: Array, expected: Expected) -> Array:
     """Return log2 of the best λ_norm of each shape at an α."""
-    normal = _drawn()
-    best = expected.decay + expected.doubt * np.sinh(0.8 * normal[6])  # now and then far away
+    drawn = _drawn()
+    best = expected.decay + expected.doubt * np.sinh(0.8 * drawn["decay"])  # now and then far away
     if expected.bound is not None:
         bound = expected.bound + _best_lr(np.zeros((1, 1)), expected)
         best = -np.logaddexp2(-2 * best, -2 * bound) / 2  # the lower one, with a round corner
-    best = best + (0.2 + 0.35 * normal[7]) * t
+    best = best + drawn["decay_drift"] * t
     best += np.minimum(expected.room + t, 0) - min(expected.room, 0)
-    found: Array = best + (0.5 + 0.17 * normal[8]) * (x - _best_lr(t, expected))
+    found: Array = best + drawn["slope"] * (x - _best_lr(t, expected))
     return found

@@ -169,12 +169,12 @@ def _prior(space: Space) -> Prior:
     rows = [(one, other, budget) for budget in budgets for one in x for other in z]
     spread = max(float(x[-1] - x[0]) * _SPREAD, 0.5)
     decay, doubt = float(z[0] + z[-1]) / 2, max(float(z[-1] - z[0]) * _SPREAD, 0.5)
-    bound, room = None, math.inf
+    bound = None
     coupled, adam = space.convention == "l2", space.algorithm == "adamw"
+    updates = space.epochs * space.updates_per_epoch
+    room = math.log2(updates / FEW)
     if not (coupled and adam):
-        updates = space.epochs * space.updates_per_epoch
         start = START * (L2[space.algorithm] if coupled else 1.0)
-        room = math.log2(updates / FEW)
         decay = math.log2(start / math.sqrt(space.updates_per_epoch)) + min(room, 0)
         decay, doubt = min(max(decay, float(z[0])), float(z[-1])), _DOUBT
         if adam:

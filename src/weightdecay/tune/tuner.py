@@ -155,11 +155,13 @@ class Tuner:
                 f"{reason}. See to that first."
             )
         left = (self.spend - self.spent) * self.space.epochs + 1e-9
-        rungs = lengths(self.space, self._told, self.guess, spend=self.spend, left=left)
+        running = list(self._running)
+        rungs = lengths(
+            self.space, self._told, running, guess=self.guess, spend=self.spend, left=left
+        )
         if not rungs:
             return None
         avoid = {(cell.rung, cell.setting) for cell in self._failed}
-        running = list(self._running)
         found = self._choose(
             self.space, self._told, running, guess=self.guess, rungs=rungs, avoid=avoid
         )
