@@ -4,12 +4,13 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from weightdecay.results import Estimate, Exponent, Judgement
-from weightdecay.results.estimate import detectable, within
+from weightdecay.results.estimate import detectable, student, within
 from weightdecay.results.exponent import unknown
 from weightdecay.studies import verdicts
 from weightdecay.studies.deciding import (
@@ -174,7 +175,7 @@ def test_what_is_decided_or_unknown_takes_no_seeds() -> None:
     for verdict in (
         verdicts.unseen("It is so", "There are no runs."),
         verdicts.diagonal("It is so", unknown("The grid is too small."), by=TEN),
-        verdicts.unless_beyond(lower(-1.0), ones=[], rivals=[("SGD", ["highest lr"])]),
+        verdicts.unless_beyond(lower(-1.0), [("SGD", ["highest lr"])]),
     ):
         assert verdict.outcome == NOT_DECIDED
         assert effort(verdict) == Blocked()
@@ -183,7 +184,7 @@ def test_what_is_decided_or_unknown_takes_no_seeds() -> None:
 
 
 def test_an_edge_is_to_be_widened() -> None:
-    verdict = verdicts.unless_beyond(lower(-1.0), ones=[], rivals=[("SGD", ["highest lr"])])
+    verdict = verdicts.unless_beyond(lower(-1.0), [("SGD", ["highest lr"])])
     said = "but SGD's best setting is at the edge of its grid (highest lr): widen it there"
     assert because(verdict).endswith(said)
 
@@ -219,7 +220,8 @@ def test_of_parts_that_seem_to_hold_the_dearest_counts() -> None:
     found, alone = effort(whole), effort(dear)
     assert isinstance(found, Effort)
     assert isinstance(alone, Effort)
-    assert found == replace(alone, part="-0.01")
+    assert (found.part, found.share) == ("-0.01", 1)
+    assert alone.seeds < found.seeds < 1.5 * alone.seeds  # both parts must be shown
     assert f"about {math.ceil(found.seeds)} seeds would decide it (-0.01: " in because(whole)
 
 
@@ -267,6 +269,74 @@ def test_a_part_that_was_not_measured_is_named() -> None:
     assert "would decide it by an interval" in because(
         verdicts.all_of("whole", [lower(0.015), missing])
     )
+
+
+def power(within_bounds: list[tuple[float, float, float]], seeds: int) -> float:
+    """Return in what share of simulations so many seeds show all numbers between their bounds.
+
+    Seeds have a standard deviation of 1; each number has a true value and two bounds.
+    """
+    draw = np.random.default_rng(0)
+    held = np.ones(4000, dtype=bool)
+    for value, above, below in within_bounds:
+        sample = draw.normal(value, 1.0, (len(held), seeds))
+        half = student(seeds - 1) * sample.std(1, ddof=1) / math.sqrt(seeds)
+        held &= (sample.mean(1) - half > above) & (sample.mean(1) + half < below)
+    return float(held.mean())
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [(-0.25, -math.inf, 0.0)],
+        [(0.0, -0.25, 0.25)],
+        [(0.1, -0.25, 0.25)],
+        [(-0.25, -math.inf, 0.0)] * 3,
+        [(0.0, -0.25, 0.25), (-0.25, -math.inf, 0.0)],
+    ],
+)
+def test_so_many_seeds_decide_in_four_of_five_simulations(
+    numbers: list[tuple[float, float, float]],
+) -> None:
+    """Bounds on both sides, and parts that must all hold, are missed more often than one bound."""
+    parts = [
+        verdicts.between(
+            f"part {at}", within(value, 0.1, 9), "this", above=above, below=below, by=TEN
+        )
+        for at, (value, above, below) in enumerate(numbers)
+    ]
+    whole = parts[0] if len(parts) == 1 else verdicts.all_of("whole", parts)
+    found = effort(whole)
+    assert isinstance(found, Effort)
+    assert 0.785 < power(numbers, math.ceil(found.seeds)) < 0.9
+
+
+@pytest.mark.parametrize("outer", [verdicts.all_of, verdicts.any_of])
+@pytest.mark.parametrize("inner", [verdicts.all_of, verdicts.any_of])
+@given(st.lists(st.floats(-0.05, 0.05), min_size=2, max_size=4))
+def test_what_would_decide_a_part_of_a_part_is_known(
+    outer: Any, inner: Any, values: list[float]
+) -> None:
+    """Parts that 95 % intervals decide may be open by the wider ones of a claim around them."""
+    half = len(values) // 2
+    parts = [
+        inner("part", [lower(value) for value in some]) for some in (values[:half], values[half:])
+    ]
+    whole = outer("whole", parts)
+    assert (effort(whole) is None) == (whole.outcome != NOT_DECIDED)
+    assert because(whole)
+
+
+def test_curves_that_differ_by_the_margin_are_told_apart_by_no_number_of_seeds() -> None:
+    """Little noise, and yet ten seeds have not decided it."""
+    near = within(0, 0.001**2, 9)
+    share = Quantity("share", Estimate(0.4, 0.3, 0.6), above=0.5, by=TEN, apart=near)
+    assert effort(verdicts.judged("so", share)) == Blocked()
+
+
+def test_what_could_have_been_seen_has_the_digits_of_its_interval() -> None:
+    verdict = verdicts.better("so", within(0.0001, 0.0001**2, 9), "this", by=TEN)
+    assert "a difference of 0.03 points would have been seen" in because(verdict)
 
 
 VALUE = st.floats(-0.02, 0.02).filter(lambda value: abs(value) > 1e-4)

@@ -19,12 +19,12 @@ from weightdecay import records
 from weightdecay.cli import main
 from weightdecay.records import Environment, Run, RunConfig, packed
 from weightdecay.results import judged, landscapes
-from weightdecay.results.choosing import SLOPES, choose, chosen_otherwise
+from weightdecay.results.choosing import SLOPES, Column, choose, chosen_otherwise
 from weightdecay.results.estimate import student
 from weightdecay.results.judging import MARGIN, error_of
 from weightdecay.studies.judging_rules import RULES, changes
 from weightdecay.studies.registered_when import when
-from weightdecay.studies.registration import Registration, named, register
+from weightdecay.studies.registration import Method, Registration, named, register
 from weightdecay.studies.registration_file import FILE, read, write
 from weightdecay.studies.second_stage import Judged, judge
 from weightdecay.sweeps import Store
@@ -182,6 +182,10 @@ def test_the_file_states_every_setting_that_was_searched_with_its_seeds(
     assert len(method.grid) == blocks
 
 
+def _without_grids(text: str) -> str:
+    return re.sub(r"^grid = \[.*?^\]\n", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
 def _spaced(text: str) -> str:
     """Return TOML with other spaces and comments, and its tables in another order."""
     head, *tables = text.replace(" = ", "=").split("\n[[chosen]]")
@@ -204,6 +208,7 @@ def _spaced(text: str) -> str:
         (lambda text: text.replace('["Adam", "AdamW"]', '["AdamW", "Adam"]'), True),
         (lambda text: text.replace("date = 2026-11-16", "date = 2026-11-15"), True),
         (lambda text: text.replace("\nsha256 = ", "\n# sha256 = ", 1), True),
+        (lambda text: _without_grids(text.replace("\nsha256 = ", "\n# sha256 = ", 1)), True),
     ],
 )
 def test_a_registration_that_was_changed_after_it_was_written_is_named(
@@ -219,6 +224,67 @@ def test_a_registration_that_was_changed_after_it_was_written_is_named(
     told = judged_by(made, first, fresh(made)).changed
     assert ("registered.toml was changed after it was written" in " ".join(told)) == edited
     assert bool(told) == edited
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({'[["Adam", "AdamW"]]': '[["Adam", "Adm"]]'}, "no setting is chosen for Adm"),
+        ({'name = "AdamW"': 'name = "Adam"'}, "two chosen settings have the same name"),
+        ({"[rules]": "[others]", "date": "rules = 'x'\ndate"}, "`rules` must be a table"),
+        ({"commit = ": "commit = 5 # "}, "`commit` must be a text, got 5"),
+        ({"sha256 = ": "sha256 = 5 # "}, "`sha256` must be a text, got 5"),
+        ({"better = ": "better = 3 # "}, "the rule `better` must be a text or a list, got 3"),
+    ],
+)
+def test_a_registration_that_says_what_none_says_is_refused(
+    changes: dict[str, str], why: str, tmp_path: Path
+) -> None:
+    first = [*runs_of(), *runs_of(algorithm="adam")]
+    write(registered(first, compare=[("Adam", "AdamW")], carry=0), tmp_path)
+    path = tmp_path / FILE
+    text = path.read_text("utf-8")
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new, 1)
+    path.write_text(text, "utf-8")
+    with pytest.raises(ValueError, match="must be what `weightdecay register` wrote") as error:
+        read(tmp_path)
+    assert why in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            lambda one: replace(one, choice=replace(one.choice, edges=("highest lr",))),
+            "At an edge of the grid of AdamW, registered: highest lr; now: none.",
+        ),
+        (
+            lambda one: replace(one, choice=replace(one.choice, columns=_halved(one))),
+            "The best decays of AdamW are not those that were registered.",
+        ),
+        (
+            lambda one: replace(one, grid=(replace(one.grid[0], seeds=(0, 1)),)),
+            "The grid of AdamW is not the one that was registered.",
+        ),
+    ],
+)
+def test_what_follows_from_the_first_stage_is_compared_with_what_is_registered(
+    change: Any, told: str
+) -> None:
+    """A new hash hides that a file was edited, but not what the runs say."""
+    first = runs_of()
+    made = registered(first, carry=0)
+    other = replace(made, methods={"AdamW": change(made.methods["AdamW"])})
+    assert judged_by(made, first, fresh(made)).changed == []
+    assert judged_by(other, first, fresh(made)).changed == [told]
+
+
+def _halved(method: Method) -> dict[float, Column]:
+    columns = dict(method.choice.columns)
+    lr = min(columns)
+    return {**columns, lr: replace(columns[lr], decay=columns[lr].decay / 2)}
 
 
 @with_results
@@ -276,14 +342,43 @@ def test_git_has_an_earlier_registration_before_the_one_that_states_it_again(fol
         assert git("merge-base", "--is-ancestor", one.commit, again) == ""
 
 
-@pytest.mark.parametrize("text", ["registered = 3", "[[registered]]\nfile = 'a.toml'", "not TOML"])
+#: An earlier registration, of a file that is not there and a method that is not registered.
+EARLIER = """\
+[[registered]]
+file = "a.toml"
+date = 2026-11-16
+commit = "abc"
+methods = ["Adm"]
+carried = []
+compared = []
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "registered = 3",
+        "[[registered]]\nfile = 'a.toml'",
+        "not TOML",
+        EARLIER.replace("Adm", "AdamW"),
+        EARLIER.replace("a.toml", "there.toml"),
+        EARLIER.replace("a.toml", "there.toml").replace('["Adm"]', '"AdamW"'),
+        EARLIER.replace("a.toml", "there.toml").replace('"abc"', "5"),
+    ],
+)
 def test_a_list_of_earlier_registrations_that_cannot_be_read_is_refused(
     text: str, tmp_path: Path
 ) -> None:
-    write(registered(runs_of()), tmp_path)
-    (tmp_path / "earlier.toml").write_text(text)
+    folder = tmp_path / "figure"
+    folder.mkdir()
+    (tmp_path / "there.toml").touch()
+    write(registered(runs_of()), folder)
+    path = folder / "earlier.toml"
+    path.write_text(EARLIER.replace("a.toml", "there.toml").replace("Adm", "AdamW"))
+    assert len(read(folder).earlier) == 1
+    path.write_text(text)
     with pytest.raises(ValueError, match=r"earlier.toml must list what was registered earlier, ea"):
-        read(tmp_path)
+        read(folder)
 
 
 @with_results
@@ -364,9 +459,10 @@ def test_what_differs_from_the_registration_is_told() -> None:
         else run
         for run in first
     ]
-    [changed, chooses] = judged_by(made, better, second).changed
+    [changed, chooses, decays] = judged_by(made, better, second).changed
     assert changed == "The first stage has changed: it had 54 runs, and has 54."
     assert chooses.startswith("The first stage would now choose α = 0.015625")
+    assert decays == "The best decays of AdamW are not those that were registered."
     [missing] = judged_by(made, first, second[1:]).changed
     assert missing == "1 of 24 registered runs are not trained yet."
     stranger = replace(second[0], config=replace(second[0].config, seed=7))
@@ -590,6 +686,29 @@ def test_a_diverged_judge_counts_as_the_worst_of_all_runs_whatever_the_metric() 
     [(pair, judgement)] = seen.compared.items()
     sign = 1 if made.methods[pair[0]].config.algorithm == "adamw" else -1
     assert sign * judgement.ratio.value > 0
+
+
+def test_runs_that_are_left_out_do_not_say_what_a_diverged_judge_counts_as() -> None:
+    first = [*runs_of(), *runs_of(algorithm="adam")]
+    made = registered(first, carry=0)
+    second = fresh(made)
+    second[0] = replace(second[0], records=(replace(second[0].last, diverged=True),))
+    config = replace(second[1].config, seed=7)
+    stranger = replace(
+        second[1], config=config, records=(replace(second[1].last, test_error=0.95),)
+    )
+    alone, beside = (judged_by(made, first, runs) for runs in (second, [*second, stranger]))
+    assert beside.worst == alone.worst
+    assert beside.compared == alone.compared
+
+
+def test_methods_that_always_diverged_are_not_as_good_as_each_other() -> None:
+    first = [*runs_of(), *runs_of(algorithm="adam")]
+    made = registered(first, carry=0)
+    second = [replace(run, records=(replace(run.last, diverged=True),)) for run in fresh(made)]
+    seen = judged_by(made, first, second)
+    assert seen.compared == {}
+    assert [line for line in seen.changed if line.endswith("be compared. Every run diverged.")]
 
 
 def of_two_tasks(runs: list[Run]) -> list[Run]:

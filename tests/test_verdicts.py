@@ -377,37 +377,31 @@ INSIDE: list[tuple[str, list[str]]] = [("AdamW", [])]
 
 
 @pytest.mark.parametrize(
-    ("value", "ones", "rivals", "outcome"),
+    ("value", "settings", "outcome"),
     [
-        (-0.05, INSIDE, INSIDE, HELD),
-        (-0.05, BEYOND, INSIDE, HELD),
-        (-0.05, INSIDE, BEYOND, NOT_DECIDED),
-        (0.05, INSIDE, INSIDE, NOT_HELD),
-        (0.05, INSIDE, BEYOND, NOT_HELD),
-        (0.05, BEYOND, INSIDE, NOT_DECIDED),
-        (0.0, BEYOND, BEYOND, NOT_DECIDED),
+        (-0.05, [*INSIDE, *INSIDE], HELD),
+        (-0.05, [*INSIDE, *BEYOND], NOT_DECIDED),
+        (-0.05, [*BEYOND, *INSIDE], NOT_DECIDED),
+        (0.05, [*INSIDE, *INSIDE], NOT_HELD),
+        (0.05, [*INSIDE, *BEYOND], NOT_DECIDED),
+        (0.0, [*BEYOND], NOT_DECIDED),
     ],
 )
-def test_what_loses_at_its_grids_edge_may_yet_win_beyond(
-    value: float,
-    ones: list[tuple[str, list[str]]],
-    rivals: list[tuple[str, list[str]]],
-    outcome: str,
+def test_a_claim_is_withdrawn_if_a_setting_is_at_an_edge_of_its_grid(
+    value: float, settings: list[tuple[str, list[str]]], outcome: str
 ) -> None:
     plain = verdicts.better("claim", Estimate(value, value - 0.01, value + 0.01), "this")
-    found = verdicts.unless_beyond(plain, ones=ones, rivals=rivals)
+    found = verdicts.unless_beyond(plain, settings)
     assert found.outcome == outcome
     said = ", but SGD's best setting is at the edge of its grid (highest lr): widen it there"
-    assert because(found).endswith(said) == (plain.outcome != outcome)
-    assert rule_of(found).endswith(
-        "Not decided if the loser's best setting is at the edge of its grid."
-    )
+    assert because(found).endswith(said) == (BEYOND[0] in settings)
+    assert rule_of(found).endswith("Not decided if a best setting is at the edge of its grid.")
 
 
 def test_a_verdict_keeps_its_numbers_until_it_is_written() -> None:
     found = Estimate(-0.0162, -0.0344, 0.0002)
     part = verdicts.no_worse("part", found, "AdamW's {error} minus Adam's", rival=0.5)
-    beyond = verdicts.unless_beyond(part, ones=INSIDE, rivals=BEYOND)
+    beyond = verdicts.unless_beyond(part, [*INSIDE, *BEYOND])
     whole = verdicts.all_of("whole", [beyond, verdicts.diagonal("s is 1", unknown("No seeds."))])
     written = as_json(whole)
     assert written["measured"] is None

@@ -100,6 +100,8 @@ def _show(found: "Registration", seen: "Judged", costs: Mapping[str, float]) -> 
     for name, runs in seen.runs.items():
         choice, symbol = found.methods[name].choice, SYMBOLS[found.methods[name].way]
         error = "–" if not runs else measured(fmean(seen.errors(name)), metrics[name])
+        if lost := sum(run.last.diverged for run in runs):
+            error += f" ({lost} diverged)"
         decay = f"{symbol} {choice.decay:g}"
         rows.append((name, f"{choice.lr:g}", decay, error, str(len(runs))))
     print_table(rows)

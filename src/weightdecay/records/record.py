@@ -49,7 +49,7 @@ class Record:
 
 
 #: What the names of processors begin with.
-_PROCESSORS = ("x86_64", "AMD64", "aarch64", "arm64")
+_PROCESSORS = ("x86_64", "AMD64", "i686", "aarch64", "arm", "ppc64", "riscv", "s390x")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +70,8 @@ class Environment:
 
     @property
     def on_cpu(self) -> bool:
-        """Whether the device is a processor, and not a GPU."""
-        return self.device.startswith(_PROCESSORS)
+        """Whether the device is a processor, and not a GPU; a resumed run has several."""
+        return all(device.startswith(_PROCESSORS) for device in self.device.split(" + "))
 
     def then(self, later: Self) -> Self:
         """Return the environment of a run that started in this one and was resumed in another."""

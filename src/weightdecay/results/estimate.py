@@ -60,9 +60,9 @@ def detectable(found: Estimate) -> float:
     return math.sqrt(variance) * shown_by(freedom)
 
 
-def shown_by(freedom: float, level: float = 0.975) -> float:
+def shown_by(freedom: float, level: float = 0.975, power: float = 0.8) -> float:
     """Return how many standard errors an effect has that is shown in 80 % of cases."""
-    return student(freedom, level) + student(freedom, 0.8)
+    return student(freedom, level) + student(freedom, power)
 
 
 def seeds_needed(
@@ -73,22 +73,25 @@ def seeds_needed(
     seeds: int,
     shared: float = 0.0,
     level: float = 0.975,
+    power: float = 0.8,
 ) -> float:
     """Return how many seeds would show an effect in 80 % of cases; infinite if no number would.
 
     `variance` and its freedom are those by so many `seeds`. With more seeds, the variance falls in
     proportion, and the freedom grows. `shared` is a variance that stays. The interval ends at
-    `level`, which is 0.975 for one of 95 %.
+    `level`, which is 0.975 for one of 95 %. `power` is another share of cases.
     """
-    left = effect**2 - shown_by(math.inf, level) ** 2 * shared
+    left = effect**2 - shown_by(math.inf, level, power) ** 2 * shared
     if not left > 0:
         return math.inf
 
     def enough(count: float) -> bool:
         free = freedom * (count - 1) / (seeds - 1) if seeds > 1 else freedom * count
-        return shown_by(free, level) ** 2 * variance * seeds / count <= left
+        return shown_by(free, level, power) ** 2 * variance * seeds / count <= left
 
     low, high = 2.0, 4.0
+    if enough(low):
+        return low
     while not enough(high) and high < _MOST:
         low, high = high, 2 * high
     while high - low > 1e-9 * low:

@@ -70,16 +70,15 @@ class Judgement:
         seen = shown_by(self.seeds - 1) ** 2 * own, shown_by(math.inf) ** 2 * shared
         return math.sqrt(sum(seen))
 
-    def needed(self, ratio: float, *, level: float = 0.975) -> float:
+    def needed(self, ratio: float, *, level: float = 0.975, power: float = 0.8) -> float:
         """Return how many seeds would show such a ln(error / other error); infinite if none would.
 
         More seeds do not change what the sample of test examples leaves uncertain. The interval
-        ends at `level`.
+        ends at `level`, and they show it in this share of cases, `power`.
         """
         own, shared = self._variances
-        return seeds_needed(
-            ratio, own, self.seeds - 1, seeds=self.seeds, shared=shared, level=level
-        )
+        kept = {"shared": shared, "level": level, "power": power}
+        return seeds_needed(ratio, own, self.seeds - 1, seeds=self.seeds, **kept)
 
     @property
     def _variances(self) -> tuple[float, float]:

@@ -45,7 +45,7 @@ def better(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> Ve
         return _compared(claim, what, seen, (one, rival))
     less, by = difference(*scapes), of_grids(seen, one, rival)
     verdict = verdicts.better(claim, less, what, metric=seen.metric, by=by)
-    return unless_at_edge(verdict, seen, ones=[one], rivals=[rival])
+    return unless_at_edge(verdict, seen, one, rival)
 
 
 def no_worse(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> Verdict:
@@ -55,7 +55,7 @@ def no_worse(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> 
         return _compared(claim, what, seen, (one, rival), margin=verdicts.AS_GOOD)
     less, error, by = difference(*scapes), scapes[1].best.mean, of_grids(seen, one, rival)
     verdict = verdicts.no_worse(claim, less, what, rival=error, metric=seen.metric, by=by)
-    return unless_at_edge(verdict, seen, ones=[one], rivals=[rival])
+    return unless_at_edge(verdict, seen, one, rival)
 
 
 def lower_by(
@@ -74,7 +74,7 @@ def lower_by(
         )
     by = of_judges(seen, one, rival)
     verdict = verdicts.sized(claim, Size(what, found, 1 - share, seen.metric, by))
-    return unless_at_edge(verdict, seen, ones=[one], rivals=[rival])
+    return unless_at_edge(verdict, seen, one, rival)
 
 
 def _log_error(run: Run, seen: Evidence) -> float:
@@ -95,8 +95,6 @@ def gains(
 
     A comparison is a pair of names, of which the first is to have the lower error.
     """
-    (one, other), (another, last) = first, second
-    ones, rivals = [one, last], [other, another]
     judged = _contrast_of_seconds(seen, first, second)
     if judged is not None:
         margin, by = verdicts.AS_GOOD if alike else 1.0, of_judges(seen, *first, *second)
@@ -110,9 +108,7 @@ def gains(
         if alike:
             error = scapes[1].best.mean
             verdict = verdicts.alike(claim, found, what, rival=error, metric=seen.metric, by=by)
-    if alike:
-        ones = rivals = [*ones, *rivals]
-    return unless_at_edge(verdict, seen, ones=ones, rivals=rivals)
+    return unless_at_edge(verdict, seen, *first, *second)
 
 
 def _contrast_of_seconds(
@@ -151,22 +147,19 @@ def _second_of(seen: Evidence, pair: tuple[str, str]) -> Judgement:
 def _compared(
     claim: str, what: str, seen: Evidence, pair: tuple[str, str], *, margin: float = 1.0
 ) -> Verdict:
-    """Judge by the second stage; a choice at an edge withdraws what it would win."""
+    """Judge by the second stage; a choice at an edge withdraws the claim."""
     found, by = _second_of(seen, pair), of_judges(seen, *pair)
     reason = Comparison(what, found, margin=margin, metric=seen.metric, by=by)
     verdict = verdicts.compared(claim, reason)
-    return unless_at_edge(verdict, seen, ones=pair[:1], rivals=pair[1:])
+    return unless_at_edge(verdict, seen, *pair)
 
 
-def unless_at_edge(
-    verdict: Verdict, seen: Evidence, *, ones: Sequence[str], rivals: Sequence[str]
-) -> Verdict:
-    """Take a verdict back if the loser's best setting lies at an edge of its grid.
+def unless_at_edge(verdict: Verdict, seen: Evidence, *names: str) -> Verdict:
+    """Take a verdict back if the best setting of one of these lies at an edge of its grid.
 
     The best setting is the registered one, if there is one.
     """
-    sides = [[_edged(seen, name) for name in side] for side in (ones, rivals)]
-    return verdicts.unless_beyond(verdict, ones=sides[0], rivals=sides[1])
+    return verdicts.unless_beyond(verdict, [_edged(seen, name) for name in names])
 
 
 def _edged(seen: Evidence, name: str) -> tuple[str, Sequence[str]]:

@@ -47,8 +47,9 @@ What is not decided states the smallest effect that such data show in 80 % of ca
 seeds would decide it, with their runs, and their time where it was kept. So many seeds show it in
 80 % of cases, if the number is what was measured, and if its noise falls with the root of the
 number of seeds. That is too few for s and for budgets, where what two estimators differ by stays.
-If all parts of a claim seem to hold, the part that costs most is named. If one seems not to, it
-alone decides, by its wider interval, and the cheapest such part is named.
+If all parts of a claim seem to hold, the part that costs most is named; so many seeds of each part
+show them all in 80 % of cases. If one seems not to, it alone decides, by its wider interval, and
+the cheapest such part is named.
 
 s is the coupling exponent: it says how the best decay moves with the learning rate, λ* ∝ α⁻ˢ
 ([how it is measured](exponents.md)). With s = 0 the two knobs are separate, and with s = 1 the
@@ -76,8 +77,8 @@ held* to *not decided*.
 When RMSProp joined the conjecture, all of it was trained and registered again, with the same seeds
 and a version of the code that rounds differently. On mnist1d, AMSGrad and AdaGrad stayed *not
 decided*. On text, AMSGrad turned from *not held* to *not decided*, and AdaGrad from *not decided*
-to *not held*. Half of text's first-stage errors moved by 0.03 points or more, one by 15.6: so much
-can rounding alone change there. The earlier runs and verdicts are in commit 2fe7cf2.
+to *not held*. Half of text's first-stage test errors moved by 0.03 points or more, one by 15.6: so
+much can rounding alone change there. The earlier runs and verdicts are in commit 2fe7cf2.
 """
 REGISTERED = """\
 Under each figure stands what was registered before its second stage, and what differs from that.
@@ -89,5 +90,7 @@ by their words.
 On CIFAR-10, registrations were committed before the runs that they name. So were those of text's
 Figure 4 and Supplements 2 and 5. Those of mnist1d, of text's Figures 1 to 3 and of the conjecture
 were written by `weightdecay reproduce` before it trained the second stage, but they entered git in
-the same commits as its runs: their dates are the program's word, and git cannot prove them.
+the same commits as its runs: their dates are the program's word, and git cannot prove them. Those
+of the conjecture name a commit, or a state of the files, that was not kept, so git does not have
+the code that registered and trained it.
 """

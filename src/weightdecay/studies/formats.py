@@ -23,9 +23,13 @@ def points_of(found: Estimate, metric: str | None = None) -> str:
     """Return such a difference with its interval, with more digits if that is narrow."""
     if math.isnan(found.low):
         return "unknown from so few runs"
-    digits = 2 if found.high - found.low < 0.01 else 1
+    digits = _digits(found)
     low, high = (_signed(end, metric, digits) for end in (found.low, found.high))
     return f"{points(found.value, metric, digits=digits)} {between(low, high)}"
+
+
+def _digits(found: Estimate) -> int:
+    return 2 if found.high - found.low < 0.01 else 1
 
 
 def _signed(value: float, metric: str | None, digits: int) -> str:
@@ -124,7 +128,7 @@ def _seen_at_least(reason: Reason) -> str:
         return ""
     match reason:
         case Difference():
-            told = points(least, reason.metric).removeprefix("+")
+            told = points(least, reason.metric, digits=_digits(reason.found)).removeprefix("+")
         case Quantity(apart=None):
             told = number(least)
         case Quantity():
@@ -207,7 +211,7 @@ def rule(verdict: Verdict) -> str:
     """Return the rule that a verdict follows; nothing if nothing was measured."""
     said = _rule(verdict.reason)
     if verdict.at_edge is not None and said:
-        said += " Not decided if the loser's best setting is at the edge of its grid."
+        said += " Not decided if a best setting is at the edge of its grid."
     return said
 
 

@@ -66,8 +66,17 @@ RULES: Rules = {
 }
 
 
+#: The rules that files stated before they had a hash.
+UNSEALED = frozenset(
+    ["choice", "estimate", "interval", "better", "as_good", "regret", "slopes", "pairs"]
+)
+
+
 def as_said(rules: Mapping[str, Any]) -> Rules:
     """Return the rules of a file with the line breaks taken out of their words."""
+    for name, rule in rules.items():
+        if not isinstance(rule, str | list):
+            raise TypeError(f"the rule `{name}` must be a text or a list, got {rule!r}")
     return {
         name: " ".join(rule.split()) if isinstance(rule, str) else rule
         for name, rule in rules.items()

@@ -212,10 +212,10 @@ def _method(name: str, landscape: Landscape, runs: Sequence[Run], *, carries: bo
     limit = decay_limit(landscape.way, (run for run in runs if _shared(run.config) == shared))
     setting: dict[str, Any] = {"lr": choice.lr, landscape.way: choice.decay, "seed": 0}
     config = replace(landscape.config, keep_missed=landscape.metric is None, **setting)
-    return Method(name, config, choice, len(landscape.cells), carries, limit, _grid(landscape))
+    return Method(name, config, choice, len(landscape.cells), carries, limit, grid_of(landscape))
 
 
-def _grid(landscape: Landscape) -> tuple[Block, ...]:
+def grid_of(landscape: Landscape) -> tuple[Block, ...]:
     """Return a landscape's settings in as few blocks as there are kinds of learning rates."""
     rows: dict[float, dict[tuple[int, ...], list[float]]] = {}
     for cell in sorted(landscape.cells.values(), key=lambda cell: (cell.lr, cell.decay)):

@@ -16,7 +16,7 @@ from weightdecay.records import RunConfig
 from weightdecay.results.choosing import Choice, Column
 from weightdecay.results.grouping import way_of
 from weightdecay.studies.earlier import read_earlier
-from weightdecay.studies.judging_rules import as_said
+from weightdecay.studies.judging_rules import UNSEALED, as_said
 from weightdecay.studies.registration import Block, Method, Registration
 
 #: The files of a registration, beside the sweep's log, and the folder of its second stage.
@@ -173,11 +173,11 @@ def read(folder: Path) -> Registration:
         raise FileNotFoundError(
             f"{folder} must be registered, and has no {FILE}. Run `weightdecay register {folder}`."
         )
-    earlier = read_earlier(folder)
     try:
         said = tomllib.loads(path.read_text("utf-8"))
         methods = {one["name"]: _read_method(one) for one in said["chosen"]}
-        return Registration(
+        _check(said, methods)
+        found = Registration(
             date=str(said["date"]),
             commit=said["commit"],
             source=said["source"],
@@ -190,17 +190,32 @@ def read(folder: Path) -> Registration:
             rules=as_said(said.get("rules", {})),
             sha256=said.get("sha256", ""),
             edited=_is_sealed(said, methods) and said.get("sha256") != _digest(said),
-            earlier=earlier,
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{path} must be what `weightdecay register` wrote, and cannot be read: {error}."
         ) from None
+    return replace(found, earlier=read_earlier(folder, methods))
+
+
+def _check(said: Mapping[str, Any], methods: Mapping[str, Method]) -> None:
+    """Refuse what no registration says, whatever its hash."""
+    for name in ("commit", "source", "sha256"):
+        if not isinstance(said.get(name, ""), str):
+            raise TypeError(f"`{name}` must be a text, got {said[name]!r}")
+    if not isinstance(said.get("rules", {}), dict):
+        raise TypeError(f"`rules` must be a table, got {said['rules']!r}")
+    if len(methods) < len(said["chosen"]):
+        raise ValueError("two chosen settings have the same name")
+    unknown = {name for pair in said["compared"] for name in pair} - {*methods}
+    if unknown:
+        raise ValueError(f"no setting is chosen for {', '.join(sorted(unknown))}, to be compared")
 
 
 def _is_sealed(said: Mapping[str, Any], methods: Mapping[str, Method]) -> bool:
-    """Whether a file must have its hash: those from before there was one have no grids either."""
-    return "sha256" in said or any(method.grid for method in methods.values())
+    """Whether a file must have its hash: those from before there was one state less."""
+    more = said.get("rules", {}).keys() - UNSEALED
+    return "sha256" in said or bool(more) or any(method.grid for method in methods.values())
 
 
 def _read_method(said: Mapping[str, Any]) -> Method:

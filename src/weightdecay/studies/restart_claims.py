@@ -83,7 +83,7 @@ def _faster(claim: str, seen: Evidence) -> Verdict:
     if not parts:
         raise NotMeasuredError("No cycle has finished before the last.")
     verdict = verdicts.any_of(claim, parts)
-    return unless_at_edge(verdict, seen, ones=["adamwr"], rivals=["adamw"])
+    return unless_at_edge(verdict, seen, "adamwr", "adamw")
 
 
 def _log_speed_up(errors: Array, curves: Array, epochs: Sequence[int], end: int) -> Estimate:
@@ -134,7 +134,7 @@ def _before(seen: Evidence, one: str, rival: str, epochs: Sequence[int]) -> list
         what = f"{NAMES[one]}'s {{error}} minus {NAMES[rival]}'s then"
         by = of_judges(seen, one, rival)
         verdict = verdicts.better(f"epoch {epoch}", found, what, metric=seen.metric, by=by)
-        parts.append(unless_at_edge(verdict, seen, ones=[one], rivals=[rival]))
+        parts.append(unless_at_edge(verdict, seen, one, rival))
     return parts
 
 
@@ -154,7 +154,7 @@ def _close_the_gap(claim: str, seen: Evidence) -> Verdict:
         told = f"{NAMES[name]}'s {{error}} minus the middle of Adam's and SGDWR's"
         by = of_judges(seen, name, "adam", "sgdwr")
         verdict = verdicts.better(NAMES[name], found, told, metric=seen.metric, by=by)
-        parts.append(unless_at_edge(verdict, seen, ones=[name], rivals=["adam", "sgdwr"]))
+        parts.append(unless_at_edge(verdict, seen, name, "adam", "sgdwr"))
     return verdicts.all_of(claim, parts)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from weightdecay.labels import SYMBOLS
@@ -14,7 +14,7 @@ from weightdecay.results.judging import error_of
 from weightdecay.results.transfer import of_fresh_seeds
 from weightdecay.studies.judging_rules import changes
 from weightdecay.studies.registered_when import short
-from weightdecay.studies.registration import Method, Registration, digest
+from weightdecay.studies.registration import Method, Registration, digest, grid_of
 
 #: Said if nothing differs. A task's own code is known by its name alone.
 UNCHANGED = (
@@ -61,7 +61,8 @@ def judge(
         ]
         for name, method in registration.methods.items()
     }
-    of_tasks = _worst([*first, *second])
+    cells = {*registration.cells()}
+    of_tasks = _worst([*first, *(run for run in second if run.config in cells)])
     worst = {
         name: of_tasks.get(method.config.task, math.nan)
         for name, method in registration.methods.items()
@@ -71,6 +72,9 @@ def judge(
     for one, other in registration.compared:
         seeds = ({run.config.seed for run in runs[name]} for name in (one, other))
         if len(set.intersection(*seeds)) > 1:
+            if all(run.last.diverged for name in (one, other) for run in runs[name]):
+                said.append(f"{one} and {other} cannot be compared. Every run diverged.")
+                continue
             try:
                 chance = max(worst[one], worst[other])
                 compared[one, other] = judged(runs[one], runs[other], chance=chance)
@@ -131,11 +135,8 @@ def _changed(
         method = registration.methods.get(name)
         if method is None:
             said.append(f"{name} was not registered.")
-        elif ((now := choose(scape)).lr, now.decay) != (method.choice.lr, method.choice.decay):
-            said.append(
-                f"The first stage would now choose α = {now.lr:g}, {SYMBOLS[scape.way]} = "
-                f"{now.decay:g} for {name}."
-            )
+        else:
+            said += _chosen_otherwise(method, scape)
     cells = {*registration.cells()}
     missing = len(cells - {run.config for run in second})
     if missing:
@@ -144,6 +145,27 @@ def _changed(
     if more := len({run.config for run in second} - cells):
         said.append(f"{more} runs were not registered, and are left out.")
     return said
+
+
+def _chosen_otherwise(method: Method, scape: Landscape) -> Iterator[str]:
+    """Yield how what the first stage says now differs from a method that was registered."""
+    now, then = choose(scape), method.choice
+    if (now.lr, now.decay) != (then.lr, then.decay):
+        yield (
+            f"The first stage would now choose α = {now.lr:g}, {SYMBOLS[scape.way]} = "
+            f"{now.decay:g} for {method.name}."
+        )
+    if now.edges != then.edges:
+        edges = (", ".join(one.edges) or "none" for one in (then, now))
+        yield "At an edge of the grid of {}, registered: {}; now: {}.".format(method.name, *edges)
+    columns = [
+        {lr: (one.decay, one.inside) for lr, one in choice.columns.items()}
+        for choice in (then, now)
+    ]
+    if columns[0] != columns[1]:
+        yield f"The best decays of {method.name} are not those that were registered."
+    if method.grid and method.grid != grid_of(scape):
+        yield f"The grid of {method.name} is not the one that was registered."
 
 
 def _trained_by(registration: Registration, runs: Iterable[Run]) -> list[str]:

@@ -82,7 +82,7 @@ Reason: TypeAlias = (
     | Measures
     | tuple[Verdict, ...]
 )
-#: The landscapes on one side of a comparison: each name, and the grid edges its best lies at.
+#: The landscapes that are compared: each name, and the grid edges its best lies at.
 Edges: TypeAlias = Sequence[tuple[str, Sequence[str]]]
 
 
@@ -209,13 +209,9 @@ def between(
     return judged(claim, Quantity(what, found, above=above, below=below, by=by))
 
 
-def unless_beyond(verdict: Verdict, *, ones: Edges, rivals: Edges) -> Verdict:
-    """Take a verdict back if the loser's best setting may lie beyond its grid.
-
-    If the claim is held, the rivals lose; if it is not held, those that the claim is about do.
-    """
-    losers = {HELD: rivals, NOT_HELD: ones}.get(verdict.outcome, ())
-    at_edge = tuple((name, tuple(edges)) for name, edges in losers if edges)
+def unless_beyond(verdict: Verdict, settings: Edges) -> Verdict:
+    """Take a verdict back if the best setting of a landscape may lie beyond its grid."""
+    at_edge = tuple((name, tuple(edges)) for name, edges in settings if edges)
     outcome = NOT_DECIDED if at_edge else verdict.outcome
     return replace(verdict, outcome=outcome, at_edge=at_edge)
 
@@ -244,10 +240,10 @@ def _all(parts: Sequence[Verdict], every: str, some: str) -> str:
     """Return `every` if it is the outcome of all parts, and `some` if it surely is one's."""
     if all(part.outcome == every for part in parts):
         return every
-    return some if any(_surely(part, some, len(parts)) for part in parts) else NOT_DECIDED
+    return some if any(surely(part, some, len(parts)) for part in parts) else NOT_DECIDED
 
 
-def _surely(part: Verdict, outcome: str, count: int) -> bool:
+def surely(part: Verdict, outcome: str, count: int) -> bool:
     """Whether a part has an outcome by the wider interval of one claim in `count`.
 
     Parts of a part share its interval where one of them is enough, and have the whole of it where
@@ -257,11 +253,11 @@ def _surely(part: Verdict, outcome: str, count: int) -> bool:
         return False
     match part.reason:
         case Measures(parts):
-            return _surely(parts[0], outcome, count)
+            return surely(parts[0], outcome, count)
         case AnyOf(parts) | (tuple() as parts):
             if outcome == (HELD if isinstance(part.reason, AnyOf) else NOT_HELD):
-                return any(_surely(one, outcome, count * len(parts)) for one in parts)
-            return all(_surely(one, outcome, count) for one in parts)
+                return any(surely(one, outcome, count * len(parts)) for one in parts)
+            return all(surely(one, outcome, count) for one in parts)
     return _widened(part, 1 - 0.025 / count).outcome == outcome
 
 
