@@ -28,7 +28,8 @@ class Truth:
     `plateau` above it, with too much at `chance`; infinite, they never do. With too much decay they
     rise `cliff` times as steeply, and the power of two of that grows by `drift` with each doubling
     of the learning rate. Runs so many doublings above the best decay diverge. `centre` is the place
-    of the optimum on the grid, in steps from its middle; factors are between neighbours.
+    of the optimum on the grid, in steps from its middle; factors are between neighbours. Above the
+    best learning rate, s is greater by `knee`.
     """
 
     s: float = 0.5
@@ -47,6 +48,7 @@ class Truth:
     diverges: float = np.inf
     decay_factor: float | None = None
     power: float = 2.0
+    knee: float = 0.0
 
     @property
     def lrs(self) -> Array:
@@ -74,8 +76,13 @@ class Truth:
     def diverges_at(self, lr: Array | float, decay: Array | float) -> Flags:
         """Return whether a learning rate and a decay diverge, on the grid or off it."""
         x, z = self._off(lr, decay)
-        diverged: Flags = z + self.s * x > self.diverges
+        diverged: Flags = z + self._moved(x) > self.diverges
         return diverged
+
+    def _moved(self, x: Array) -> Array:
+        """Return by how many powers of two the best decay is lower than at the best rate."""
+        moved: Array = self.s * x + self.knee * np.maximum(x, 0)
+        return moved
 
     def _off(self, lr: Array | float, decay: Array | float) -> tuple[Array, Array]:
         steps = np.log2([self.factor, self.decay_factor or self.factor])
@@ -86,7 +93,7 @@ class Truth:
 
     def errors_at(self, x: Array, z: Array) -> Array:
         """Return the true errors so many powers of two away from the best rate and decay."""
-        off = z + self.s * x
+        off = z + self._moved(x)
         base = self.lowest + _flattened(self.level * x**2, (self.chance - self.lowest) / 2)
         ceiling = self.chance - base
         rise = self.curvature * np.abs(off) ** self.power
@@ -278,16 +285,17 @@ def coverage(scenario: Scenario, *, simulations: int = 1000, first: int = 0) -> 
     values = np.array([one.value for one in given], dtype=np.float64)
     ends = np.array([(one.low, one.high) for one in given]).reshape(-1, 2)
     withheld = [one.exponent.why for one in seen if one.exponent.withheld]
+    middle = truth.s + truth.knee / 2
     return Coverage(
         simulations=simulations,
         values=len(given),
         disagreed=sum("disagree" in why for why in withheld),
         kneed=sum("knee" in why for why in withheld),
-        profile=_covered(given, truth.s),
-        check=_covered([one.check for one in seen], truth.s),
+        profile=_covered(given, middle),
+        check=_covered([one.check for one in seen], middle),
         below=_covered([one.below for one in seen], truth.s),
-        above=_covered([one.above for one in seen], truth.s),
-        bias=float(np.mean(values) - truth.s),
+        above=_covered([one.above for one in seen], truth.s + truth.knee),
+        bias=float(np.mean(values) - middle),
         spread=float(np.std(values)),
         width=float(np.median(ends[:, 1] - ends[:, 0]) / 2),
     )
@@ -327,6 +335,7 @@ SCENARIOS = (
     Scenario("little noise, s = 0.3", replace(CLIFF, s=0.3), 3, **LITTLE),
     Scenario("little noise, power 1.5", replace(CLIFF, power=1.5, cliff=4.0, s=0.75), 3, **LITTLE),
     Scenario("little noise, drift +0.35", replace(CLIFF, drift=0.35), 3, **LITTLE),
+    *(Scenario("a knee of 0.8", replace(CLIFF, s=-0.7, knee=0.8), seeds) for seeds in (2, 3, 5)),
     # These had no part in the choice of the interval.
     *(Scenario("new: slightly tilting seeds", CLIFF, seeds, tilt=0.15) for seeds in (2, 3, 5)),
     Scenario("new: power 1.5, s = 0.75", replace(CLIFF, power=1.5, cliff=4.0, s=0.75), 3),

@@ -242,7 +242,9 @@ def test_a_part_that_only_the_wider_interval_leaves_open_says_how_many_seeds_wou
     assert part.outcome == NOT_HELD
     whole = verdicts.all_of("whole", [part, lower(-1.0)])
     assert whole.outcome == NOT_DECIDED
-    assert "would decide it by an interval of 1 − 0.05/2 (+0.025: " in because(whole)
+    said = because(whole)
+    assert "would decide it by an interval of 1 − 0.05/2 (+0.025: " in said
+    assert "; +0.025: a difference of 3.1 points would have been seen; -1: " in said
 
 
 def test_for_a_claim_of_which_one_part_is_enough_it_is_the_other_way_round() -> None:

@@ -269,6 +269,17 @@ def test_a_panel_says_its_exponent(said: dict[str, Any], expected: str) -> None:
     assert any(expected in text.get_text().replace("\n", " ") for text in words(figure))
 
 
+def test_a_panel_with_a_knee_says_s_on_both_sides_of_it() -> None:
+    bent = replace(
+        coupling(value=None, withheld=True),
+        below=Exponent(-0.58, -1.0, -0.1),
+        above=Exponent(0.1, -0.2, 0.4),
+    )
+    figure = heatmaps([("AdamW", landscape(), bent)], columns=1)
+    said = "a knee: s = −0.58 below the best α, 0.10 above"
+    assert any(said in text.get_text().replace("\n", " ") for text in words(figure))
+
+
 def recommended_beside_none() -> Figure:
     """Return two panels, of which the second has no recommendation."""
     found = recommend(landscape())

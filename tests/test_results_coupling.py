@@ -64,6 +64,15 @@ def test_without_noise_a_quadratic_basin_gives_its_exponent(s: float, factor: fl
         )
 
 
+@pytest.mark.parametrize("exact", [1e-18, 1e-12, 1e-6])
+def test_points_known_exactly_say_how_far_the_others_lie_off_their_line(exact: float) -> None:
+    """Every draw may find the same lowest cells, so that some best decays have no noise at all."""
+    x, y = np.arange(4.0), np.array([0.0, 1.0, 12.0, 3.0])
+    found = bend(x, y, np.array([exact, exact, 1.0, 1.0]))
+    assert found == pytest.approx(bend(x, y, np.array([1e-5, 1e-5, 1.0, 1.0])), rel=1e-3)
+    assert found > 1
+
+
 def test_points_on_a_line_do_not_bend() -> None:
     x = np.arange(5.0)
     assert bend(x, 2 - 0.5 * x, np.full(5, 0.01)) == 0
@@ -90,6 +99,7 @@ def test_a_knee_leaves_two_slopes_and_no_single_one() -> None:
     assert seen.knee.high < 0
     assert seen.exponent.value is None
     assert seen.exponent.withheld
+    assert seen.bent
     assert seen.line is None
     assert len(seen.ridge) == 5
     assert "The ridge has a knee: s is −0.8" in seen.exponent.why
@@ -102,6 +112,7 @@ def test_where_the_two_estimators_disagree_there_is_no_value_and_both_are_said()
     seen = coupling(landscape_of(truth, quiet))
     assert seen.exponent.value is None
     assert seen.exponent.withheld
+    assert not seen.bent
     assert abs(ends(seen.check)[0] - truth.s) < 0.05 < ends(seen.parabola)[0] - truth.s
     assert seen.apart.low > 0
     for one, after in (

@@ -39,7 +39,7 @@ from weightdecay.figures.sheet import (
     wrapped,
 )
 from weightdecay.labels import titled
-from weightdecay.number_format import in_units, interval, measured, reported
+from weightdecay.number_format import in_units, interval, measured, number, reported
 from weightdecay.results import Landscape, Outlier, Recommendation, outliers
 
 _LARGEST_CELL = 0.46
@@ -142,8 +142,8 @@ class _Layout:
         self.heads: list[float] = []  # where a row's titles begin
         self.tops: list[float] = []  # where its cells do
         self.bottom = self.height = 0.0
-        for number, row in enumerate(rows):
-            these = slice(number * columns, (number + 1) * columns)
+        for place, row in enumerate(rows):
+            these = slice(place * columns, (place + 1) * columns)
             self.heads.append(self.height)
             heading = max(
                 height_of(title, HEADING) + height_of(text, TEXT - 0.5)
@@ -183,7 +183,12 @@ def widest(labels: Sequence[str]) -> float:
 def _said(panel: Panel, room: float) -> str:
     """Return the text under a title, the exponent and the best error, on one line if it fits."""
     _, landscape, coupling = panel
-    said = [interval(coupling.exponent, reason=False)] if coupling is not None else []
+    said = []
+    if coupling is not None and coupling.bent:
+        sides = (number(side.value or 0.0) for side in (coupling.below, coupling.above))
+        said.append("a knee: s = {} below the best α, {} above".format(*sides))
+    elif coupling is not None:
+        said.append(interval(coupling.exponent, reason=False))
     if landscape.cells:
         said.append(f"best {measured(landscape.best.mean, landscape.metric)}")
     line = "  ·  ".join(said)

@@ -9,7 +9,7 @@ slopes below and above it excludes 0. Nor is there one if the interval of the di
 the two estimators excludes 0. What they differ by beyond noise is otherwise a part of the interval
 of s, and so is what the best decays are off their line beyond noise. The estimators also differ by
 where the best decays happen to lie between those of the grid: that is a part of the interval of
-their difference.
+their difference, but not of the knee's, which it would hide.
 
 If the best decay is the lowest or highest of the grid, the true optimum may lie beyond. A learning
 rate with such an optimum is left out. If the landscape's best has one, there is a bound instead of
@@ -78,6 +78,11 @@ class Coupling:
     below: Exponent = _UNMEASURED
     above: Exponent = _UNMEASURED
     knee: Exponent = _UNMEASURED
+
+    @property
+    def bent(self) -> bool:
+        """Whether there is no single s because the ridge has a knee."""
+        return self.exponent.withheld and not _excludes_zero(self.apart)
 
 
 def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
@@ -165,7 +170,8 @@ def _judged(
     apart = check
     if check.value is not None:
         slope = _slope(found.x, second)
-        apart = _difference(found, np.stack([slope, -slope]))
+        weights = np.stack([slope, -slope])
+        apart = _difference(found, weights, _of_grid(found, weights))
     sides = found.x <= best + 1e-6, found.x >= best - 1e-6
     below, above = (_fitted(found, side, least=2) for side in sides)
     knee = unknown("It needs best decays on both sides of the best learning rate.")
@@ -219,19 +225,23 @@ def _of_models(found: Vertices, weights: Array) -> list[tuple[float, float]]:
     return [(max(apart**2 - variance, 0.0), _OF_MODELS)]
 
 
-def _difference(found: Vertices, weights: Array) -> Exponent:
-    """Return a difference that is 0 if there is one s.
+def _difference(found: Vertices, weights: Array, *more: tuple[float, float]) -> Exponent:
+    """Return a difference that is 0 if there is one s; `more` are further parts of its variance."""
+    value, *own = found.weighed(weights)
+    return _interval(value, *summed((own[0], own[1]), *_of_models(found, weights), *more))
+
+
+def _of_grid(found: Vertices, weights: Array) -> tuple[float, float]:
+    """Return what the steps of a grid make two estimators differ by, and its freedom.
 
     Between the decays of a grid, each estimator errs in its own way, and seeds do not show that. It
     shows in what the two differ by at each learning rate, which then lies off its line.
     """
-    value, *own = found.weighed(weights)
-    parts = [(own[0], own[1]), *_of_models(found, weights)]
     known = np.isfinite(found.best[HALVES])
-    if known.sum() > 2:
-        of_grid = _off_line(found, known, _DIFFERENCE) * float((weights[PARABOLA] ** 2).sum())
-        parts.append((of_grid, float(known.sum() - 2)))
-    return _interval(value, *summed(*parts))
+    if known.sum() < 3:
+        return 0.0, math.inf
+    off = _off_line(found, known, _DIFFERENCE) * float((weights[PARABOLA] ** 2).sum())
+    return off, float(known.sum() - 2)
 
 
 def _off_line(found: Vertices, used: Flags, of: tuple[float, float]) -> float:

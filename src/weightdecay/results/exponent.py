@@ -13,6 +13,7 @@ FLAT = (
     "Near the best, errors hardly change with λ compared with noise, so they do not show how the "
     "best λ moves with α."
 )
+_APART = 1e-9  # the smallest variance of a point, as a share of the largest
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,8 @@ def bend(x: Array, y: Array, variance: Array) -> float:
     The estimate is DerSimonian and Laird's from χ². Chance is taken to explain two standard
     deviations more of χ² than its mean: a few points may well lie off a line.
     """
+    # With weights further apart, those of two points would leave rounding alone of the others.
+    variance = np.maximum(variance, _APART * variance.max())
     weight, fit = 1 / variance, line(x, y, variance)
     freedom = len(x) - 2
     usual = freedom + 2 * math.sqrt(2 * freedom)

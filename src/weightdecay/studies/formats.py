@@ -67,7 +67,7 @@ def because(verdict: Verdict, *, timed: bool = True) -> str:
 def _because(verdict: Verdict) -> str:
     told = _reason(verdict.reason)
     if verdict.outcome == NOT_DECIDED and not verdict.at_edge:
-        told += _seen_at_least(verdict.reason)
+        told += _seen_at_least(verdict.reason) + _seen_by_parts(verdict.reason)
     edges = [
         f"{name}'s best setting is at the edge of its grid ({', '.join(ends)}): widen it there"
         for name, ends in verdict.at_edge or ()
@@ -141,6 +141,15 @@ def _seen_at_least(reason: Reason) -> str:
         case _:
             told = f"{100 * math.expm1(least):.1f} %"
     return f"; a difference of {told} would have been seen{_at_the_margin(reason)}"
+
+
+def _seen_by_parts(reason: Reason) -> str:
+    """Return the same for parts that are all decided, though not by their wider intervals."""
+    parts = reason.parts if isinstance(reason, AnyOf) else reason
+    if not isinstance(parts, tuple) or any(part.outcome == NOT_DECIDED for part in parts):
+        return ""
+    seen = ((part.claim, _seen_at_least(part.reason)) for part in parts)
+    return "".join(f"; {claim}: {told.removeprefix('; ')}" for claim, told in seen if told)
 
 
 def _at_the_margin(reason: Reason) -> str:
