@@ -258,7 +258,7 @@ def test_wrong_uses_are_refused_with_a_cure() -> None:
     with pytest.raises(ValueError, match="The study must minimize an error"):
         study.ask()
     trial = optuna.create_study(sampler=sampler()).ask()
-    with pytest.raises(ValueError, match=r"`lr` must be suggested from a range .* 6.25e-05 to"):
+    with pytest.raises(ValueError, match=r"`lr` must be suggested from a range .* 0.000125 to"):
         trial.suggest_float("lr", 0.5, 1, log=True)
 
 

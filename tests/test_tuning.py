@@ -231,8 +231,22 @@ def test_a_recommended_decay_is_named_as_its_convention_names_it(
     convention: str, name: str
 ) -> None:
     found = made(convention=convention).recommendation()
-    assert f"use lr 0.001 {name.format(found.weight_decay)}" in str(found)
+    assert f"use lr 0.002 {name.format(found.weight_decay)}" in str(found)
     assert ("λ" in str(found)) == (convention != "l2")  # L2 is no decay
+    stated = f"weight_decay {found.decay.torch:.3g}"
+    assert (stated in str(found)) == (convention != "l2")
+    # Torch has no decoupled decay for SGD.
+    other = made(convention=convention, algorithm="sgdw").recommendation()
+    assert "in torch" not in str(other)
+
+
+@pytest.mark.parametrize(("algorithm", "row"), [("adamw", "AdamW"), ("sgdw", "SGDW, momentum 0.9")])
+def test_without_a_run_a_tuner_recommends_the_start_of_the_page(algorithm: str, row: str) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "choosing.md").read_text("utf-8")
+    [lr] = re.findall(rf"^\| {row} \| ([\d.]+) \|", page, re.MULTILINE)
+    found = made(algorithm=algorithm).recommendation()
+    assert found.lr == float(lr)
+    assert abs(math.log2(found.decay.weight_decay / (1.5 / (UPDATES * math.sqrt(64))))) < 0.5
 
 
 def test_runs_that_diverge_are_results_and_keep_the_recommendation_away() -> None:
@@ -807,7 +821,7 @@ def test_every_command_that_shows_the_folder_says_what_the_tuner_recommends(
         assert (values["lr"], values["weight_decay"]) == (expected.lr, expected.weight_decay)
         assert (values["spend"], values["spent"]) == (1.0, expected.spent)
     assert "For the long run, use the tuner's" in said["landscape"]
-    assert "which is not what the tuner recommends" in said["status"]
+    assert "The tuner may recommend another setting." in said["status"]
     assert "edge of the grid" not in said["status"]  # of three runs, most are at an edge
     assert (tmp_path / "own" / "tuner.json").read_bytes() == written
 
@@ -878,7 +892,7 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
 def test_another_tuner_may_not_continue_in_a_folder(tmp_path: Path) -> None:
     made(folder=tmp_path, spend=1)
     made(folder=tmp_path, spend=3)  # to spend more is to go on
-    changed = "`lr` was 6.25e-05 to 0.016 and is 0.001 to 0.01"
+    changed = "`lr` was 0.000125 to 0.032 and is 0.001 to 0.01"
     with pytest.raises(ValueError, match=rf"^A tuner must .* began, but in [^ ]* {changed}. Pass"):
         made(folder=tmp_path, lr=(0.001, 0.01))
     with pytest.raises(ValueError, match=r"`epochs` was 64 and is 128. Pass"):

@@ -20,7 +20,7 @@ _ROWS = 40
 _LOWEST = (
     "Best: the lowest single cell. `weightdecay landscape` recommends a setting from all cells."
 )
-_OF_A_TUNER = "Best: the lowest single run of each length, which is not what the tuner recommends."
+_OF_A_TUNER = "Best: the lowest single run of each length. The tuner may recommend another setting."
 
 
 @dataclass(frozen=True)

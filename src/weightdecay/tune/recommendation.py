@@ -20,18 +20,16 @@ from weightdecay.tune.trial import Cell, Outcome
 #: How a setting is stated in each convention of a decay. A factor of L2 is no λ: it also goes
 #: through the momentum and, in Adam, through the division by √v̂.
 _STATED = {
-    "weight_decay": "weight_decay {λ:.3g} (λ),\nthat is λ_norm = {norm:.3g}.",
-    "normalized": "λ_norm = {norm:.3g},\nthat is λ = {λ:.3g}.",
+    "weight_decay": "weight_decay {λ:.3g} (λ),\nthat is λ_norm = {norm:.3g}{in_torch}.",
+    "normalized": "λ_norm = {norm:.3g},\nthat is λ = {λ:.3g}{in_torch}.",
     "torch": "torch's weight_decay {torch:.3g},\nthat is λ = {λ:.3g} and λ_norm = {norm:.3g}.",
     "l2": "an L2 factor of {torch:.3g}.",
 }
 _DRAWS = 400
 _NOISE = 0.05  # of an error, which validation examples must measure more precisely than that
 _UNSUPPORTED = "No run supports this setting."
-_CURE = (
-    "Check that lr and weight_decay reach the optimizer, spend more, or make longer runs with "
-    "`shortest`."
-)
+_CURE = "Check that lr and weight_decay reach the optimizer, or spend more{longer}."
+_LONGER = ", or make longer runs with `shortest`"
 
 
 @dataclass(frozen=True)
@@ -43,6 +41,7 @@ class Recommendation:
     learned       how many of them say something about the best setting
     weight_decay  in the tuner's `convention`; `decay` has it in every convention, where a factor of
                   L2 counts as λ/α, though no decay does the same
+    algorithm     what the optimizer does, apart from L2: "adamw" or "sgdw"
     near          the probability that the best setting is within one doubling of this α and λ
     loss          by what fraction the error here is expected to exceed that of the best setting
     gain          by what fraction one more run is expected to lower the error
@@ -55,6 +54,7 @@ class Recommendation:
     lr: float
     weight_decay: float
     convention: str
+    algorithm: str
     decay: Decay
     near: float
     loss: float
@@ -69,7 +69,11 @@ class Recommendation:
     def __str__(self) -> str:
         count, decay = f"{self.trials} trial{'s' * (self.trials != 1)}", self.decay
         stated = _STATED[self.convention].format(
-            λ=decay.weight_decay, norm=decay.normalized, torch=decay.torch
+            λ=decay.weight_decay,
+            norm=decay.normalized,
+            torch=decay.torch,
+            # Of SGD, torch has L2 alone.
+            in_torch=f", or weight_decay {decay.torch:.3g} in torch" * (self.algorithm == "adamw"),
         )
         lines = [f"For {self.epochs} epochs, use lr {self.lr:.3g} and {stated}"]
         if self.learned:
@@ -114,6 +118,7 @@ def recommend(
         lr=lr,
         weight_decay=space.stated(best, space.epochs),
         convention=space.convention,
+        algorithm=space.algorithm,
         decay=space.decay(best, space.epochs),
         near=float(np.mean([space.doublings(best, int(at)) <= 1.01 for at in lowest])),
         loss=float((draws[:, best] - draws.min(axis=1)).mean()),
@@ -163,7 +168,8 @@ def _notes(
             "all, and lower the rates with `lr`."
         )
     elif len(blank) + diverged == len(told):
-        yield f"Nothing was learned: {_why(space, nothing, blank, guess)} {_UNSUPPORTED} {_CURE}"
+        cure = _CURE.format(longer=_LONGER * any(cell.rung < space.longest for cell in blank))
+        yield f"Nothing was learned: {_why(space, nothing, blank, guess)} {_UNSUPPORTED} {cure}"
     else:
         if blank:
             yield f"Left out: {_why(space, nothing, blank, guess)}"
@@ -177,7 +183,8 @@ def _notes(
 
 
 def _why(space: Space, rungs: Iterable[int], blank: list[Cell], guess: float | None) -> str:
-    epochs = " and ".join(str(space.ladder[rung]) for rung in sorted(rungs))
+    *some, last = (str(space.ladder[rung]) for rung in sorted(rungs))
+    epochs = " and ".join(filter(None, (", ".join(some), last)))
     count = "the only trial" if len(blank) == 1 else f"all {len(blank)} trials"
     if guess is None:
         return f"{count} of {epochs} epochs came out alike."

@@ -18,8 +18,8 @@ from weightdecay.decay import Decay, Reference
 from weightdecay.tune.belief import Places, Prior
 from weightdecay.tune.shapes import Expected
 
-#: The learning rates to search if none are given: four doublings on either side of the usual one.
-LRS = {"adamw": (0.001 / 16, 0.001 * 16), "sgdw": (0.1 / 16, 0.1 * 16)}
+#: The learning rates to search if none are given: four doublings on either side of the start.
+LRS = {"adamw": (0.002 / 16, 0.002 * 16), "sgdw": (0.05 / 16, 0.05 * 16)}
 #: The normalized decays to search if none are given.
 DECAYS = (2.0**-8, 2.0)
 #: What they are multiplied by if an optimizer has L2 regularization: a momentum of 0.9 applies

@@ -152,7 +152,7 @@ class Tuner:
             *_, reason = self._failed.values()
             raise RuntimeError(
                 f"The first {len(self._failed)} trials could not be trained, the last because: "
-                f"{reason}. See to that first."
+                f"{reason}. See to that first, then start again: they are tried again."
             )
         left = (self.spend - self.spent) * self.space.epochs + 1e-9
         running = list(self._running)
