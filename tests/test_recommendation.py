@@ -456,6 +456,22 @@ def test_each_rule_says_what_becomes_of_torchs_number(s: float, factor: int) -> 
     assert f"That divides torch's weight_decay, λ/α, by {factor}." in sentence(found)
 
 
+@pytest.mark.parametrize(("knee", "compromise"), [(1.2, True), (0.0, False)])
+def test_beside_a_knee_the_sentence_says_which_rule_is_for_which_direction(
+    knee: float, compromise: bool
+) -> None:
+    """The best λ grows with α up to the best one, and falls beyond it."""
+    bent = Truth(s=-0.6, knee=knee, decays=15, curvature=0.05, plateau=0.5)
+    found = recommend(noisy(bent, 3, np.random.default_rng(0), spread=0.001))
+    assert found.knobs.bent == compromise
+    told = sentence(found)
+    assert ("But the ridge has a knee, and from the best α keeping " in told) == compromise
+    if compromise:
+        raised, lowered = told.partition("from the best α ")[2].split(" if α was raised, and ")
+        assert raised.startswith("keeping λ·√α cost ")
+        assert lowered.startswith("keeping λ/√α cost ")
+
+
 def test_pure_noise_has_no_rule() -> None:
     flat = Truth(curvature=0.0, level=0.0, lowest=0.3)
     found = recommend(noisy(flat, 3, np.random.default_rng(1)))

@@ -20,12 +20,13 @@ class Knobs:
     """Which rule carries a decay to another learning rate, by its regret or by the exponent.
 
     `fitted` says that the exponent comes from the fitted surface. `possible` are the rules inside
-    its interval.
+    its interval. `bent` says that there is no exponent because the ridge has a knee.
     """
 
     exponent: Exponent
     fitted: bool
     regret: TransferRegret = field(default_factory=TransferRegret)
+    bent: bool = False
 
     @property
     def possible(self) -> tuple[float, ...]:
@@ -88,7 +89,7 @@ class Knobs:
         return (min(RULES, key=lambda one: abs(one - value)),)
 
 
-def knobs(landscape: Landscape, found: Surface, measured: Exponent) -> Knobs:
+def knobs(landscape: Landscape, found: Surface, measured: Exponent, *, bent: bool = False) -> Knobs:
     """Measure what the rules cost, and take the measured exponent, or on a grid the surface's.
 
     If both are unknown, the measured one says why: a surface does not see that the best decay may
@@ -97,4 +98,4 @@ def knobs(landscape: Landscape, found: Surface, measured: Exponent) -> Knobs:
     read_off = found.exponent()
     fitted = measured.value is None and not measured.withheld and not landscape.scattered
     fitted = fitted and read_off.value is not None
-    return Knobs(read_off if fitted else measured, fitted, measure_transfer(landscape))
+    return Knobs(read_off if fitted else measured, fitted, measure_transfer(landscape), bent)

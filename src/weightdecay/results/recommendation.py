@@ -161,7 +161,7 @@ def _recommended(landscape: Landscape) -> Recommendation:
             f"none in {len(landscape.cells)}. Train smaller learning rates, or other decays."
         )
     several = any(len(cell.seeds) > 1 for cell in landscape.cells.values())
-    advice = knobs(landscape, found, measured.exponent)
+    advice = knobs(landscape, found, measured.exponent, bent=measured.bent)
     best = best_setting(landscape)
     lr, decay = best.lr, best.decay
     add: tuple[Extension, ...] = ()

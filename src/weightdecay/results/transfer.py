@@ -83,6 +83,16 @@ class TransferRegret:
         simplest = (one for one in _SIMPLEST if one in inside and self.costs[one].value <= most)
         return next(simplest, least)
 
+    @property
+    def sides(self) -> tuple[Pair, Pair] | None:
+        """Return the pairs that lead up and down from the best α; None if one is not measured.
+
+        Other pairs lead across it.
+        """
+        up = max((pair for pair in self.pairs if pair[1] > pair[0]), default=None)
+        down = min((pair for pair in self.pairs if pair[1] < pair[0]), default=None)
+        return None if up is None or down is None or up[0] < down[0] else (up, down)
+
     def of_pair(self, pair: Pair) -> "TransferRegret":
         """Return the costs of one pair alone."""
         return replace(self, costs=self.pairs[pair], beyond=self.out.get(pair, ()))

@@ -147,7 +147,8 @@ def sentence(advice: Recommendation) -> str:
     if knobs.rule is None:
         return " ".join(_undecided(knobs))
     judged = _by_regret if knobs.by_regret else _by_exponent
-    return " ".join([*_done(knobs.rule, scape), *judged(knobs, knobs.rule, scape)])
+    told = [*_done(knobs.rule, scape), *judged(knobs, knobs.rule, scape)]
+    return " ".join([*told, *(_by_direction(knobs.regret, scape) if knobs.bent else ())])
 
 
 def _done(rule: float, scape: Landscape) -> Iterable[str]:
@@ -182,6 +183,20 @@ def _by_regret(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
         yield (
             f"The exponent says otherwise, {interval(knobs.exponent, reason=False)}, but this rule "
             "cost less."
+        )
+
+
+def _by_direction(found: TransferRegret, scape: Landscape) -> Iterable[str]:
+    """Yield the rules that cost least on either side of a knee, if they are not the same."""
+    sides = [found.of_pair(pair) for pair in found.sides or ()]
+    known = [(side, rule) for side in sides if (rule := side.least) is not None]
+    if len({rule for _, rule in known}) == 2:
+        raised, lowered = (
+            f"keeping {KEPT[rule]} cost {words(side, rule, scape)}" for side, rule in known
+        )
+        yield (
+            f"But the ridge has a knee, and from the best α {raised} if α was raised, and "
+            f"{lowered} if it was lowered: no other rule cost less there."
         )
 
 
