@@ -119,11 +119,11 @@ class StopError(Exception):
     """The death of a process, for a test."""
 
 
-@pytest.mark.parametrize("at_once", [1, 2])
+@pytest.mark.parametrize(("at_once", "spend"), [(1, 2), (3, 6)])
 def test_a_tuning_that_is_killed_after_any_run_ends_as_if_it_had_not_been(
-    at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    at_once: int, spend: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = trained(tmp_path / "whole", spend=2, at_once=at_once)
+    whole = trained(tmp_path / "whole", spend=spend, at_once=at_once)
     expected = list(Store(tmp_path / "whole").results())
     results: Callable[..., None] = Writer.results
 
@@ -135,9 +135,9 @@ def test_a_tuning_that_is_killed_after_any_run_ends_as_if_it_had_not_been(
     monkeypatch.setattr(Writer, "results", dying)
     for _ in expected:
         with pytest.raises(StopError):
-            trained(tmp_path / "killed", spend=2, at_once=at_once)
+            trained(tmp_path / "killed", spend=spend, at_once=at_once)
     monkeypatch.undo()
-    assert trained(tmp_path / "killed", spend=2, at_once=at_once) == whole
+    assert trained(tmp_path / "killed", spend=spend, at_once=at_once) == whole
     assert list(Store(tmp_path / "killed").results()) == expected
 
 
