@@ -20,6 +20,7 @@ from weightdecay.live.planned import planned as in_landscapes
 from weightdecay.records import Run
 from weightdecay.records.tables import imported
 from weightdecay.studies import STUDIES, Scale, own_scale, scale
+from weightdecay.studies.extension import together
 from weightdecay.studies.own_scale import keep, kept
 from weightdecay.studies.registration_file import FILE
 from weightdecay.studies.so_far import SoFar
@@ -47,7 +48,7 @@ def runs() -> dict[str, Run]:
 
 def of_panels(names: Collection[str], runs: dict[str, Run]) -> list[Run]:
     panels = [panel for panel in STUDY.panels(SCALE) if panel.name in names]
-    cells = {cell.identity for panel in panels for cell in panel.grown(runs).cells}
+    cells = {cell.identity for panel in panels for cell in together([panel], runs)[0].cells}
     return [run for name, run in runs.items() if name in cells]
 
 

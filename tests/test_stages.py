@@ -22,6 +22,7 @@ from weightdecay.results import Judgement, judged
 from weightdecay.results.estimate import within
 from weightdecay.results.judging import contrasted
 from weightdecay.studies import STUDIES, Panel, registration_file, scale, scales
+from weightdecay.studies.extension import together
 from weightdecay.studies.findings import cost_of, find, of_second_stage
 from weightdecay.studies.formats import because, rule
 from weightdecay.studies.reasons import Comparison
@@ -240,8 +241,8 @@ def panel_at(lr: int, decay: int, *, rounds: int) -> Panel:
             )
             for cell in cells
         }
-        cells |= {*panel.grown(there).cells}
-    return panel.grown(there)
+        cells |= {*together([panel], there)[0].cells}
+    return together([panel], there)[0]
 
 
 def test_a_grid_grows_where_its_best_lies_at_an_edge_and_no_farther_than_it_must() -> None:
@@ -273,7 +274,7 @@ def test_a_normalized_decay_grows_no_farther_than_a_decay_of_1() -> None:
             )
             for cell in panel.cells
         }
-        return max(cell.normalized_decay or 0 for cell in panel.grown(runs).cells)
+        return max(cell.normalized_decay or 0 for cell in together([panel], runs)[0].cells)
 
     assert highest(cycle=16) == 2
     assert highest(cycle=17) == 4

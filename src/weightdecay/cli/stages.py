@@ -67,7 +67,11 @@ def _trained(
         if more.keys() <= cells.keys():
             break
         if not options.quiet:
-            echo("A best setting lies at an edge of its grid, which is extended.", file=sys.stderr)
+            echo(
+                "A best setting lies at an edge of its grid, which is extended, together with the "
+                "grids that it is compared with.",
+                file=sys.stderr,
+            )
     found.runs, found.repeats, found.costs = store.runs(), store.repeats(), store.seconds()
     if at.judges:
         found.registered = _registered(studies, at, found.runs, folder)
@@ -91,13 +95,13 @@ def _grown(
     The grids of a registered study stay as they are.
     """
     there = {run.config for run in runs}
-    return {
-        cell: None
-        for study in studies
-        if at.judges
-        for cell in study.grown(at, runs)
-        if cell in there or not (folder / study.name / FILE).exists()
-    }
+    found: dict[RunConfig, None] = {}
+    for study in studies if at.judges else ():
+        own = folder / study.name
+        registration = read(own) if (own / FILE).exists() else None
+        cells = study.grown(at, runs, registration)
+        found |= dict.fromkeys(cell for cell in cells if registration is None or cell in there)
+    return found
 
 
 def _swept(

@@ -75,7 +75,8 @@ def find(
     If it is registered, the runs of its second stage are picked out of `second`. `planned` is as in
     `Study.evidence`. `costs` are the seconds that runs of both stages took, where they are known.
     """
-    seen = replace(study.evidence(at, runs, planned=planned), costs=costs or {})
+    seen = study.evidence(at, runs, planned=planned, registration=registration)
+    seen = replace(seen, costs=costs or {})
     own = list({run.config.identity: run for run in (*seen.runs, *_twins(seen))}.values())
     otherwise, judges = {}, list[Run]()
     if registration is not None:

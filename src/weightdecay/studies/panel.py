@@ -12,8 +12,6 @@ from operator import itemgetter
 from weightdecay.labels import AXES, NAMES, SCHEDULES, method_of
 from weightdecay.records import DECAYS, Run, RunConfig, Spec
 from weightdecay.results import Coupling, Landscape, chosen_by_others, coupling, landscapes
-from weightdecay.results.choosing import can_choose, choose
-from weightdecay.results.grouping import decay_limit
 from weightdecay.sweeps import grid
 from weightdecay.sweeps.grids import Axis
 
@@ -52,24 +50,10 @@ class Panel:
         """Return the configurations to train."""
         return tuple(grid(**self.axes))
 
-    def grown(self, runs: Mapping[str, Run], *, times: int = 3) -> "Panel":
-        """Return the panel with values added where its choice lies at an edge of the grid.
-
-        If cells of the last step are missing from `runs`, which are runs by identity, that step is
-        included, and what lies beyond is not known yet.
-        """
-        panel = self
-        for _ in range(times):
-            found = panel.measured(runs)
-            if found is None or len(found.runs) < len(panel.cells):
-                break
-            if not can_choose(found.landscape):
-                break
-            edges = choose(found.landscape).edges
-            if not edges:
-                break
-            panel = replace(panel, axes=_beyond(found, edges))
-        return panel
+    @property
+    def settings(self) -> set[RunConfig]:
+        """Return the configurations without their seeds."""
+        return {replace(cell, seed=0) for cell in self.cells}
 
     def measured(self, runs: Mapping[str, Run]) -> "Measurement | None":
         """Pick the runs of its own cells out of runs by identity; None if there are none."""
@@ -113,7 +97,7 @@ class Measurement:
     @property
     def picture(self) -> tuple[str, Landscape, Coupling]:
         """Return the panel as `figures.heatmaps` takes it, without settings between its cells."""
-        settings = {replace(cell, seed=0) for cell in self.panel.cells}
+        settings = self.panel.settings
         drawn = tuple(run for run in self.runs if replace(run.config, seed=0) in settings)
         return self.panel.title, replace(self, runs=drawn or self.runs).landscape, self.coupling
 
@@ -133,22 +117,6 @@ class Measurement:
             for run in self.runs_at(*setting)
             if run.config.seed == seed
         }
-
-
-def _beyond(found: Measurement, edges: Iterable[str]) -> dict[str, Axis]:
-    """Return axes with two more values beyond each of the edges, at the spacing there."""
-    grown, landscape = dict(found.panel.axes), found.landscape
-    limit = decay_limit(landscape.way, found.runs)
-    for edge in edges:
-        end, knob = edge.split()
-        name, own = ("lr", landscape.lrs) if knob == "lr" else (landscape.way, landscape.decays)
-        values = sorted(value for value in own if value > 0)
-        last, before = (values[0], values[1]) if end == "lowest" else (values[-1], values[-2])
-        added = [last * (last / before) ** n for n in (1, 2)]
-        if name == landscape.way:
-            added = [value for value in added if value < limit]
-        grown[name] = [*own, *added]
-    return grown
 
 
 def titled(landscape: Landscape) -> str:

@@ -152,7 +152,9 @@ class _Trained:
         store = Store(folder)
         runs = {run.config.identity: run for run in store.runs()}
         costs = {**store.seconds(), **Store(folder / SECOND).seconds()}
-        seen = replace(study.evidence(at, runs.values(), planned=planned), costs=costs)
+        registration = read(place) if (place / FILE).exists() else None
+        seen = study.evidence(at, runs.values(), planned=planned, registration=registration)
+        seen = replace(seen, costs=costs)
         twins = seen.twins
         if planned:
             panels, asked = _complete(seen, runs), study.twins(study.place(at))
@@ -162,7 +164,6 @@ class _Trained:
         else:
             whole = store.plan().keys() <= runs.keys()
             panels = dict(seen.panels) if whole else {}
-        registration = read(place) if (place / FILE).exists() else None
         judges = _judges(registration, folder / SECOND)
         seen = replace(seen, panels=panels, twins=twins)
         return cls(study, at, seen, registration, judges, whole)

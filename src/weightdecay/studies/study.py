@@ -11,6 +11,7 @@ from weightdecay.records import Run, RunConfig
 from weightdecay.results import Exponent, Landscape, with_and_without
 from weightdecay.results.choosing import can_choose
 from weightdecay.studies import verdicts
+from weightdecay.studies.extension import extended
 from weightdecay.studies.formats import points
 from weightdecay.studies.panel import Measurement, Panel
 from weightdecay.studies.registration import Registration
@@ -189,31 +190,47 @@ class Study:
         found = judge(registration, self.entrants(seen), seen.runs, runs)
         return replace(seen, registration=registration, second=found)
 
-    def grown(self, at: Scale, runs: Iterable[Run]) -> list[RunConfig]:
-        """Return the cells of panels that enter the second stage, grown if best at an edge.
+    def grown(
+        self, at: Scale, runs: Iterable[Run], registration: Registration | None = None
+    ) -> list[RunConfig]:
+        """Return the cells of panels that are compared, extended if a best lies at an edge.
 
-        A panel grows by two values at a time, three times at most.
+        If the study is registered, they are those that it was registered with.
         """
+        here = self.place(at)
         there = {run.config.identity: run for run in runs}
-        asked = {panel_of(name) for pair in self.pairs(at) for name in pair}
-        panels = [panel for panel in self.panels(self.place(at)) if panel.name in asked]
-        cells = [cell for panel in panels for cell in panel.grown(there).cells]
+        asked = {name for pair in self._paired(here) for name in pair}
+        panels = extended(self.panels(here), self._paired(here), there, registration)
+        cells = [cell for panel in panels if panel.name in asked for cell in panel.cells]
         return list(dict.fromkeys(cells))
 
-    def evidence(self, at: Scale, runs: Iterable[Run], *, planned: bool = True) -> Evidence:
+    def _paired(self, here: Scale) -> list[tuple[str, str]]:
+        """Return the names of compared panels."""
+        pairs = self._compared(self._named(here))
+        return [(panel_of(one), panel_of(other)) for one, other in pairs]
+
+    def evidence(
+        self,
+        at: Scale,
+        runs: Iterable[Run],
+        *,
+        planned: bool = True,
+        registration: Registration | None = None,
+    ) -> Evidence:
         """Pick this study's runs out of any; if a configuration occurs twice, the last counts.
 
         If they were not `planned` by the study, a panel takes all runs of its landscape, also at
-        settings and seeds of which the scale knows nothing.
+        settings and seeds of which the scale knows nothing. If the study is registered, its grids
+        are those that it was registered with.
         """
         here = self.place(at)
         there = {run.config.identity: run for run in runs}
         panels = self.panels(here)
-        if not planned:
-            found = {panel.name: panel.measured_anywhere(there.values()) for panel in panels}
+        if planned:
+            panels = extended(panels, self._paired(here), there, registration)
+            found = {panel.name: panel.measured(there) for panel in panels}
         else:
-            grown = [panel.grown(there) if self.compared else panel for panel in panels]
-            found = {panel.name: panel.measured(there) for panel in grown}
+            found = {panel.name: panel.measured_anywhere(there.values()) for panel in panels}
         twins = {
             name: [
                 (there[one.identity], there[other.identity])
