@@ -520,6 +520,28 @@ def test_a_report_tells_all_that_was_found(figure_2: list[Run], tmp_path: Path) 
 
 
 @pytest.mark.slow
+def test_tables_that_say_how_long_runs_took_have_minutes_per_decided_claim(
+    figure_2: list[Run], tmp_path: Path
+) -> None:
+    timed = [replace(run, pack=(30.0 + n, 48)) for n, run in enumerate(figure_2)]
+    minutes = sum(30.0 + n for n in range(len(figure_2))) / 60
+    path = tmp_path / AT.folder / "records.parquet"
+
+    def told(*, seconds: bool) -> str:
+        export(timed, path, seconds=seconds)
+        return docs_writer._cost([one for one, _ in found_in(tmp_path)])
+
+    with_seconds, without = told(seconds=True), told(seconds=False)
+    found, _ = find(STUDIES["figure-2"], AT, timed)
+    decided = sum(verdict.outcome != "not decided" for verdict in found.verdicts)
+    assert f"| {minutes / decided:.1f} of one core |" in with_seconds
+    assert "was not kept" not in with_seconds
+    assert "| now |" in without
+    assert f"{minutes / decided:.1f} of one" not in without
+    assert "How long the runs of mnist1d took was not kept." in without
+
+
+@pytest.mark.slow
 def test_a_study_that_lacks_a_run_is_left_out(figure_2: list[Run], tmp_path: Path) -> None:
     place = tmp_path / AT.folder
     place.mkdir()

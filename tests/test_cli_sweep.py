@@ -26,7 +26,7 @@ from weightdecay.cli.printing import csv_stream
 from weightdecay.cli.run import command_of
 from weightdecay.notation import number
 from weightdecay.number_format import typed
-from weightdecay.records import Notice, Progress, Run, RunConfig, or_infinite
+from weightdecay.records import Notice, Progress, Run, RunConfig, or_infinite, read
 from weightdecay.records.codec import Failure
 from weightdecay.records.tables import imported
 from weightdecay.runs import pack
@@ -376,6 +376,21 @@ def test_an_export_holds_every_epoch(form: str, package: str, capsys: Output) ->
     assert main(["export", "s", f"deep/table.{form}"]) == 0
     assert capsys.readouterr().out == f"Wrote 24 epochs of 12 runs to deep/table.{form}.\n"
     assert imported(Path(f"deep/table.{form}")) == Store("s").runs()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_an_export_says_how_long_runs_took_if_it_is_asked_to(form: str) -> None:
+    pytest.importorskip("pyarrow")
+    for folder in ("s", "again"):
+        assert main(["sweep", "half.toml", "--out", folder, *HERE]) == 0
+        assert main(["export", folder, f"{folder}.{form}"]) == 0
+    assert Path(f"s.{form}").read_bytes() == Path(f"again.{form}").read_bytes()
+    assert main(["export", "s", f"timed.{form}", "--seconds"]) == 0
+    took = Store("s").seconds()
+    assert len(took) == 12
+    for source in (f"timed.{form}", "s"):
+        assert {run.config.identity: run.seconds for run in read(source)} == took
+    assert {run.seconds for run in read(f"s.{form}")} == {None}
 
 
 def test_what_is_asked_of_a_folder_needs_no_torch() -> None:

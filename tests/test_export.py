@@ -132,6 +132,52 @@ def test_the_same_runs_are_the_same_bytes(suffix: str, tmp_path: Path) -> None:
     assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
 
 
+def timed(seconds: float) -> Run:
+    return replace(RUN, pack=(seconds, 2))
+
+
+@both
+def test_how_long_runs_took_comes_back_if_it_is_asked_for(suffix: str, tmp_path: Path) -> None:
+    """Timings differ from sweep to sweep, and without them the same results are the same bytes."""
+    path, other = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+    unknown = run_of(replace(CONFIG, seed=1), [RECORD])
+    runs = [timed(0.1 + 0.2), unknown]
+    assert export(runs, path, seconds=True) == 3
+    back = imported(path)
+    assert back == runs
+    assert [run.seconds for run in back] == [0.1 + 0.2, None]
+    assert [run.pack for run in back] == [run.pack for run in runs]
+    export(runs, path)
+    export([timed(7), unknown], other)
+    assert path.read_bytes() == other.read_bytes()
+    assert [run.seconds for run in imported(path)] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        (",1.5,2", ",1.5,", "must have all of seconds, timed_epochs for a run, or none, got secon"),
+        (",1.5,2", ",nan,2", "must have `seconds` of at least 0, got nan"),
+        (",1.5,2", ",-1.5,2", "must have `seconds` of at least 0, got -1.5"),
+        (",1.5,2", ",long,2", "line 2: `seconds` must be a number, got 'long'"),
+    ],
+)
+def test_timings_that_cannot_be_are_refused(tmp_path: Path, was: str, now: str, said: str) -> None:
+    path = tmp_path / "runs.csv"
+    export([Run(CONFIG, (RECORD,), pack=(1.5, 2))], path, seconds=True)
+    path.write_text(path.read_text().replace(was, now))
+    with pytest.raises(ValueError, match=said):
+        imported(path)
+
+
+def test_a_run_of_two_timings_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    export([timed(1.5)], path, seconds=True)
+    path.write_text(path.read_text().replace(",1.5,2", ",1.6,2", 1))
+    with pytest.raises(ValueError, match="environment and timing per run, got two for"):
+        imported(path)
+
+
 def test_more_rows_than_are_held_at_a_time_are_all_written(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,7 +283,7 @@ def test_a_table_from_before_a_column_was_added_still_loads(path: Path) -> None:
         **{field.name: "x" for field in fields(Environment)},
     )
     later = replace(RECORD, budget=18, cycle_updates=18, missed=packed([True]))
-    export([Run(CONFIG, (later,), place)], path)
+    export([Run(CONFIG, (later,), place, (1.5, 2))], path, seconds=True)
     assert imported(path) == [Run(CONFIG, (later,), place)]
     added = [*(field.name for field in fields(Environment)), *table_columns._ADDED]
     if path.suffix == ".parquet":
@@ -247,7 +293,8 @@ def test_a_table_from_before_a_column_was_added_still_loads(path: Path) -> None:
         kept = [n for n, name in enumerate(header) if name not in added]
         lines = [",".join(row[n] for n in kept) for row in (header, *rows)]
         path.write_text("\n".join(lines) + "\n")
-    assert imported(path) == [Run(CONFIG, (RECORD,))]
+    [back] = imported(path)
+    assert (back, back.seconds) == (Run(CONFIG, (RECORD,)), None)
 
 
 def test_rows_may_lie_apart(tmp_path: Path) -> None:
@@ -294,9 +341,7 @@ def test_a_run_of_two_configurations_is_refused(tmp_path: Path) -> None:
     export([RUN], path)
     text = path.read_text()
     path.write_text(text.replace(",mlp,", ",convnet,", 1))
-    with pytest.raises(
-        ValueError, match=f"one configuration and .*, got two for {CONFIG.identity}"
-    ):
+    with pytest.raises(ValueError, match=f"one configuration, .*, got two for {CONFIG.identity}"):
         imported(path)
     path.write_text(text.replace(",adamw,", ",lion,"))
     with pytest.raises(ValueError, match=r"runs\.csv: `algorithm` must be one of"):

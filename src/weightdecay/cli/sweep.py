@@ -78,6 +78,11 @@ def add(commands: Commands) -> None:
         metavar="FILE",
         help="a file ending in .parquet or .csv; - writes CSV to stdout",
     )
+    export.add_argument(
+        "--seconds",
+        action="store_true",
+        help="also write how long each run trained, which differs from sweep to sweep",
+    )
     for parser in (sweep, retry, status, watch, merge, export):
         add_output_options(parser)
 
@@ -262,7 +267,11 @@ def _export(options: argparse.Namespace) -> int:
     to_stdout = options.file == Path("-")
     if to_stdout and options.json:
         raise ValueError("`json` must be left out if the table goes to stdout.")
-    rows = write_csv(runs, csv_stream()) if to_stdout else export(runs, options.file)
+    rows = (
+        write_csv(runs, csv_stream(), seconds=options.seconds)
+        if to_stdout
+        else export(runs, options.file, seconds=options.seconds)
+    )
     left_out, complete = store.ledger.left_out, store.is_complete()
     counts = {"file": options.file, "epochs": rows, "runs": next(number)}
     if options.json:

@@ -89,14 +89,24 @@ class Environment:
 class Run:
     """A finished run: its configuration, records and environment.
 
-    `environment` is None for runs from before environments were recorded. Runs that were trained
-    together, side by side in one process, have the same `pack`; it is None if that is not known.
+    `environment` is None for runs from before environments were recorded. `pack` has the seconds
+    that a worker spent on the run, and how many epochs it trained in them. It is the same for runs
+    that were trained together, side by side in one process, and None if it is not known.
     """
 
     config: RunConfig
     records: tuple[Record, ...]
     environment: Environment | None = None
     pack: tuple[float, int] | None = field(default=None, compare=False)
+
+    @property
+    def seconds(self) -> float | None:
+        """Return how long one worker trained it; None if that is not known.
+
+        The seconds of a pack are divided among its runs. What another worker trained before the run
+        was resumed is not included.
+        """
+        return None if self.pack is None else self.pack[0]
 
     def __repr__(self) -> str:
         config = self.config

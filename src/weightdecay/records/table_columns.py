@@ -3,6 +3,9 @@
 A row has the fields of the configuration, then of the record, then of the environment, under their
 own names. If configuration and record both have a field, the record's column begins with `epoch_`:
 `lr` is α, and `epoch_lr` is α·η of the epoch's last update. Unknown values are empty.
+
+Timings differ from sweep to sweep. They have columns only if they are asked for: `seconds` that one
+worker spent on the run, and `timed_epochs`, the epochs that it trained in them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,10 +66,14 @@ MEASURED = [
 ]
 PLACE = [replace(_column(field, field.name), optional=True) for field in fields(Environment)]
 COLUMNS = SETTINGS + MEASURED + PLACE
+TIMED = [
+    Column("seconds", "seconds", float, optional=True, mixed=False),
+    Column("timed_epochs", "timed_epochs", int, optional=True, mixed=False),
+]
 # Columns that older tables do not have.
 _ADDED = {
     *("keep_missed", "budget", "cycle_updates", "missed", "metric"),
-    *(column.name for column in PLACE),
+    *(column.name for column in (*PLACE, *TIMED)),
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from weightdecay.files import written
-from weightdecay.records.table_columns import COLUMNS, Column, ForeignTableError, matched
+from weightdecay.records.table_columns import COLUMNS, TIMED, Column, ForeignTableError, matched
 
 Row: TypeAlias = Sequence[Any]
 #: A row's values by column name.
@@ -20,22 +20,23 @@ _BATCH = 1 << 12
 _GROUP = 1 << 2
 _FLAGS = [n for n, column in enumerate(COLUMNS) if column.kind is bool]
 _TEXTS = [n for n, column in enumerate(COLUMNS) if column.kind is str]
-_NULLABLE = {column.name for column in COLUMNS if column.optional}
+_KNOWN = COLUMNS + TIMED
+_NULLABLE = {column.name for column in _KNOWN if column.optional}
 
 
-def _write_csv(rows: Iterable[Row], path: Path) -> int:
+def _write_csv(rows: Iterable[Row], path: Path, columns: Sequence[Column]) -> int:
     with written(path) as file:
         text = io.TextIOWrapper(file, "utf-8", newline="")
-        count = write_rows(rows, text)
+        count = write_rows(rows, text, columns)
         text.detach()  # `written` closes the file
     return count
 
 
-def write_rows(rows: Iterable[Row], stream: IO[str]) -> int:
-    """Write rows to a stream as CSV and return their number."""
+def write_rows(rows: Iterable[Row], stream: IO[str], columns: Sequence[Column]) -> int:
+    """Write rows of these columns to a stream as CSV and return their number."""
     count = 0
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([column.name for column in COLUMNS])
+    writer.writerow([column.name for column in columns])
     for row in rows:
         writer.writerow(_csv_fields(row))
         count += 1
@@ -59,7 +60,7 @@ def _read_csv(path: Path) -> Iterator[Named]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, strict=True)
         try:
-            columns = matched(next(reader, []), {column.name: column for column in COLUMNS})
+            columns = matched(next(reader, []), {column.name: column for column in _KNOWN})
             for texts in reader:
                 yield _parsed(columns, texts)
         except ForeignTableError:
@@ -74,9 +75,9 @@ def _parsed(columns: Sequence[Column], texts: Sequence[str]) -> Named:
     return {c.name: c.parsed(text) for c, text in zip(columns, texts, strict=True)}
 
 
-def _write_parquet(rows: Iterable[Row], path: Path) -> int:
+def _write_parquet(rows: Iterable[Row], path: Path, columns: Sequence[Column]) -> int:
     pyarrow, parquet = _pyarrow()
-    schema = _schema(pyarrow)
+    schema = _schema(pyarrow, columns)
     batches, count = _batches(rows, pyarrow, schema), 0
     with (
         written(path) as file,
@@ -102,7 +103,7 @@ def _read_parquet(path: Path) -> Iterator[Named]:
     with path.open("rb") as file:
         try:
             table = parquet.ParquetFile(file)
-            wanted = dict(zip(_described(_schema(pyarrow)), COLUMNS, strict=True))
+            wanted = dict(zip(_described(_schema(pyarrow, _KNOWN)), _KNOWN, strict=True))
             described = _described(table.schema_arrow, nullable=_NULLABLE)
             names = [column.name for column in matched(described, wanted)]
             for batch in table.iter_batches():
@@ -114,7 +115,7 @@ def _read_parquet(path: Path) -> Iterator[Named]:
             raise ValueError(f"{path}: {error} {CURE}") from error
 
 
-def _schema(pyarrow: Any) -> Any:
+def _schema(pyarrow: Any, columns: Sequence[Column]) -> Any:
     kinds = {
         bool: pyarrow.bool_(),
         int: pyarrow.int64(),
@@ -124,7 +125,7 @@ def _schema(pyarrow: Any) -> Any:
     return pyarrow.schema(
         [
             pyarrow.field(column.name, kinds[column.kind], nullable=column.optional)
-            for column in COLUMNS
+            for column in columns
         ]
     )
 
@@ -153,7 +154,7 @@ def _pyarrow() -> tuple[Any, Any]:
 class _Format:
     """A file format: how rows are written and read."""
 
-    write: Callable[[Iterable[Row], Path], int]
+    write: Callable[[Iterable[Row], Path, Sequence[Column]], int]
     read: Callable[[Path], Iterable[Named]]
 
 

@@ -31,10 +31,10 @@ COST = """\
 ## What a decided claim costs
 
 Earlier states are named by their commits. In the first ones, of 15 November 2026, 36 of 52 verdicts
-were *not decided*. Minutes are known where the log of a sweep is kept. The tables of mnist1d and
-text have none; those of mnist1d's third row, 38 in all, were noted when it was trained. On 18
-November 2026, `make reproduce` trained Figure 2 of mnist1d in 6.5 minutes of one core: 936 runs, by
-which 6 of its 14 claims are decided, in 1.1 minutes each.
+were *not decided*. Minutes are known where the log of a sweep is kept, or where its table says them
+(`weightdecay export --seconds`). Those of mnist1d's third row, 38 in all, were noted when it was
+trained. On 18 November 2026, `make reproduce` trained Figure 2 of mnist1d in 6.5 minutes of one
+core: 936 runs, by which 6 of its 14 claims are decided, in 1.1 minutes each.
 """
 READING = f"""\
 ## How to read it

@@ -113,7 +113,10 @@ def _cost(found: Sequence[Findings]) -> str:
     of: dict[str, list[Findings]] = {}
     for one in found:
         of.setdefault(_place(one), []).append(one)
-    told = [COST, _markdown(costs.rows(costs.states(of, _outcomes(found))))]
+    known = costs.states(of, _outcomes(found))
+    told = [COST, _markdown(costs.rows(known))]
+    if unknown := [task for task, states in known.items() if states[-1].minutes is None]:
+        told.append(f"How long the runs of {' and '.join(unknown)} took was not kept.\n")
     everywhere = Counter(run for own in of.values() for run in {r for one in own for r in one.runs})
     if shared := sum(times > 1 for times in everywhere.values()):
         told.append(f"{shared:,} runs are counted under two tasks: one figure compares these.\n")

@@ -73,10 +73,14 @@ def find(
     """Judge a study by its own runs, picked out of any; `repeats` are second trainings of them.
 
     If it is registered, the runs of its second stage are picked out of `second`. `planned` is as in
-    `Study.evidence`. `costs` are the seconds that runs of both stages took, where they are known.
+    `Study.evidence`. `costs` are the seconds that runs of both stages took, where the runs
+    themselves do not say them.
     """
+    runs = list(runs)
+    known = {run.config.identity: run.seconds for run in (*runs, *second)}
     seen = study.evidence(at, runs, planned=planned, registration=registration)
-    seen = replace(seen, costs=costs or {})
+    timed = {name: seconds for name, seconds in known.items() if seconds is not None}
+    seen = replace(seen, costs={**timed, **(costs or {})})
     own = list({run.config.identity: run for run in (*seen.runs, *_twins(seen))}.values())
     otherwise, judges = {}, list[Run]()
     if registration is not None:
