@@ -941,6 +941,31 @@ def test_a_table_is_refused_with_what_can_be_done_with_it(
 
 
 @pytest.mark.parametrize("command", ["register", "judge"])
+def test_a_tuners_folder_is_refused_with_what_can_be_done_with_it(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = stored(runs_of(), tmp_path / "tuned")
+    (own / "tuner.json").touch()
+    told = said_by(capsys, command, own)
+    assert f"FOLDER must be the folder of a sweep, whose grid chooses a setting, and {own}" in told
+    assert f"`weightdecay status {own}` says what the tuner recommends" in told
+    assert not (own / FILE).exists()
+
+
+def test_scattered_settings_are_refused_without_internals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draw = np.random.default_rng(0)
+    own = [
+        ended(replace(CONFIG, lr=lr, weight_decay=decay))
+        for lr, decay in 2.0 ** draw.uniform(-10, -4, (20, 2))
+    ]
+    told = said_by(capsys, "register", stored(own, tmp_path / "random"))
+    assert "A choice needs a grid of learning rates and decays, got 20 scattered settings." in told
+    assert "<" not in told
+
+
+@pytest.mark.parametrize("command", ["register", "judge"])
 def test_seeds_that_judge_are_refused_with_the_folder_that_they_judge(
     command: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

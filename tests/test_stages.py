@@ -144,8 +144,12 @@ def test_a_page_says_if_its_registration_was_changed_after_it_was_written(tmp_pa
     assert "What judged is what was registered" in told()
     path = tmp_path / registration_file.FILE
     path.write_text(path.read_text("utf-8").replace("below ln 1.03", "below ln 1.3"), "utf-8")
-    assert "registered.toml was changed after it was written" in told()
-    assert "What judged is what was registered" not in told()
+    said = told()
+    assert "registered.toml was changed after it was written" in said
+    assert "What judged is what was registered" not in said
+    states = 'The edited file states the rule `as_good` as: "… end is below ln 1.3".'
+    assert f'{states} What judges is: "… end is below ln 1.03".' in said
+    assert "It was:" not in said
 
 
 def test_a_page_of_results_that_nothing_was_registered_for_says_so() -> None:

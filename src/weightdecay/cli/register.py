@@ -126,7 +126,8 @@ def _in_git(folder: Path) -> bool:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a file, for which no seeds can be trained, and the seeds that judge another folder."""
+    """Refuse a file, a tuner's folder, and the seeds that judge another folder."""
+    from weightdecay.cli.tuned import is_tuners
     from weightdecay.studies.registration_file import registered_for
 
     if folder.is_file():
@@ -136,6 +137,12 @@ def check_folder(folder: Path) -> None:
         raise ValueError(
             "FOLDER must be the folder of a sweep, whose settings other seeds can train, and "
             f"{folder} is a file. {cure}"
+        )
+    if is_tuners(folder):
+        raise ValueError(
+            "FOLDER must be the folder of a sweep, whose grid chooses a setting, and "
+            f"{folder} is a tuner's, whose settings are scattered. `weightdecay status {folder}` "
+            "says what the tuner recommends: sweep a grid around it, and register that."
         )
     if folder.parent in registered_for(folder):
         raise ValueError(

@@ -70,8 +70,9 @@ def choose(landscape: Landscape) -> Choice:
     """
     if not landscape.in_columns:
         raise ValueError(
-            f"A choice needs a grid of learning rates and decays, got scattered settings in "
-            f"{landscape!r}. `weightdecay landscape` recommends a setting to train a grid around."
+            "A choice needs a grid of learning rates and decays, got "
+            f"{len(landscape.cells)} scattered settings. `weightdecay landscape` recommends a "
+            "setting to train a grid around."
         )
     seen = _errors(landscape)
     if not seen:

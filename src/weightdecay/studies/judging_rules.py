@@ -83,13 +83,21 @@ def as_said(rules: Mapping[str, Any]) -> Rules:
     }
 
 
-def changes(registered: Rules) -> list[str]:
-    """Return how the rules of today differ from those that were registered, in sentences."""
+def changes(registered: Rules, *, edited: bool = False) -> list[str]:
+    """Return how the rules of today differ from those that were registered, in sentences.
+
+    If the file was edited, nobody knows what it said: it may have said what judges.
+    """
     said = []
     for name, rule in RULES.items():
         if name in registered and registered[name] != rule:
-            was, now = _apart(_words(registered[name]), _words(rule))
-            said.append(f'The rule `{name}` has changed. It was: "{was}". It is now: "{now}".')
+            stated, judging = _apart(_words(registered[name]), _words(rule))
+            said.append(
+                f'The edited file states the rule `{name}` as: "{stated}". What judges is: '
+                f'"{judging}".'
+                if edited
+                else f'The rule `{name}` has changed. It was: "{stated}". It is now: "{judging}".'
+            )
     if unsaid := [name for name in RULES if name not in registered]:
         said.append(f"The registration does not state these rules: {', '.join(unsaid)}.")
     if gone := [name for name in registered if name not in RULES]:

@@ -126,7 +126,7 @@ def _changed(
 ) -> list[str]:
     """Return what differs from the registration, in words."""
     said = [EDITED] if registration.edited else []
-    said += changes(registration.rules)
+    said += changes(registration.rules, edited=registration.edited)
     if digest(first) != registration.digest:
         said.append(
             f"The first stage has changed: it had {registration.runs} runs, and has {len(first)}."
