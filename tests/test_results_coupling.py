@@ -29,6 +29,7 @@ from weightdecay.results.column import PARABOLA
 from weightdecay.results.exponent import bend
 from weightdecay.results.ridge import optima
 from weightdecay.results.vertices import Vertices, vertices
+from weightdecay.site import advice
 
 SOME = Truth(s=0.5, rates=8, decays=8)
 
@@ -103,6 +104,31 @@ def test_a_knee_leaves_two_slopes_and_no_single_one() -> None:
     assert seen.line is None
     assert len(seen.ridge) == 5
     assert "The ridge has a knee: s is −0.8" in seen.exponent.why
+
+
+@pytest.mark.parametrize(("side", "other", "sign"), [("above", "below", 1), ("below", "above", -1)])
+def test_where_one_side_of_the_best_has_no_slope_the_reason_is_said(
+    side: str, other: str, sign: int
+) -> None:
+    whole = some()
+    searched = grid(whole, zero=False)
+    best = math.log2(searched.lrs[ridge.best_rate(searched)])
+    kept = {
+        place: cell
+        for place, cell in whole.cells.items()
+        if sign * (math.log2(cell.lr) - best) < 1e-6
+    }
+    seen = coupling(replace(whole, cells=kept))
+    assert getattr(seen, side).value is None
+    assert getattr(seen, other).value is not None
+    [(_, known), (_, missing)] = advice._slopes(seen)
+    assert f"{other} the best α" in known
+    assert missing == (
+        f"s unknown {side} the best α: 1 learning rate at or {side} the best has the best decay "
+        "inside the grid, and a slope needs two: widen the grid or make it finer"
+    )
+    none = getattr(seen, side)
+    assert not advice._slopes(replace(seen, below=none, above=none, check=none))
 
 
 def test_where_the_two_estimators_disagree_there_is_no_value_and_both_are_said() -> None:

@@ -173,7 +173,10 @@ def _judged(
         weights = np.stack([slope, -slope])
         apart = _difference(found, weights, _of_grid(found, weights))
     sides = found.x <= best + 1e-6, found.x >= best - 1e-6
-    below, above = (_fitted(found, side, least=2) for side in sides)
+    below, above = (
+        _fitted(found, side, least=2, where=f"at or {where} the best")
+        for side, where in zip(sides, ("below", "above"), strict=True)
+    )
     knee = unknown("It needs best decays on both sides of the best learning rate.")
     if below.value is not None and above.value is not None:
         bent = _slope(found.x, sides[0]) - _slope(found.x, sides[1])
@@ -198,10 +201,17 @@ def _judged(
     return Coupling(exponent, check, points, drawn, convention, *parts)
 
 
-def _fitted(found: Vertices, used: Flags, estimator: int = PARABOLA, *, least: int) -> Exponent:
+def _fitted(
+    found: Vertices,
+    used: Flags,
+    estimator: int = PARABOLA,
+    *,
+    least: int,
+    where: str = "near the best",
+) -> Exponent:
     """Return s by one estimator, from at least so many of the learning rates."""
     if used.sum() < least:
-        return unknown(_too_few(found, int(used.sum()), least))
+        return unknown(_too_few(found, int(used.sum()), least, where))
     weights = np.zeros(found.best.shape)
     weights[estimator] = _slope(found.x, used)
     value, *own = found.weighed(weights, by_seeds=True)
@@ -275,11 +285,12 @@ def _signed(value: float | None) -> str:
     return f"{value:.2f}".replace("-", "−")
 
 
-def _too_few(found: Vertices, count: int, least: int) -> str:
+def _too_few(found: Vertices, count: int, least: int, where: str) -> str:
     if found.flat and not len(found.lrs):
         return FLAT
-    have = "rate near the best has" if count == 1 else "rates near the best have"
-    flat = f" (at {found.flat} more, noise hides it)" if found.flat else ""
+    have = f"rate {where} has" if count == 1 else f"rates {where} have"
+    # Where noise hides the best decay is not known by side.
+    flat = f" (at {found.flat} more, noise hides it)" if found.flat and least == 3 else ""
     needs = "a line needs three" if least == 3 else "a slope needs two"
     return (
         f"{count} learning {have} the best decay inside the grid{flat}, and {needs}: "

@@ -190,7 +190,10 @@ def exponent(advice: Recommendation) -> str:
 
 
 def _slopes(measured: Coupling) -> list[tuple[str, str]]:
-    """Return s on each side of the best learning rate, and by the second estimator."""
+    """Return s on each side of the best learning rate, and by the second estimator.
+
+    If s is known on one side alone, the reason is said for the other.
+    """
     best = "the best α"
     known = [
         f"{interval(found, reason=False)} {where}"
@@ -201,7 +204,15 @@ def _slopes(measured: Coupling) -> list[tuple[str, str]]:
         )
         if found.value is not None and found.bound is None
     ]
-    return [("", ", ".join(known))] if known else []
+    told = [("", ", ".join(known))] if known else []
+    sides = ((measured.below, "below"), (measured.above, "above"))
+    if any(found.value is not None for found, _ in sides):
+        told += [
+            ("", f"s unknown {where} {best}: {found.why.rstrip('.')}")
+            for found, where in sides
+            if found.value is None
+        ]
+    return told
 
 
 def additions(advice: Recommendation) -> list[str]:
