@@ -93,6 +93,24 @@ def test_a_supplement_on_a_second_task_is_left_out_where_that_task_has_the_figur
     assert judged(TEXT.folder) == {("figure-3", "text")}
 
 
+@pytest.mark.slow
+def test_two_scales_of_a_task_that_trained_the_same_runs_are_judged_by_their_own(
+    tmp_path: Path,
+) -> None:
+    """The larger scale's seeds include the smaller one's, and other bits may have come out."""
+    study, medium = STUDIES["figure-3"], scale("mnist1d", "medium")
+    own = {AT.folder: 0.2, medium.folder: 0.3}
+    for at in (AT, medium):
+        runs = [ended(cell, test_error=own[at.folder]) for cell in study.cells(at)]
+        export(runs, tmp_path / at.folder / "records.parquet")
+    judged = {
+        one.scale.folder: {run.last.test_error for run in seen.runs}
+        for one, seen in found_in(tmp_path)
+        if one.study in (study, STUDIES["supplement-4"]) and seen.runs
+    }
+    assert judged == {folder: {error} for folder, error in own.items()}
+
+
 def test_a_sweep_that_belongs_to_no_study_is_left_out(tmp_path: Path) -> None:
     """A search for one method's decay, for instance, in a folder that is named after no scale."""
     plan = tmp_path / "cifar10-headline" / "search" / "plan.jsonl"

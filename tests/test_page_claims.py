@@ -69,7 +69,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of Figure 2 on mnist1d, as `make reproduce` writes it."""
     at, study = scale("mnist1d", "small"), STUDIES["figure-2"]
     runs, second = (
-        _imported(RESULTS, f"{at.folder}/{name}.parquet") for name in ("records", "judging")
+        _imported(RESULTS, f"{at.folder}/{name}.parquet")[at.folder]
+        for name in ("records", "judging")
     )
     registration = _registered(RESULTS / at.folder / study.name)
     found, seen = find(study, at, runs, registration=registration, second=second)

@@ -10,6 +10,7 @@ Instead of tables, a study's folder may be that of a sweep, with the second stag
 a sweep may have other settings and seeds than the scale.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from weightdecay.records import Run
@@ -25,16 +26,16 @@ from weightdecay.sweeps import Store
 
 def found_in(results: Path) -> list[tuple[Findings, Evidence]]:
     """Judge every study whose runs are all there, at every task and scale in a folder."""
-    runs, second = (_imported(results, f"*/{name}.parquet") for name in ("records", "judging"))
-    there = {run.config.identity for run in runs}
+    first, second = (_imported(results, f"*/{name}.parquet") for name in ("records", "judging"))
+    there = {run.config.identity for runs in first.values() for run in runs}
     scales = _scales(results, "*/records.parquet")
     planned = [
         find(
             study,
             at,
-            runs,
+            _with_own(first, at),
             registration=_registered(results / at.folder / study.name),
-            second=second,
+            second=_with_own(second, at),
         )
         for at in scales
         for study in studies_at(at)
@@ -50,10 +51,19 @@ def found_in(results: Path) -> list[tuple[Findings, Evidence]]:
     ]
 
 
-def _imported(results: Path, pattern: str) -> list[Run]:
-    """Return the runs of tables; one of a task whose data changed has another name now."""
-    runs = [run for path in sorted(results.glob(pattern)) for run in imported(path)]
-    return [run for run in runs if run.last.run == run.config.identity]
+def _imported(results: Path, pattern: str) -> dict[str, list[Run]]:
+    """Return runs of tables by folder; one of a task whose data changed has another name now."""
+    return {
+        path.parent.name: [run for run in imported(path) if run.last.run == run.config.identity]
+        for path in sorted(results.glob(pattern))
+    }
+
+
+def _with_own(runs: Mapping[str, Sequence[Run]], at: Scale) -> list[Run]:
+    """Return all runs; if two scales of a task have trained the same cell, the own run counts."""
+    folders = sorted(runs, key=lambda folder: folder == at.folder)
+    found = {run.config.identity: run for folder in folders for run in runs[folder]}
+    return list(found.values())
 
 
 def _swept(results: Path, at: Scale) -> list[tuple[Findings, Evidence]]:
