@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.landscapes import QUADRATIC, Truth, exact, landscape_of, measured, reseen
-from weightdecay.results import Cell, Landscape, budget_regret, pairs_over
+from weightdecay.results import Cell, Landscape, budget_regret, compare_powers, pairs_over
 from weightdecay.results.budget_transfer import POWERS, _judged
 from weightdecay.site.budgets import lines
 
@@ -80,7 +80,44 @@ def test_a_decay_that_leads_out_of_the_grid_is_reported_and_not_clipped() -> Non
     found = budget_regret([(first, last)], -1.0)
     assert found.beyond == pytest.approx(2 + 4 - 3.5, abs=0.05)
     assert math.isnan(found.cost.value)
-    assert budget_regret([(last, first)], -1.0).beyond == pytest.approx(-2.5, abs=0.05)
+    # The last decays are 5.5 doublings from the best ones.
+    assert found.least.value == pytest.approx(FINE.curvature * 5.5**2, abs=2e-3)
+    assert found.least.low <= found.least.value < FINE.curvature * 8**2
+    other_way = budget_regret([(last, first)], -1.0)
+    assert other_way.beyond == pytest.approx(-2.5, abs=0.05)
+    assert other_way.least.value == pytest.approx(found.least.value, abs=2e-3)
+
+
+@pytest.mark.parametrize("true", POWERS)
+def test_the_powers_that_are_tied_are_those_that_noise_does_not_tell_apart(true: float) -> None:
+    random = np.random.default_rng(1)
+    noise: dict[str, Any] = {"spread": 1e-4, "examples": 10_000_000}
+    sets = [
+        reseen(one, measured(np.array(errors), 3, random, **noise))
+        for one in over(true)
+        for errors in [[[one.cells[lr, at].mean for at in one.decays] for lr in one.lrs]]
+    ]
+    found = compare_powers(pairs_over(sets, "epochs"))
+    assert (found.least, found.tied) == (true, (true,))
+    # With noise as large as what a rule costs, more than one is left.
+    noise = {"spread": 0.05, "examples": 10_000}
+    loud = [reseen(one, measured(FINE.errors(), 3, random, **noise)) for one in sets]
+    assert len(compare_powers(pairs_over(loud, "epochs")).tied) > 1
+
+
+def test_without_intervals_no_powers_are_tied_and_without_pairs_none_is_least() -> None:
+    few = [
+        replace(one, cells={at: replace(cell, **two(cell)) for at, cell in one.cells.items()})
+        for one in over(0.5)
+    ]
+    found = compare_powers(pairs_over(few, "epochs"))
+    assert (found.least, found.tied) == (0.5, ())
+    assert compare_powers([]).least is None
+
+
+def two(cell: Cell) -> dict[str, Any]:
+    """Return a cell's values for its first two seeds."""
+    return {"seeds": (0, 1), "chosen": cell.chosen[:2], "tested": cell.tested[:2], "losses": ()}
 
 
 def test_two_seeds_give_a_cost_without_an_interval() -> None:

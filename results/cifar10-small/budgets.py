@@ -28,6 +28,7 @@ from weightdecay.results import (
     Landscape,
     budget_exponents,
     budget_regret,
+    compare_powers,
     landscapes,
     pairs_over,
 )
@@ -190,20 +191,16 @@ def conclusions(scapes: dict[str, list[Landscape]]) -> Iterator[str]:
     for name, own in scapes.items():
         for factor in FACTORS:
             pairs = pairs_over(own, factor)
-            costs = {p: budget_regret(pairs, p) for p in POWERS} if pairs else {}
-            known = {p: one.cost for p, one in costs.items() if not one.why and not one.beyond}
-            if not known:
+            found = compare_powers(pairs)
+            best = found.least
+            if best is None:
                 continue
-            best = min(known, key=lambda p: known[p].value)
-            rivals = [
-                RULES[p]
-                for p in known
-                if p != best and not budget_regret(pairs, p, instead=best).cost.low > 0
-            ]
+            rivals = [RULES[p] for p in found.tied if p != best]
             told = f"- {NAMES[name]}, over {WORDS[factor]}: **{RULES[best]}** costs least, "
-            told += f"{points(known[best])} points."
+            told += f"{points(found.inside[best])} points."
             told += f" {' and '.join(rivals)} may cost as little." if rivals else ""
-            far = [f" {RULES[p]} leads {beyond(one)}." for p, one in costs.items() if one.beyond]
+            costs = found.costs.items()
+            far = [f" {RULES[p]} leads {beyond(one)}." for p, one in costs if one.beyond]
             yield told + "".join(far)
 
 

@@ -37,6 +37,8 @@ AXES = {
 #: The same in a table's column of decays, where rows differ in what their number is.
 SYMBOLS = {"weight_decay": "λ", "normalized_decay": "λ_norm", "l2": "L2"}
 assert set(AXES) == set(SYMBOLS) == set(DECAYS)
+#: How the best decay moves with each factor of the budget.
+LAWS = {"epochs": "λ* ∝ epochs^−e", "data": "λ* ∝ data^−e", "batch": "λ* ∝ batch^e"}
 
 
 def method(algorithm: str, schedule: str = "cosine") -> str:

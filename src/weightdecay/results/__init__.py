@@ -2,7 +2,13 @@
 
 from weightdecay.results.agreement import Agreement, Doubts, Pair, agreement, doubts
 from weightdecay.results.budget import BudgetExponent, budget_exponents
-from weightdecay.results.budget_transfer import BudgetRegret, budget_regret, pairs_over
+from weightdecay.results.budget_transfer import (
+    BudgetRegret,
+    PowerCosts,
+    budget_regret,
+    compare_powers,
+    pairs_over,
+)
 from weightdecay.results.carrying import Knobs
 from weightdecay.results.comparison import (
     chosen_by_others,
@@ -54,6 +60,7 @@ __all__ = [
     "Pair",
     "Point",
     "Points",
+    "PowerCosts",
     "Range",
     "Recommendation",
     "Regret",
@@ -71,6 +78,7 @@ __all__ = [
     "cell_curves",
     "cell_runs",
     "chosen_by_others",
+    "compare_powers",
     "contrast",
     "coupling",
     "curve",

@@ -9,7 +9,8 @@ A rule keeps λ·N^p, with N the number of updates of the last cycle:
 Seeds that choose do not judge. For each seed, the others choose the best decay of either budget, by
 their validation errors (`choosing`), and that seed's test errors with the carried decay and with
 the longer budget's own best are compared, both read off the line between the nearest measured
-decays. A carried decay outside of the measured ones has no error, and is reported instead.
+decays. A carried decay outside of the measured ones has no error: that is reported, and what the
+last measured decay costs, which bounds the cost from below.
 """
 
 import math
@@ -42,14 +43,39 @@ class BudgetRegret:
     """The mean cost of carried decays, over pairs of budgets and learning rates.
 
     `beyond` is by how many doublings the farthest carried decay lies outside of the measured ones,
-    below 0 if it is too small. If it is not 0, the cost is unknown. `rates` counts the learning
-    rates of all pairs. `why` says why nothing was measured.
+    below 0 if it is too small. If it is not 0, the cost is unknown, and `least` is what the last
+    measured decays in place of those outside cost. `rates` counts the learning rates of all pairs.
+    `why` says why nothing was measured.
     """
 
     cost: Estimate
     beyond: float = 0.0
+    least: Estimate = UNKNOWN
     rates: int = 0
     why: str = ""
+
+
+@dataclass(frozen=True)
+class PowerCosts:
+    """What it costs to keep λ·N^p, for each p of POWERS.
+
+    `tied` are the p whose difference from the least cost is within its interval; none if there are
+    no intervals. They stay among the measured decays.
+    """
+
+    costs: Mapping[float, BudgetRegret]
+    tied: tuple[float, ...] = ()
+
+    @property
+    def inside(self) -> dict[float, Estimate]:
+        """Return the known costs: those of rules that stay among the measured decays."""
+        return {p: one.cost for p, one in self.costs.items() if not one.why and not one.beyond}
+
+    @property
+    def least(self) -> float | None:
+        """Return the p that costs least; None if no cost is known."""
+        known = self.inside
+        return min(known, key=lambda p: known[p].value, default=None)
 
 
 def pairs_over(landscapes: Sequence[Landscape], factor: str) -> list[Pair]:
@@ -73,6 +99,16 @@ class _Judged:
     lr: float
     carried: float
     other: float
+
+
+def compare_powers(pairs: Sequence[Pair]) -> PowerCosts:
+    """Measure what each p costs, and which differ from the best by no more than noise."""
+    found = PowerCosts({p: budget_regret(pairs, p) for p in POWERS})
+    known, best = found.inside, found.least
+    if best is None or math.isnan(known[best].low):
+        return found
+    apart = {p: budget_regret(pairs, p, instead=best).cost for p in known if p != best}
+    return replace(found, tied=tuple(p for p in known if p == best or not apart[p].low > 0))
 
 
 def budget_regret(
@@ -101,13 +137,12 @@ def budget_regret(
             weights[id(used)] += share / len(judged) * added
             beyond = max(beyond, off, key=abs)
         count += len(rates)
-    if beyond:
-        return BudgetRegret(UNKNOWN, beyond, count)
     parts = [_estimated(measured, weights[used]) for used, measured in grids.items()]
     variance, freedom = summed(*((variance, free) for _, variance, free in parts))
     few = any(len(_seeds(one)) < _LEAST for pair in carried for one in pair)
     value = math.fsum(value for value, _, _ in parts)
-    return BudgetRegret(within(value, variance, 0 if few else freedom), rates=count)
+    cost = within(value, variance, 0 if few else freedom)
+    return BudgetRegret(UNKNOWN, beyond, cost, count) if beyond else BudgetRegret(cost, rates=count)
 
 
 def _judged(
@@ -190,24 +225,26 @@ def _weights(measured: Arrays, judged: Sequence[_Judged]) -> tuple[Array, float]
     """Return the weights of errors in a mean cost at one learning rate, and how far outside it is.
 
     A seed without decays on both sides of a place judges nothing. If none can judge, the distance
-    to the nearest measured decay is returned.
+    to the nearest measured decay is returned, and carried decays count as the last measured ones.
     """
-    weights = np.zeros(measured.tested.shape)
     row = int(np.flatnonzero(measured.lrs == judged[0].lr)[0])
-    can, off = 0, math.inf
-    for one in judged:
-        known = np.flatnonzero(np.isfinite(measured.tested[row, :, one.seed]))
-        logs = np.log2(measured.decays[known])
-        outside = [_outside(logs, place) for place in (one.carried, one.other)]
-        farthest = max(outside, key=abs)
-        if farthest:
-            off = farthest if abs(farthest) < abs(off) else off
-            continue
-        can += 1
+    known = {
+        one.seed: np.flatnonzero(np.isfinite(measured.tested[row, :, one.seed])) for one in judged
+    }
+    logs = {seed: np.log2(measured.decays[cells]) for seed, cells in known.items()}
+    off = {
+        one.seed: max((_outside(logs[one.seed], at) for at in (one.carried, one.other)), key=abs)
+        for one in judged
+    }
+    nearest = min(off.values(), key=abs)
+    judges = [one for one in judged if off[one.seed] == 0 or (nearest and len(known[one.seed]))]
+    weights = np.zeros(measured.tested.shape)
+    for one in judges:
         for place, sign in ((one.carried, 1.0), (one.other, -1.0)):
-            shares = np.array([np.interp(place, logs, unit) for unit in np.eye(len(logs))])
-            weights[row, known, one.seed] += sign * shares
-    return (weights / can, 0.0) if can else (weights, off)
+            unit = np.eye(len(logs[one.seed]))
+            shares = np.array([np.interp(place, logs[one.seed], cell) for cell in unit])
+            weights[row, known[one.seed], one.seed] += sign * shares / len(judges)
+    return weights, nearest
 
 
 def _outside(logs: Array, place: float) -> float:
