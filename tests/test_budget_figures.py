@@ -9,7 +9,11 @@ import pytest
 from tests.landscapes import ended
 from tests.worlds import easier
 from weightdecay.records import Run, RunConfig
-from weightdecay.studies import STUDIES, scale
+from weightdecay.results.exponent import unknown
+from weightdecay.studies import STUDIES, Evidence, scale
+from weightdecay.studies.budget_numbers import BUDGETS, budget_table
+from weightdecay.studies.docs_writer import chapters
+from weightdecay.studies.findings import find, further_tables
 from weightdecay.studies.verdicts import HELD, NOT_HELD, Verdict
 
 AT = scale("mnist1d", "small")
@@ -34,12 +38,17 @@ def run_of(config: RunConfig, *, epochs: float, data: float, batch: float) -> Ru
 def verdicts(
     study: str, *, epochs: float, data: float, batch: float, factor: float = 1.0
 ) -> dict[str, Verdict]:
+    seen = trained(study, epochs=epochs, data=data, batch=batch, factor=factor)
+    return {one.claim: one for one in STUDIES[study].verdicts(seen)}
+
+
+def trained(
+    study: str, *, epochs: float, data: float, batch: float, factor: float = 1.0
+) -> Evidence:
     own = replace(AT, second=None) if study == "supplement-3" else AT
     cells = [cell for cell in STUDIES[study].cells(own) if cell.data is not None]
     train = easier(partial(run_of, epochs=epochs, data=data, batch=batch), factor)
-    runs = [train(cell) for cell in cells]
-    found = STUDIES[study].verdicts(STUDIES[study].evidence(own, runs))
-    return {one.claim: one for one in found}
+    return STUDIES[study].evidence(own, [train(cell) for cell in cells])
 
 
 @pytest.mark.parametrize(
@@ -68,3 +77,40 @@ def test_over_data_and_batch_each_is_judged_apart() -> None:
     assert found["The paper's square root: λ* ∝ data^−e, e = ½"].outcome == HELD
     assert found["The paper's square root: λ* ∝ batch^e, e = ½"].outcome == NOT_HELD
     assert found["Over data, keeping λ is much worse than keeping λ_norm"].outcome == HELD
+
+
+def test_the_exponents_at_a_fixed_rate_and_along_the_ridge_stand_in_a_table_of_their_own() -> None:
+    """In every run, the best learning rate is the same: there, the two are the same number."""
+    powers = {"epochs": 0.25, "data": 0.5, "batch": 1.0}
+    seen = trained("exponents", **powers)
+    found, _ = find(STUDIES["exponents"], seen.scale, seen.runs)
+    for one in found.budgets:
+        for exponent in (one.exponent.fixed, one.exponent.ridge):
+            assert exponent.value == pytest.approx(powers[one.factor], abs=0.02)
+            assert exponent.low <= powers[one.factor] <= exponent.high
+    (title, [head, *rows]), *_ = further_tables(found)
+    assert (title, head[-2:]) == (BUDGETS, ["e at a fixed α", "e along the ridge"])
+    assert [row[:3] for row in rows] == [
+        ["AdamW", "mnist1d", law] for law in ("λ* ∝ epochs^−e", "λ* ∝ data^−e", "λ* ∝ batch^e")
+    ]
+    page = chapters([found], "")
+    for row in rows:
+        assert f"| {' | '.join(row)} |" in page
+        assert all(" [" in cell for cell in row[-2:])
+
+
+def test_an_exponent_that_is_unknown_says_why() -> None:
+    seen = trained("exponents", epochs=0.5, data=0.5, batch=0.5)
+    found, _ = find(STUDIES["exponents"], seen.scale, seen.runs)
+    [row, *_] = found.budgets
+    why = "The basin is flat."
+    lost = replace(row, exponent=replace(row.exponent, ridge=unknown(why)))
+    assert budget_table([lost])[1][-1] == "e unknown: The basin is flat"
+    assert budget_table([]) == []
+
+
+def test_a_study_that_is_not_about_budgets_has_no_such_table() -> None:
+    assert {name for name, study in STUDIES.items() if study.budgets} == {
+        "exponents",
+        "supplement-3",
+    }

@@ -205,7 +205,7 @@ def _judge(
 
 def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
     from weightdecay.site import doubts
-    from weightdecay.studies.findings import cost_of, of_second_stage, second_stage, undrawn
+    from weightdecay.studies.findings import cost_of, further_tables, of_second_stage, undrawn
     from weightdecay.studies.formats import because
     from weightdecay.studies.tables import BRIEF, table_of
 
@@ -215,7 +215,7 @@ def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
         echo("")
     for line in doubts.lines(found.doubts):
         echo(line)
-    for title, rows in second_stage(found):
+    for title, rows in further_tables(found):
         echo(f"{title}:")
         print_table(rows)
         echo("")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from weightdecay.labels import NAMES
+from weightdecay.labels import LAWS, NAMES
 from weightdecay.results import (
     Estimate,
     Exponent,
@@ -52,7 +52,6 @@ GRIDS = {
     "cifar10-small": replace(_OF_IMAGES, normalized=[0, "2^-8..2^0"]),
     "imagenet32": _OF_IMAGES,
 }
-_LAWS = {"epochs": "λ* ∝ epochs^−e", "data": "λ* ∝ data^−e", "batch": "λ* ∝ batch^e"}
 #: Between these powers, e counts as the paper's ½.
 _ROOT = (0.25, 0.75)
 #: Seeds, if they are not the scale's. No second stage follows: each seed estimates what the others
@@ -156,7 +155,7 @@ def _power(factor: str, panels: Sequence[Panel], above: float, below: float) -> 
         if factor not in exponents:
             raise NotMeasuredError("Some landscapes are missing.")
         found = _estimated(exponents[factor].fixed)
-        what, by = f"e in {_LAWS[factor]} at a fixed α", _sample(factor, panels, seen)
+        what, by = f"e in {LAWS[factor]} at a fixed α", _sample(factor, panels, seen)
         return verdicts.between(claim, found, what, above=above, below=below, by=by)
 
     return judge
@@ -193,6 +192,7 @@ SUPPLEMENT_3 = Study(
     "Landscapes over three budgets: raw and normalized decay, and on a second data set",
     panels=lambda at: [panel for row in _rows(at) for panel in row],
     draw=heatmaps_of(columns=3),
+    budgets=True,
     claims=_normalization_claims,
 )
 
@@ -223,9 +223,7 @@ def _exponent_claims(at: Scale) -> list[Claim]:
     panels = _varied(at)
     return [
         *(
-            Claim(
-                f"The paper's square root: {_LAWS[factor]}, e = ½", _power(factor, panels, *_ROOT)
-            )
+            Claim(f"The paper's square root: {LAWS[factor]}, e = ½", _power(factor, panels, *_ROOT))
             for factor in ("data", "batch")
         ),
         Claim("Over data, keeping λ is much worse than keeping λ_norm", _worse("data", panels)),
@@ -237,5 +235,6 @@ EXPONENTS = Study(
     "How the best decay moves with epochs, data and batch",
     panels=_varied,
     draw=heatmaps_of(columns=3),
+    budgets=True,
     claims=_exponent_claims,
 )

@@ -24,8 +24,8 @@ from weightdecay.studies.findings import (
     Findings,
     command,
     draw,
+    further_tables,
     of_second_stage,
-    second_stage,
     write_verdicts,
 )
 from weightdecay.studies.formats import because, rule
@@ -60,7 +60,7 @@ def chapters(found: Sequence[Findings], results: str) -> str:
         if one.numbers and first is one:
             parts.append(_markdown(table_of(one.numbers)))
         if first is one:
-            parts += [f"{title}:\n\n{_markdown(rows)}" for title, rows in second_stage(one)]
+            parts += [f"{title}:\n\n{_markdown(rows)}" for title, rows in further_tables(one)]
         parts += [f"{line}\n" for line in of_second_stage(one)]
         parts.append(f"{one.small_print}\n")
     return "\n".join(parts)

@@ -12,6 +12,12 @@ from weightdecay.records import Run
 from weightdecay.results import Doubts, doubts
 from weightdecay.results.choosing import chosen_otherwise
 from weightdecay.site import doubts as said
+from weightdecay.studies.budget_numbers import (
+    BUDGETS,
+    BudgetNumbers,
+    budget_numbers,
+    budget_table,
+)
 from weightdecay.studies.landscape_numbers import Numbers, is_grid, numbers_of
 from weightdecay.studies.own_scale import OWN, options_of
 from weightdecay.studies.registered_when import when
@@ -32,6 +38,9 @@ UNREGISTERED = "Nothing was registered for these results, and no fresh seeds jud
 class Findings:
     """A study's verdicts, the numbers of its landscapes, and doubts about its runs.
 
+    `budgets` are the exponents of landscapes that differ in their budgets, if the study is about
+    these.
+
     `runs` are the identities of the runs that it was judged by. `spent` has these and those of its
     second stage, each with the seconds that one `worker`, a core or a GPU, trained it, or None.
     `tested` names what is measured on the test set. `registration` and `second` are those of a
@@ -44,6 +53,7 @@ class Findings:
     runs: frozenset[str]
     verdicts: tuple[Verdict, ...]
     numbers: tuple[Numbers, ...]
+    budgets: tuple[BudgetNumbers, ...]
     small_print: str
     doubts: Doubts
     spent: Mapping[str, float | None]
@@ -103,6 +113,9 @@ def find(
             for one in seen.panels.values()
             if is_grid(one.landscape)
         ),
+        budgets=tuple(budget_numbers(one.landscape for one in seen.panels.values()))
+        if study.budgets
+        else (),
         small_print=_small_print(study, at, own, seen),
         doubts=doubts(own, repeats, of=at.error),
         spent={
@@ -177,9 +190,13 @@ def _sizes(registration: Registration) -> str:
     )
 
 
-def second_stage(found: Findings, *, pairs: bool = False) -> list[tuple[str, list[list[str]]]]:
-    """Return the tables of judged settings and carried decays, with titles, if they have rows."""
+def further_tables(found: Findings, *, pairs: bool = False) -> list[tuple[str, list[list[str]]]]:
+    """Return the tables beside that of the landscapes, with titles, if they have rows.
+
+    They are of the budget exponents, the judged settings and the carried decays.
+    """
     tables = [
+        (BUDGETS, budget_table(found.budgets)),
         (JUDGED, judged_table(found.registration, found.second)),
         (CARRYING, carrying_table(found.numbers, pairs=pairs)),
     ]

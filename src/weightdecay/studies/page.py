@@ -25,8 +25,8 @@ from weightdecay.studies.findings import (
     Findings,
     command,
     cost_of,
+    further_tables,
     of_second_stage,
-    second_stage,
     undecided,
     undrawn,
     warning,
@@ -76,7 +76,7 @@ def tell(found: Findings, seen: Evidence, folder: Path, *, drawn: bool = True) -
 def _page(found: Findings, seen: Evidence, pictures: Sequence[Picture]) -> str:
     tables: list[tuple[str, Sequence[Sequence[str]]]] = [
         ("Landscapes", table_of(found.numbers)),
-        *second_stage(found, pairs=True),
+        *further_tables(found, pairs=True),
         ("Cells that stand out from their neighbours", said.rows(found.doubts)),
     ]
     notes = [undecided(found.study, found.scale), "" if pictures else undrawn(found)]

@@ -139,6 +139,8 @@ class Study:
     something they need. `place` returns the scale to use instead of the requested one. `curves`
     says that the study also needs the epochs before the last.
 
+    `budgets` says that panels differ in the budget, so that the powers of the best decay are shown.
+
     `compared` are pairs of panels that a second stage compares, by seeds that chose nothing; an
     ending such as ", λ = 0" names a part of a panel. `carried` are panels for which it measures
     what it costs to carry a decay to another learning rate.
@@ -152,6 +154,7 @@ class Study:
     twins: Callable[[Scale], Mapping[str, Sequence[Twins]]] = lambda _: {}
     place: Callable[[Scale], Scale] = lambda at: at
     curves: bool = False
+    budgets: bool = False
     compared: Sequence[tuple[str, str]] = ()
     carried: Sequence[str] = ()
 
