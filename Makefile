@@ -34,6 +34,7 @@ book: $(READY)
 	$(BIN)/python results/cifar10-small/budgets.py
 	$(BIN)/python results/cifar10-headline/judge.py
 	$(BIN)/python -m tests.choosing --page docs/choosing.md
+	$(BIN)/python -m tests.carrying --page docs/carrying.md
 
 format: $(READY)
 	$(BIN)/ruff format

@@ -12,15 +12,53 @@ from typing import Any
 
 import numpy as np
 
-from tests.landscapes import CLIFF, NOISY, Truth, exact, landscape_of, measured, reseen
+from tests.landscapes import (
+    CLIFF,
+    NOISY,
+    QUADRATIC,
+    Truth,
+    exact,
+    landscape_of,
+    measured,
+    reseen,
+    runs_of,
+)
 from tests.tables import simulate
-from weightdecay.results import Exponent, budget_exponents
+from weightdecay.decay import BudgetExponents
+from weightdecay.records import Run
+from weightdecay.results import Exponent, Landscape, budget_exponents, landscapes
+
+#: A budget, and others that differ from it in one factor alone.
+BUDGET: dict[str, Any] = {"epochs": 16, "data": 4000, "batch": 100}
+VARIED: dict[str, tuple[Any, ...]] = {
+    "epochs": (4, 16, 32),
+    "data": (2000, 4000, 8000),
+    "batch": (50, 100, 200),
+}
+WIDE = replace(QUADRATIC, s=0.3, rates=7, decays=11, level=0.01)
 
 #: The epochs of the three budgets, and where their best learning rates lie, in doublings.
 EPOCHS = (5, 20, 80)
 RATES = (0.4, 0.0, -0.4)
 #: The true exponent along the ridge. At a fixed α, it is less by s · (doublings of α* / of epochs).
 ALONG = 0.5
+
+
+def landscape(
+    rule: BudgetExponents, *, way: str = "weight_decay", truth: Truth = WIDE, **budget: Any
+) -> Landscape:
+    """Return the landscape of a budget, its best λ moved from BUDGET's by the rule."""
+    budget = BUDGET | budget
+    log = {name: math.log2(budget[name] / BUDGET[name]) for name in BUDGET}
+    moved = -rule.epochs * log["epochs"] - rule.data * log["data"] + rule.batch * log["batch"]
+    updates = budget["data"] * budget["epochs"] // budget["batch"]
+    if way == "normalized_decay":
+        moved += math.log2(updates / 640) / 2
+    step = math.log2(truth.decay_factor or truth.factor)
+    truth = replace(truth, centre=(0.0, moved / step))
+    runs = runs_of(truth, exact(truth.errors()), way=way, **budget)
+    [found] = landscapes(Run(run.config, (replace(run.last, updates=updates),)) for run in runs)
+    return found
 
 
 @dataclass(frozen=True)

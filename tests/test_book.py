@@ -433,7 +433,7 @@ def test_the_page_says_what_a_decided_claim_costs_on_each_task(
     assert [*now] == ["mnist1d", "text"]
     tallied = docs_writer.tallies(curves)
     for task, (choosing, judging, decided, each, minutes) in now.items():
-        own = [one for one in curves if docs_writer._place(one) == task]
+        own = [one for one in curves if docs_writer.place_of(one) == task]
         runs = {run for one in own for run in one.runs}
         held, not_held, left = map(int, re.findall(rf"on {task} (\d+).*?(\d+).*?(\d+)", tallied)[0])
         assert (choosing, judging) == (f"{len(runs):,}", "0")

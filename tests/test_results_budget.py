@@ -1,50 +1,32 @@
 """The best decay's powers of epochs, data and batch, with the signs that the paper's rule has."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.budgets import BEGIN, END, SCENARIOS, TITLES, coverage
-from tests.landscapes import QUADRATIC, Truth, exact, landscape_of, measured, noisy, runs_of
+from tests.budgets import (
+    BEGIN,
+    BUDGET,
+    END,
+    SCENARIOS,
+    TITLES,
+    VARIED,
+    WIDE,
+    coverage,
+    landscape,
+)
+from tests.landscapes import exact, landscape_of, measured, noisy, runs_of
 from weightdecay.decay import NORMALIZED, TIMESCALE, BudgetExponents
-from weightdecay.records import Run
 from weightdecay.results import Landscape, budget_exponents, landscapes
 from weightdecay.results.exponent import bounded
 
-BUDGET: dict[str, Any] = {"epochs": 16, "data": 4000, "batch": 100}
 PAGE = Path(__file__).parents[1] / "docs" / "exponents.md"
 #: The rows that the tests simulate again, fewer times.
 REPEATED = [("cliff", 3), ("half steps, three α", 3), ("cliff drifts ×1.6 per budget", 3)]
-WIDE = replace(QUADRATIC, s=0.3, rates=7, decays=11, level=0.01)
-
-
-def landscape(
-    rule: BudgetExponents, *, way: str = "weight_decay", truth: Truth = WIDE, **budget: Any
-) -> Landscape:
-    """Return the landscape of a budget, its best λ moved from BUDGET's by the rule."""
-    budget = BUDGET | budget
-    log = {name: math.log2(budget[name] / BUDGET[name]) for name in BUDGET}
-    moved = -rule.epochs * log["epochs"] - rule.data * log["data"] + rule.batch * log["batch"]
-    updates = budget["data"] * budget["epochs"] // budget["batch"]
-    if way == "normalized_decay":
-        moved += math.log2(updates / 640) / 2
-    truth = replace(truth, centre=(0.0, moved))
-    runs = runs_of(truth, exact(truth.errors()), way=way, **budget)
-    [found] = landscapes(Run(run.config, (replace(run.last, updates=updates),)) for run in runs)
-    return found
-
-
-VARIED: dict[str, tuple[Any, ...]] = {
-    "epochs": (4, 16, 32),
-    "data": (2000, 4000, 8000),
-    "batch": (50, 100, 200),
-}
 
 
 @pytest.mark.parametrize("way", ["weight_decay", "normalized_decay", "l2"])

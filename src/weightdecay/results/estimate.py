@@ -54,6 +54,12 @@ def minus(one: Estimate, other: Estimate) -> Estimate:
     return within(value, *summed(variance_of(one), variance_of(other)))
 
 
+def bound(least: Estimate) -> float | None:
+    """Return what a cost is at least if it is not below this one; None if that is not above 0."""
+    low = least.value if math.isnan(least.low) else least.low
+    return low if low > 0 else None
+
+
 def detectable(found: Estimate) -> float:
     """Return the smallest effect that such data show in 80 % of cases: (t.975 + t.8) errors."""
     variance, freedom = variance_of(found)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from weightdecay.number_format import between, interval, measured, number
 from weightdecay.results import Estimate, Exponent, Knobs, Landscape, Recommendation, TransferRegret
+from weightdecay.results.estimate import bound
 from weightdecay.results.transfer import RULES
 
 #: What each rule λ ∝ α^(−s) keeps.
@@ -69,22 +70,18 @@ def _is_negative(one: Estimate, metric: str | None) -> bool:
 
 
 def cost(found: TransferRegret, rule: float, metric: str | None) -> str:
-    """Return what a rule costs, without a unit; of one that leads out of the grid, at least.
+    """Return what a rule costs, without a unit; of one that leads out of the grid, at least."""
+    one = found.costs[rule]
+    return at_least(one, metric) if rule in found.beyond else amount(one, metric)
+
+
+def at_least(one: Estimate, metric: str | None) -> str:
+    """Return what a rule that leads out of the grid costs at least.
 
     That is the low end of what the last decay there costs, or unknown if it may cost nothing.
     """
-    if rule not in found.beyond:
-        return amount(found.costs[rule], metric)
-    least = bound(found.costs[rule])
-    if least is None:
-        return _UNKNOWN
-    return f"≥ {_amount(least, metric, _digits(found.costs[rule]))}"
-
-
-def bound(one: Estimate) -> float | None:
-    """Return what a rule that leads out of the grid costs at least; None if that is not above 0."""
-    least = one.value if math.isnan(one.low) else one.low
-    return least if least > 0 else None
+    least = bound(one)
+    return _UNKNOWN if least is None else f"≥ {_amount(least, metric, _digits(one))}"
 
 
 def _digits(one: Estimate) -> int:

@@ -10,7 +10,7 @@ Instead of tables, a study's folder may be that of a sweep, with the second stag
 a sweep may have other settings and seeds than the scale.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from weightdecay.records import Run
@@ -24,8 +24,13 @@ from weightdecay.studies.study import Evidence
 from weightdecay.sweeps import Store
 
 
-def found_in(results: Path) -> list[tuple[Findings, Evidence]]:
-    """Judge every study whose runs are all there, at every task and scale in a folder."""
+def found_in(
+    results: Path, *, only: Collection[str] = tuple(STUDIES)
+) -> list[tuple[Findings, Evidence]]:
+    """Judge every study whose runs are all there, at every task and scale in a folder.
+
+    `only` names the studies to judge.
+    """
     first, second = (_imported(results, f"*/{name}.parquet") for name in ("records", "judging"))
     there = {run.config.identity for runs in first.values() for run in runs}
     scales = _scales(results, "*/records.parquet")
@@ -39,6 +44,7 @@ def found_in(results: Path) -> list[tuple[Findings, Evidence]]:
         )
         for at in scales
         for study in studies_at(at)
+        if study.name in only
         # What trains nothing is the same at every scale: once is enough.
         if (cells := study.cells(at)) or at is scales[0]
         if all(cell.identity in there for cell in cells)
@@ -46,7 +52,7 @@ def found_in(results: Path) -> list[tuple[Findings, Evidence]]:
         if (place := study.place(at)) == at or place not in scales
     ]
     return [
-        *(one for at in _scales(results, "*/*/plan.jsonl") for one in _swept(results, at)),
+        *(one for at in _scales(results, "*/*/plan.jsonl") for one in _swept(results, at, only)),
         *planned,
     ]
 
@@ -66,7 +72,7 @@ def _with_own(runs: Mapping[str, Sequence[Run]], at: Scale) -> list[Run]:
     return list(found.values())
 
 
-def _swept(results: Path, at: Scale) -> list[tuple[Findings, Evidence]]:
+def _swept(results: Path, at: Scale, only: Collection[str]) -> list[tuple[Findings, Evidence]]:
     """Judge the studies of a scale whose folders are sweeps; they may use each other's runs."""
     swept = [
         (study, folder)
@@ -91,6 +97,7 @@ def _swept(results: Path, at: Scale) -> list[tuple[Findings, Evidence]]:
             costs=costs,
         )
         for study, folder in swept
+        if study.name in only
     ]
 
 

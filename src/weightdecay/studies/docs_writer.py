@@ -68,7 +68,7 @@ def chapters(found: Sequence[Findings], results: str) -> str:
 
 def at_a_glance(found: Sequence[Findings]) -> str:
     """Return one row per claim and one column per task: each verdict, linked to its section."""
-    places = list(dict.fromkeys(_place(one) for one in found))
+    places = list(dict.fromkeys(place_of(one) for one in found))
     rows = []
     for name in _counted(found):
         there = [one for one in found if one.study.name == name]
@@ -78,7 +78,7 @@ def at_a_glance(found: Sequence[Findings]) -> str:
             for one, verdict in zip(there, row, strict=True):
                 if verdict is None or isinstance(verdict.reason, Missing):
                     continue
-                place = _place(one)
+                place = place_of(one)
                 bold = "" if verdict.outcome == NOT_DECIDED else "**"
                 cells[place] = f"{bold}{_link(verdict.outcome, one)}{bold}"
             rows.append((_figure(name), _claim(judged), *cells.values()))
@@ -96,11 +96,11 @@ def tallies(found: Sequence[Findings]) -> str:
 
 def _outcomes(found: Sequence[Findings]) -> dict[str, Counter[str]]:
     """Return the number of claims on each task by their outcomes, without those not measured."""
-    counts: dict[str, Counter[str]] = {_place(one): Counter() for one in found}
+    counts: dict[str, Counter[str]] = {place_of(one): Counter() for one in found}
     names = _counted(found)
     for one in found:
         if one.study.name in names:
-            counts[_place(one)].update(
+            counts[place_of(one)].update(
                 verdict.outcome
                 for verdict in one.verdicts
                 if not isinstance(verdict.reason, Missing)
@@ -112,7 +112,7 @@ def _cost(found: Sequence[Findings]) -> str:
     """Return what a decided claim has cost on each task."""
     of: dict[str, list[Findings]] = {}
     for one in found:
-        of.setdefault(_place(one), []).append(one)
+        of.setdefault(place_of(one), []).append(one)
     known = costs.states(of, _outcomes(found))
     told = [COST, _markdown(costs.rows(known))]
     if unknown := [task for task, states in known.items() if states[-1].minutes is None]:
@@ -149,14 +149,14 @@ def _figure(name: str) -> str:
     return name.replace("-", " ").capitalize()
 
 
-def _place(one: Findings) -> str:
+def place_of(one: Findings) -> str:
     """Return the task that was trained; the small scale is meant where none is said."""
     at = one.study.place(one.scale)
     return at.task if at.name == "small" else f"{at.task} {at.name}"
 
 
 def _heading(one: Findings) -> str:
-    return f"{_figure(one.study.name)}, {_place(one)}"
+    return f"{_figure(one.study.name)}, {place_of(one)}"
 
 
 def _link(words: str, one: Findings) -> str:
@@ -190,7 +190,7 @@ def summary(found: Sequence[Findings]) -> str:
 def _conventions(found: Sequence[Findings]) -> list[str]:
     """Return AdamW's s on each task, with λ as it is stated here and as torch states it."""
     told = [
-        f"on {_place(one)}, {interval(row.exponent)} here and {in_torch(row)} in torch's"
+        f"on {place_of(one)}, {interval(row.exponent)} here and {in_torch(row)} in torch's"
         for one in found
         if one.study.name == _MAIN[0]
         for row in one.numbers

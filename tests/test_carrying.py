@@ -1,0 +1,172 @@
+"""The page on carrying λ says what the committed records say, and rules cost what they must."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests import carrying
+from tests.budgets import VARIED, landscape
+from tests.landscapes import QUADRATIC, exact, landscape_of
+from weightdecay.decay import NORMALIZED, TIMESCALE, BudgetExponents
+from weightdecay.records import Spec, read
+from weightdecay.results import Estimate, TransferRegret, landscapes, measure_transfer
+from weightdecay.results.proposed import (
+    CHANGES,
+    PROPOSALS,
+    Outcome,
+    Proposal,
+    followed,
+    over_budgets,
+    over_rates,
+    total,
+)
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "docs" / "carrying.md").read_text("utf-8")
+committed = pytest.mark.skipif(
+    not carrying.RESULTS.is_dir(), reason="a source distribution has no committed results"
+)
+SAME_DRAWS = f"numpy=={np.__version__}" in (ROOT / "constraints.txt").read_text("utf-8").split()
+#: A fine grid, so that the line between two decays is the truth itself.
+FINE = replace(QUADRATIC, s=0.0, rates=5, decays=49, decay_factor=2**0.25, level=0.01)
+#: The squared doublings by which α, and the factors in `VARIED`, change: means over all pairs.
+SQUARED = {"alpha": 4.0, "batch": 2.0, "data": 2.0, "epochs": 14 / 3}
+BY_NAME = {rule.name.split(" (")[0]: rule for rule in PROPOSALS}
+COMPLETE = [rule for rule in PROPOSALS if rule.powers.keys() == {*CHANGES}]
+
+
+def group_of(law: Mapping[str, float]) -> carrying.Group:
+    """Return landscapes over all budgets, whose best decay moves by these powers."""
+    budgets = BudgetExponents(epochs=law["epochs"], data=law["data"], batch=law["batch"])
+    scapes = [
+        landscape(budgets, truth=FINE, **{factor: amount})
+        for factor, amounts in VARIED.items()
+        for amount in amounts
+    ]
+    unique = {tuple(one.labels.items()): one for one in scapes}
+    tilted = replace(FINE, s=law["alpha"])
+    transfer = measure_transfer(landscape_of(tilted, exact(tilted.errors())))
+    return carrying.Group("adamw", "planted", transfer, tuple(unique.values()))
+
+
+@pytest.mark.parametrize("true", COMPLETE, ids=lambda rule: rule.name)
+def test_only_the_true_rule_is_free_and_every_other_costs_what_its_decays_cost(
+    true: Proposal,
+) -> None:
+    found = carrying.outcomes(group_of(true.powers))
+    for rule in PROPOSALS:
+        own = followed(rule, found)
+        assert own.keys() == rule.powers.keys()
+        for change, one in own.items():
+            off = true.powers[change] - rule.powers[change]
+            cost = FINE.curvature * SQUARED[change] * off**2
+            assert one.cost.value == pytest.approx(cost, abs=2e-3)
+            assert (one.best, one.beyond) == (off == 0, False)
+    summed = total(true, found)
+    assert summed is not None
+    assert summed.mean == pytest.approx(0, abs=2e-3)
+    for rule in COMPLETE:
+        other = total(rule, found)
+        assert other is not None
+        assert rule is true or other.mean > summed.mean + 2e-3
+    assert total(BY_NAME["λ ∝ √α"], found) is None
+
+
+def test_the_table_shows_costs_in_points_and_counts_where_rules_are_best() -> None:
+    """If the paper is right, torch's habit costs 100·0.0075·(4 + ½ + ½ + 7/6) points in all."""
+    rows = carrying.rule_rows([group_of(BY_NAME["λ_norm"].powers)])
+    assert rows[1] == [
+        *("**AdamW, planted**", "α × or ÷ 4", "N × 2 to 4", "N × 2 to 4", "N × 2 to 8", "", "")
+    ]
+    shown = {row[0]: row[1:] for row in rows[2:10]}
+    paper, torchs = shown["λ_norm (Loshchilov & Hutter)"], shown["torch's `weight_decay` unchanged"]
+    assert all(cell.startswith("**0.0") for cell in paper[:4])
+    values = [float(cell.split(" ")[0]) for cell in torchs[:4]]
+    assert values == pytest.approx(
+        [100 * FINE.curvature * each for each in (4, 0.5, 0.5, 7 / 6)], abs=0.1
+    )
+    assert torchs[4:] == [f"{sum(values) / 4:.1f}", f"{max(values):.1f}"]
+    assert shown["λ ∝ batch (Bergsma et al.)"][2:] == ["–"] * 4
+    assert rows[10] == ["*best or tied*", "keep λ", *["keep λ√N"] * 3, "", ""]
+    counted = {row[0]: row[1:6] for row in rows[12:]}
+    assert counted["λ_norm (Loshchilov & Hutter)"] == [*["1 of 1"] * 4, "4 of 4"]
+    assert counted["torch's `weight_decay` unchanged"] == [*["0 of 1"] * 4, "0 of 4"]
+    assert counted["equilibrium (Kosson et al.)"] == ["1 of 1", "–", "–", "–", "1 of 1"]
+
+
+def test_a_rule_that_leads_out_of_the_grid_costs_at_least_what_the_last_decay_does() -> None:
+    """The best decay moves from −2 to 1, of a grid from −3.5 to 3.5; λ·N is kept at −5."""
+    narrow = replace(FINE, decays=29)
+    law = BudgetExponents(epochs=-1, data=0, batch=0)
+    scapes = [landscape(law, truth=narrow, epochs=epochs) for epochs in (4, 32)]
+    one = over_budgets(scapes, "epochs")[1.0]
+    assert one.beyond
+    assert one.value == pytest.approx(FINE.curvature * 4.5**2, abs=2e-3)
+    assert carrying._cell(one).startswith("≥ 15.")
+    out = TransferRegret(
+        costs={0.0: Estimate(0.01, 0.005, 0.015), 1.0: Estimate(0.2, 0.1, 0.3)},
+        tied=(0.0, 1.0),
+        beyond=(1.0,),
+    )
+    found = over_rates(out)
+    assert [found[s].best for s in (0.0, 1.0)] == [True, False], "it may cost more than is known"
+    assert found[1.0].value == 0.1
+
+
+def test_without_intervals_no_rule_is_best_and_none_is_counted() -> None:
+    lost = Estimate(0.01, math.nan, math.nan)
+    found = over_rates(TransferRegret(costs={0.0: lost}))
+    assert found[0.0].best is None
+    assert carrying._cell(found[0.0]) == "1.0"
+    assert carrying._count(found.values()) == "–"
+    assert carrying._cell(Outcome(Estimate(0.01, -0.01, 0.03), beyond=True)) == "unknown"
+
+
+def test_rules_that_the_package_has_are_the_same_here() -> None:
+    names = {"λ_norm": NORMALIZED, "timescale in epochs": TIMESCALE}
+    for name, rule in names.items():
+        powers = BY_NAME[name].powers
+        assert {factor: getattr(rule, factor) for factor in VARIED} == {
+            factor: powers[factor] for factor in VARIED
+        }
+        assert powers["alpha"] == 0
+
+
+@committed
+@pytest.mark.slow
+@pytest.mark.skipif(not SAME_DRAWS, reason="another numpy draws other noise for the intervals")
+def test_the_tables_are_those_of_the_records() -> None:
+    """`make book` writes them again."""
+    pytest.importorskip("pyarrow")
+    assert carrying.written(TEXT) == TEXT
+
+
+@committed
+def test_no_two_committed_grids_differ_in_the_width_alone() -> None:
+    """So the page does not judge the rule on width; if it turns red, it can be judged."""
+    pytest.importorskip("pyarrow")
+    assert "No two of the committed grids differ in the width alone" in " ".join(TEXT.split())
+    widths: dict[str, set[object]] = {}
+    for path in carrying.RESULTS.glob("*/*.parquet"):
+        for one in landscapes(read(path)):
+            if min(len(one.lrs), len(one.decays)) > 2:
+                model = Spec.parse("model", str(one.labels["model"]))
+                rest = {k: v for k, v in model.options.items() if k != "width"}
+                kept = {**one.labels, "model": (model.name, *sorted(rest.items()))}
+                key = str(sorted(kept.items(), key=str))
+                widths.setdefault(key, set()).add(model.options.get("width"))
+    assert len(widths) > 20
+    assert all(len(own) == 1 for own in widths.values())
+
+
+def test_every_group_of_rows_has_every_rule() -> None:
+    [table] = re.findall(r"<!-- rules: .*?<!-- /rules -->", TEXT, re.DOTALL)
+    groups = re.findall(r"^\| \*\*", table, re.MULTILINE)
+    for rule in PROPOSALS:
+        rows = re.findall(rf"^\| {re.escape(rule.name)} \|", table, re.MULTILINE)
+        assert len(rows) == len(groups)
