@@ -170,3 +170,93 @@ def test_every_group_of_rows_has_every_rule() -> None:
     for rule in PROPOSALS:
         rows = re.findall(rf"^\| {re.escape(rule.name)} \|", table, re.MULTILINE)
         assert len(rows) == len(groups)
+
+
+@committed
+@pytest.mark.slow
+def test_the_sentences_about_the_rules_say_what_the_tables_say() -> None:
+    """Each sentence stands beside its rule; if new records change one, rewrite that sentence."""
+    pytest.importorskip("pyarrow")
+    groups = carrying.varied(carrying.committed())
+    found = {(one.method, one.place.split()[0]): carrying.outcomes(one) for one in groups}
+    best = {
+        place: {change: {p for p, one in own[change].items() if one.best} for change in CHANGES}
+        for place, own in found.items()
+    }
+    cifar10 = [("adamw", "cifar10"), ("sgdw", "cifar10")]
+    mnist1d, text = ("adamw", "mnist1d"), ("adamw", "text")
+    assert {*found} == {*cifar10, mnist1d, text}
+
+    def lowest(place: tuple[str, str]) -> str:
+        totals = {rule.name: total(rule, found[place]) for rule in COMPLETE}
+        return min(totals, key=lambda name: one.mean if (one := totals[name]) else math.inf)
+
+    def dearest(place: tuple[str, str]) -> tuple[str, float]:
+        costs = {
+            (at, p): found[place][at][p]
+            for at in CHANGES
+            for p in (-1.0, 0.0, 0.5, 1.0)
+            if p in found[place][at] and any(rule.powers.get(at) == p for rule in PROPOSALS)
+        }
+        return max(costs, key=lambda at: costs[at].value or 0)
+
+    counts = {
+        rule.name: sum(
+            bool(one.best) for own in found.values() for one in followed(rule, own).values()
+        )
+        for rule in PROPOSALS
+    }
+    said = {
+        "**Another batch size: make λ proportional to the batch**": all(
+            best[place]["batch"] == {1.0} for place in (*cifar10, mnist1d)
+        ),
+        "keeping λ_norm or λ costs less than λ·N": best[text]["batch"] == {0.0, 0.5},
+        "The paper's λ_norm is best or tied on CIFAR-10 and on text": all(
+            0.5 in best[place]["data"] for place in (*cifar10, text)
+        ),
+        "and λ·N is best on mnist1d": best[mnist1d]["data"] == {1.0},
+        "Leaving λ alone costs several points on mnist1d and on text.": all(
+            found[place]["data"][0.0].cost.low > 0.03 for place in (mnist1d, text)
+        ),
+        "**More epochs: keep λ_norm on CIFAR-10, as the paper says.**": all(
+            best[place]["epochs"] == {0.5} for place in cifar10
+        ),
+        "and leaving it alone is best.": all(
+            best[place]["epochs"] == {0.0} for place in (mnist1d, text)
+        ),
+        "A constant timescale in epochs is most often best or tied": max(
+            counts, key=counts.__getitem__
+        ).startswith("timescale in epochs"),
+        "but wrong over epochs on CIFAR-10 and over the batch on text": all(
+            0.0 not in best[place]["epochs"] for place in cifar10
+        )
+        and 1.0 not in best[text]["batch"],
+        "The paper's λ_norm is wrong over the batch on CIFAR-10, and on mnist1d throughout": all(
+            0.5 not in best[place]["batch"] for place in cifar10
+        )
+        and not any({0.5} & best[mnist1d][at] for at in CHANGES[1:])
+        and 0.0 not in best[mnist1d]["alpha"],
+        "λ·N is never best over epochs": not any(1.0 in own["epochs"] for own in best.values()),
+        "λ_norm with AdamW on CIFAR-10, λ·N with SGDW there, and the timescale in epochs on": [
+            lowest(place).split(" (")[0] for place in (*cifar10, mnist1d)
+        ]
+        == ["λ_norm", "timescale as a share of training", "timescale in epochs"],
+        "it is torch's `weight_decay` unchanged": lowest(text).startswith("torch"),
+        "is uncertain by more than ten points": (one := found[text]["alpha"][-1.0].cost).high
+        - one.value
+        > 0.1,
+        "**The most expensive mistake on CIFAR-10 and mnist1d is to leave λ, or torch's": all(
+            dearest(place) == ("batch", 0.0) for place in (*cifar10, mnist1d)
+        ),
+        "On text it is to leave λ when α changes": dearest(text) == ("alpha", 0.0),
+        "and that is right on CIFAR-10 alone": [
+            place for place in found if 0.0 in best[place]["alpha"]
+        ]
+        == cifar10,
+        "λ ∝ √α is right on mnist1d, and tied with torch's habit on text": (
+            best[mnist1d]["alpha"] == {-0.5} and best[text]["alpha"] == {-1.0, -0.5}
+        ),
+    }
+    words = " ".join(TEXT.split())
+    assert not [sentence for sentence in said if sentence not in words]
+    assert not [sentence for sentence, true in said.items() if not true]
