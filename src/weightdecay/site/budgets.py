@@ -17,7 +17,7 @@ assert tuple(KEPT) == POWERS
 
 
 def lines(landscapes: Sequence[Landscape], varied: Sequence[str] = ()) -> list[str]:
-    """Return two sentences for each set of landscapes that differ in one factor of the budget.
+    """Return some sentences for each set of landscapes that differ in one factor of the budget.
 
     `varied` are the settings in which landscapes differ.
     """
@@ -28,10 +28,11 @@ def lines(landscapes: Sequence[Landscape], varied: Sequence[str] = ()) -> list[s
             own = [one for _, one in group]
             kept = {k: v for k, v in own[0].labels.items() if k not in (factor, "updates")}
             named = title(replace(own[0], labels=kept), [name for name in varied if name != factor])
-            found = budget_exponents(own)[factor].fixed
+            found = budget_exponents(own)[factor]
+            fixed, ridge = (interval(one, symbol="e") for one in (found.fixed, found.ridge))
             told.append(
-                f"{named}, over {factor}: {LAWS[factor]} at a fixed α, "
-                f"{interval(found, symbol='e')}."
+                f"{named}, over {factor}: {LAWS[factor]} at a fixed α, {fixed}. Along the ridge, "
+                f"where each has its own best α, {ridge}."
             )
             told += _rules(pairs_over(own, factor), own[0].metric)
     return told
