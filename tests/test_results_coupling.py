@@ -65,13 +65,11 @@ def test_without_noise_a_quadratic_basin_gives_its_exponent(s: float, factor: fl
         )
 
 
-@pytest.mark.parametrize("exact", [1e-18, 1e-12, 1e-6])
-def test_points_known_exactly_say_how_far_the_others_lie_off_their_line(exact: float) -> None:
-    """Every draw may find the same lowest cells, so that some best decays have no noise at all."""
-    x, y = np.arange(4.0), np.array([0.0, 1.0, 12.0, 3.0])
-    found = bend(x, y, np.array([exact, exact, 1.0, 1.0]))
-    assert found == pytest.approx(bend(x, y, np.array([1e-5, 1e-5, 1.0, 1.0])), rel=1e-3)
-    assert found > 1
+def test_a_point_off_the_line_counts_whether_or_not_the_others_are_known_exactly() -> None:
+    """It moves the line by as much. Some best decays have no noise: all draws find them alike."""
+    x, y = np.arange(5.0), np.array([0.0, 1.0, 2.0, 3.0, 7.0])
+    alike, apart = (bend(x, y, np.array([*[v] * 4, 0.25])) for v in (0.25, 0.0))
+    assert 0.5 < alike < apart
 
 
 def test_points_on_a_line_do_not_bend() -> None:
@@ -81,9 +79,9 @@ def test_points_on_a_line_do_not_bend() -> None:
 
 def test_what_points_are_off_their_line_beyond_their_errors_is_found() -> None:
     random = np.random.default_rng(0)
-    x, errors = np.arange(3000.0) % 7, np.full(3000, 0.2)
-    y = 1 - 0.3 * x + random.normal(scale=errors) + random.normal(scale=0.5, size=3000)
-    assert bend(x, y, errors**2) == pytest.approx(0.25, rel=0.1)
+    x, errors = np.arange(700.0) % 7, np.full(700, 0.2)
+    y = 1 - 0.3 * x + random.normal(scale=errors) + random.normal(scale=0.5, size=700)
+    assert bend(x, y, errors**2) == pytest.approx(0.25, rel=0.2)
 
 
 def test_a_knee_leaves_two_slopes_and_no_single_one() -> None:
@@ -207,7 +205,7 @@ def located(without: Array, fewest: int) -> Vertices:
 WEIGHTS = np.array([[-0.5, 0.0, 0.5], [0.0, 0.0, 0.0]])
 
 
-@pytest.mark.parametrize("slopes", [(0.1, 0.2, 0.6), (0.3, 0.3, 0.3), (0.0, 1.0, 2.0, 3.0, 4.0)])
+@pytest.mark.parametrize("slopes", [(1.0, 2.0, 6.0), (0.0, 1.0, 2.0, 3.0, 4.0)])
 def test_the_interval_of_three_seeds_or_more_is_students_over_seeds(
     slopes: tuple[float, ...],
 ) -> None:
@@ -217,6 +215,14 @@ def test_the_interval_of_three_seeds_or_more_is_students_over_seeds(
     _, variance, freedom = found.weighed(WEIGHTS, by_seeds=True)
     assert variance == pytest.approx(float(np.var(own, ddof=1)) / seeds)
     assert freedom == seeds - 1
+
+
+@pytest.mark.parametrize("slopes", [(0.1, 0.2, 0.6), (0.3, 0.3, 0.3)])
+def test_seeds_that_agree_by_luck_leave_an_interval_as_wide_as_noise_makes_it(
+    slopes: tuple[float, ...],
+) -> None:
+    found = located(np.array(slopes), len(slopes))
+    assert found.weighed(WEIGHTS, by_seeds=True) == found.weighed(WEIGHTS)
 
 
 def test_two_seeds_that_agree_by_luck_still_have_noise_and_one_square_of_it() -> None:

@@ -56,6 +56,10 @@ def _over_seeds(shown: Array, seeds: int) -> Array:
     return _student(seeds - 1.0) * np.sqrt(shown)
 
 
+def _wider(shown: Array, seeds: int) -> Array:
+    return np.maximum(_NORMAL, _over_seeds(shown, seeds))
+
+
 def _square(shown: Array, seeds: int) -> Array:
     own = shown + 1 / (seeds - 1)
     return _student((1 + own) ** 2 / (own**2 / (seeds - 1))) * np.sqrt(1 + own)
@@ -67,6 +71,7 @@ RULES: Mapping[str, Rule] = {
     "noise, and the jackknife beyond it": _beyond,
     "the larger of the two": _larger,
     "the jackknife: Student's t over seeds": _over_seeds,
+    "the jackknife, and no narrower than noise alone": _wider,
     "noise, and the jackknife with one more square": _square,
 }
 

@@ -39,7 +39,6 @@ __all__ = ["CONVENTIONS", "Coupling", "Exponent", "Line", "RidgePoint", "couplin
 CONVENTIONS = ("paper", "torch")
 #: How far from the best learning rate s is measured, in doublings; one step of the grid at least.
 REACH = 2.0
-_LEAST = 1e-18  # variances below this are rounding
 # A smaller difference between slopes does not count, however certain it is: it moves λ by 7 % if α
 # changes by a factor of 4.
 _SAME = 0.05
@@ -258,7 +257,7 @@ def _off_line(found: Vertices, used: Flags, of: tuple[float, float]) -> float:
     """Return the variance of best decays about their line beyond noise."""
     points = [found.weighed(_only(found, int(i), of)) for i in np.flatnonzero(used)]
     y, variance, _ = np.array(points).T
-    return bend(found.x[used], y, np.maximum(variance, _LEAST))
+    return bend(found.x[used], y, variance)
 
 
 def _slope(x: Array, used: Flags) -> Array:

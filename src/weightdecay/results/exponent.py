@@ -13,7 +13,6 @@ FLAT = (
     "Near the best, errors hardly change with λ compared with noise, so they do not show how the "
     "best λ moves with α."
 )
-_APART = 1e-9  # the smallest variance of a point, as a share of the largest
 
 
 @dataclass(frozen=True)
@@ -75,48 +74,17 @@ def unknown(why: str, *, withheld: bool = False) -> Exponent:
     return Exponent(None, -math.inf, math.inf, why=why, withheld=withheld)
 
 
-@dataclass(frozen=True)
-class WeightedLine:
-    """A weighted line; `shares` are the points' shares of the slope's variance.
-
-    If the points were draws, fields are arrays over the draws.
-    """
-
-    slope: Array
-    intercept: Array
-    shares: Array
-
-
-def line(x: Array, y: Array, variance: Array) -> WeightedLine:
-    """Fit y over x by weighted least squares, along the last axis."""
-    weight = 1 / variance
-    total = weight.sum(-1, keepdims=True)
-    x_mean = (weight * x).sum(-1, keepdims=True) / total
-    y_mean = (weight * y).sum(-1, keepdims=True) / total
-    spread = (weight * (x - x_mean) ** 2).sum(-1, keepdims=True)
-    slope = (weight * (x - x_mean) * y).sum(-1, keepdims=True) / spread
-    return WeightedLine(
-        slope=slope[..., 0],
-        intercept=(y_mean - slope * x_mean)[..., 0],
-        shares=weight * (x - x_mean) ** 2 / spread,
-    )
-
-
 def bend(x: Array, y: Array, variance: Array) -> float:
     """Estimate the variance of points about their line beyond their own variances.
 
-    The estimate is DerSimonian and Laird's from χ². Chance is taken to explain two standard
-    deviations more of χ² than its mean: a few points may well lie off a line.
+    The estimate is Hedges': what the squared residuals are beyond their mean, if noise alone moved
+    the points, over their freedom. All points count alike, as they do in the line that this is for:
+    one that is both noisy and far off moves it as much as any.
     """
-    # With weights further apart, those of two points would leave rounding alone of the others.
-    variance = np.maximum(variance, _APART * variance.max())
-    weight, fit = 1 / variance, line(x, y, variance)
-    freedom = len(x) - 2
-    usual = freedom + 2 * math.sqrt(2 * freedom)
-    chance = float((weight * (y - fit.intercept - fit.slope * x) ** 2).sum()) - usual
-    total = float(weight.sum())
-    taken = float((weight**2).sum()) / total + float((weight * fit.shares).sum())
-    return max(0.0, chance / (total - taken))
+    terms = np.stack([np.ones(len(x)), x - x.mean()], 1)
+    residual = np.eye(len(x)) - terms @ np.linalg.pinv(terms)
+    beyond = float(((residual @ y) ** 2).sum() - (np.diag(residual) * variance).sum())
+    return max(0.0, beyond / (len(x) - 2))
 
 
 def bounded(

@@ -9,6 +9,7 @@ sees what seeds have of their own, such as a tilt of the ridge. Both find the lo
 the window of all seeds, tilted ridges would seem to lie closer together than they do.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from weightdecay.results.arrays import Arrays
 from weightdecay.results.column import PARABOLA, Column
-from weightdecay.results.estimate import Array, safely_summed, summed
+from weightdecay.results.estimate import Array, safely_summed, student, summed
 from weightdecay.results.noise import Flags, effects, mean, noise
 from weightdecay.results.ridge import usual_step
 
@@ -100,9 +101,10 @@ def weighed(
     Noise is drawn for each landscape apart. If all have the same seeds, one seed is left out of all
     of them at once, so that what a seed does to each adds up or cancels. The variance is the noise,
     and what the jackknife varies beyond it. If `by_seeds`, it is the jackknife's alone, which is
-    right whatever seeds have of their own, and has as many degrees of freedom as seeds less one.
-    Student's t of one would be 12.7, so of two seeds, it is the noise, plus the jackknife's with
-    one more square, as large as noise makes one.
+    right whatever seeds have of their own, and has as many degrees of freedom as seeds less one. As
+    seeds may agree by luck, it is the noise's instead if that makes the wider interval. Student's t
+    of one would be 12.7, so of two seeds, it is the noise, plus the jackknife's with one more
+    square, as large as noise makes one.
     """
     sums = [
         [each[..., w != 0] @ w[w != 0] for each in (one.best, one.draws, one.without)]
@@ -122,7 +124,7 @@ def weighed(
     if not by_seeds:
         return value, *summed(*noise, (max(own - of_noise, 0.0), freedom))
     if min(one.fewest for one, _ in parts) >= _ENOUGH:
-        return value, own, freedom
+        return value, *max((own, freedom), summed(*noise), key=_half)
     return value, *summed(*noise, (own + of_noise, freedom))
 
 
@@ -133,6 +135,11 @@ def joined(fewest: int, *parts: tuple[float, float]) -> tuple[float, float]:
     so the parts are added safely. Two have that allowance in their own variance.
     """
     return (summed if fewest < _ENOUGH else safely_summed)(*parts)
+
+
+def _half(variance: tuple[float, float]) -> float:
+    """Return half the width of the interval for a variance and its freedom."""
+    return student(variance[1]) * math.sqrt(variance[0])
 
 
 def _jackknife(without: Array) -> float:
