@@ -13,7 +13,7 @@ from weightdecay.results.arrays import grid
 
 #: The least share of intervals that must cover the truth, where one s describes it.
 LEAST = 0.93
-#: What falls short of it: α* is beside rates that have no best decay, and few grids give a value.
+#: What falls short of it: α* is beside rates without a best decay, and few grids give a value.
 SHORT = {("new: text, RMSprop, decoupled", "3"): 0.87}
 #: The rows that the tests simulate again: before, 88 to 92 % of such intervals covered the truth.
 REPEATED = [Scenario("mnist1d", "sgdw", "weight_decay", 3), Scenario("text", "adam", "l2", 8)]
