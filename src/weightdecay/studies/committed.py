@@ -19,21 +19,33 @@ from weightdecay.studies import STUDIES, studies_at
 from weightdecay.studies.findings import Findings, find
 from weightdecay.studies.registration import Registration
 from weightdecay.studies.registration_file import FILE, SECOND, read
-from weightdecay.studies.scales import Scale, scale
-from weightdecay.studies.study import Evidence
+from weightdecay.studies.scales import Scale, scale, values
+from weightdecay.studies.study import Evidence, Study
 from weightdecay.sweeps import Store
 
 
 def found_in(
     results: Path, *, only: Collection[str] = tuple(STUDIES)
 ) -> list[tuple[Findings, Evidence]]:
-    """Judge every study whose runs are all there, at every task and scale in a folder.
+    """Judge every study whose runs are all there, on every task in a folder.
 
-    `only` names the studies to judge.
+    If several scales of a task have a study, the one with the most seeds counts. `only` names the
+    studies to judge.
     """
     first, second = (_imported(results, f"*/{name}.parquet") for name in ("records", "judging"))
     there = {run.config.identity for runs in first.values() for run in runs}
     scales = _scales(results, "*/records.parquet")
+    whole = {
+        (study.name, at.task): (study, at)  # the last, which has the most seeds
+        for at in sorted(scales, key=lambda at: len(values(at.seeds)))
+        for study in studies_at(at)
+        if study.name in only
+        # What trains nothing is the same at every scale: once is enough.
+        if (cells := study.cells(at)) or at is scales[0]
+        if all(cell.identity in there for cell in cells)
+        # A supplement that repeats a figure on a second task is that task's own figure.
+        if (place := study.place(at)) == at or place not in scales
+    }
     planned = [
         find(
             study,
@@ -42,14 +54,7 @@ def found_in(
             registration=_registered(results / at.folder / study.name),
             second=_with_own(second, at),
         )
-        for at in scales
-        for study in studies_at(at)
-        if study.name in only
-        # What trains nothing is the same at every scale: once is enough.
-        if (cells := study.cells(at)) or at is scales[0]
-        if all(cell.identity in there for cell in cells)
-        # A supplement that repeats a figure on a second task is that task's own figure.
-        if (place := study.place(at)) == at or place not in scales
+        for study, at in sorted(whole.values(), key=lambda one: (one[1].task, _order(one[0])))
     ]
     return [
         *(one for at in _scales(results, "*/*/plan.jsonl") for one in _swept(results, at, only)),
@@ -99,6 +104,10 @@ def _swept(results: Path, at: Scale, only: Collection[str]) -> list[tuple[Findin
         for study, folder in swept
         if study.name in only
     ]
+
+
+def _order(study: Study) -> int:
+    return [*STUDIES].index(study.name)
 
 
 def _registered(folder: Path) -> Registration | None:

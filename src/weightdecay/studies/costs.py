@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weightdecay.studies.findings import Findings, minutes_of
+from weightdecay.studies.reasons import Missing
 from weightdecay.studies.verdicts import NOT_DECIDED
 
 
@@ -25,16 +26,18 @@ class State:
 
 
 #: Earlier states by task: runs from the tables of each commit, and verdicts from its README. The
-#: minutes of the last one were noted when it was trained.
+#: minutes of fc634e8 were noted when it was trained.
 EARLIER: Mapping[str, Sequence[State]] = {
     "mnist1d": [
         State("one stage, five seeds (36df238)", 7817, 0, 11, 26),
         State("the same runs, with the new intervals of s (a2abcbc)", 7817, 0, 6, 25),
         State("two stages, five of the studies (fc634e8)", 3258, 1320, 13, 29, 38.0),
+        State("two stages, two seeds choose (66f5d20)", 5100, 1752, 22, 42),
     ],
     "text": [
         State("one stage (36df238)", 3273, 0, 5, 26),
         State("the same runs, with the new intervals of s (a2abcbc)", 3273, 0, 4, 25),
+        State("two stages, two seeds choose (66f5d20)", 2520, 1052, 22, 41),
     ],
 }
 HEAD = ["task", "state", "runs that choose", "that judge", "decided"]
@@ -47,13 +50,27 @@ def states(
     """Return the states of each task, the last of which is that of its findings."""
     known = {}
     for task, own in found.items():
-        first = frozenset[str]().union(*(one.runs for one in own))
-        spent = {run: seconds for one in own for run, seconds in one.spent.items()}
-        claims, left = outcomes[task].total(), outcomes[task][NOT_DECIDED]
-        stages = len(first), len(spent) - len(first)
-        now = State("now", *stages, claims - left, claims, minutes_of(spent), own[0].worker)
-        known[task] = [*EARLIER.get(task, ()), now]
+        now = [_state("now", own, outcomes[task])]
+        timed = [one for one in own if one.spent and minutes_of(one.spent) is not None]
+        if timed and now[0].minutes is None:
+            names = " and ".join(one.study.name for one in timed)
+            now.append(_state(f"of these, {names}", timed, sum(map(outcomes_of, timed), Counter())))
+        known[task] = [*EARLIER.get(task, ()), *now]
     return known
+
+
+def outcomes_of(one: Findings) -> Counter[str]:
+    """Return how many claims of a figure came out in each way, without those not measured."""
+    judged = (verdict for verdict in one.verdicts if not isinstance(verdict.reason, Missing))
+    return Counter(verdict.outcome for verdict in judged)
+
+
+def _state(what: str, own: Sequence[Findings], outcomes: Counter[str]) -> State:
+    first = frozenset[str]().union(*(one.runs for one in own))
+    spent = {run: seconds for one in own for run, seconds in one.spent.items()}
+    claims, left = outcomes.total(), outcomes[NOT_DECIDED]
+    stages = len(first), len(spent) - len(first)
+    return State(what, *stages, claims - left, claims, minutes_of(spent), own[0].worker)
 
 
 def rows(known: Mapping[str, Sequence[State]]) -> list[list[str]]:

@@ -37,8 +37,8 @@ from weightdecay.studies.verdicts import NOT_DECIDED, Verdict
 
 _BEGIN, _END = "<!-- reproduction: `make book` writes this -->", "<!-- /reproduction -->"
 
-#: The study and the folder of results that must be complete.
-_MAIN = ("figure-2", "mnist1d-small")
+#: The study, and its task, whose results must be complete.
+_MAIN = ("figure-2", "mnist1d")
 
 
 def chapters(found: Sequence[Findings], results: str) -> str:
@@ -100,11 +100,7 @@ def _outcomes(found: Sequence[Findings]) -> dict[str, Counter[str]]:
     names = _counted(found)
     for one in found:
         if one.study.name in names:
-            counts[place_of(one)].update(
-                verdict.outcome
-                for verdict in one.verdicts
-                if not isinstance(verdict.reason, Missing)
-            )
+            counts[place_of(one)] += costs.outcomes_of(one)
     return counts
 
 
@@ -115,8 +111,6 @@ def _cost(found: Sequence[Findings]) -> str:
         of.setdefault(place_of(one), []).append(one)
     known = costs.states(of, _outcomes(found))
     told = [COST, _markdown(costs.rows(known))]
-    if unknown := [task for task, states in known.items() if states[-1].minutes is None]:
-        told.append(f"How long the runs of {' and '.join(unknown)} took was not kept.\n")
     everywhere = Counter(run for own in of.values() for run in {r for one in own for r in one.runs})
     if shared := sum(times > 1 for times in everywhere.values()):
         told.append(f"{shared:,} runs are counted under two tasks: one figure compares these.\n")
@@ -150,9 +144,8 @@ def _figure(name: str) -> str:
 
 
 def place_of(one: Findings) -> str:
-    """Return the task that was trained; the small scale is meant where none is said."""
-    at = one.study.place(one.scale)
-    return at.task if at.name == "small" else f"{at.task} {at.name}"
+    """Return the task that was trained."""
+    return one.study.place(one.scale).task
 
 
 def _heading(one: Findings) -> str:
@@ -180,7 +173,7 @@ def _markdown(rows: Iterable[Iterable[str]]) -> str:
 
 def summary(found: Sequence[Findings]) -> str:
     """Return what the README says: how many claims held on each task."""
-    if not any((one.study.name, one.scale.folder) == _MAIN for one in found):
+    if not any((one.study.name, one.scale.task) == _MAIN for one in found):
         raise ValueError(
             f"The results must have all runs of {' on '.join(_MAIN)}; some are missing."
         )
