@@ -471,6 +471,15 @@ def test_packs_are_even_and_keep_every_worker_busy(count: int, workers: int, lan
     assert len(found) >= min(workers, count)
 
 
+def test_optimizers_of_others_have_packs_of_their_own() -> None:
+    """On a GPU, one lane that cannot be captured in a graph holds back all lanes of its pack."""
+    ours = [cell(seed, algorithm=name) for seed in range(4) for name in ("adamw", "sgdw")]
+    others = [cell(seed, algorithm="torch.optim:RMSprop") for seed in range(4)]
+    mixed = [*ours[:3], *others, *ours[3:]]
+    found = packs(mixed, workers=1, lanes=100)
+    assert sorted(map(set, found), key=len) == [{*others}, {*ours}]
+
+
 @pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(st.permutations(range(5)), st.integers(1, 5), st.integers(1, 4))

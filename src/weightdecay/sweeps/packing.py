@@ -11,10 +11,13 @@ def packs(cells: Iterable[RunConfig], *, workers: int, lanes: int) -> list[Pack]
     """Return packs of at most `lanes` cells, the longest ones first.
 
     Cells that can train together are divided evenly among enough packs to keep all workers busy.
+    Optimizers of others have packs of their own: a GPU captures only ours in a graph, and one
+    lane that cannot be captured makes all lanes of its pack several times as slow.
     """
     groups: dict[tuple[object, ...], list[RunConfig]] = {}
     for config in cells:
-        groups.setdefault(tuple(getattr(config, name) for name in SHARED), []).append(config)
+        shared = (getattr(config, name) for name in SHARED)
+        groups.setdefault((*shared, ":" in config.algorithm), []).append(config)
     found = [pack for group in groups.values() for pack in _divided(group, workers, lanes)]
     return sorted(found, key=lambda pack: pack[0].epochs * len(pack), reverse=True)
 
