@@ -61,8 +61,7 @@ class Group:
     @property
     def title(self) -> str:
         """Return the method and the task in words."""
-        task, _, scale = self.place.partition(" ")
-        return " ".join([f"{NAMES[self.method]}, {TITLES.get(task, task)}", *filter(None, [scale])])
+        return f"{NAMES[self.method]}, {TITLES.get(self.place, self.place)}"
 
 
 @cache
@@ -77,12 +76,11 @@ def committed() -> list[Group]:
 def _groups(
     rates: Findings, seen: Evidence, found: Iterable[tuple[Findings, Evidence]]
 ) -> Iterator[Group]:
-    scale = rates.scale
-    sweep = RESULTS / scale.folder / SWEEP
+    sweep = RESULTS / rates.scale.folder / SWEEP
     scapes = [
         panel.landscape
         for one, own in found
-        if (one.study.name, one.scale.folder) == (BUDGETS, scale.folder)
+        if (one.study.name, place_of(one)) == (BUDGETS, place_of(rates))
         for panel in own.panels.values()
     ]
     if sweep.is_dir():

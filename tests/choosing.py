@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -60,8 +61,8 @@ def committed() -> list[Landscape]:
     runs: list[Run] = []
     for folder in ("figure-2", "budgets"):
         runs += Store(RESULTS / "cifar10-small" / folder).runs()
-    for folder in ("mnist1d-small", "text-small"):
-        runs += read(RESULTS / folder / "records.parquet")
+    for task, scale in product(("mnist1d", "text"), ("small", "medium")):
+        runs += read(RESULTS / f"{task}-{scale}" / "records.parquet")
     return [
         one
         for one in landscapes(runs)

@@ -20,8 +20,11 @@ from weightdecay.table import table
 
 RESULTS = Path(__file__).parents[1] / "results"
 TASKS = {
-    "mnist1d-small": "mnist1d-small/records.parquet",
-    "text-small": "text-small/records.parquet",
+    **{
+        f"{task}-{scale}": f"{task}-{scale}/records.parquet"
+        for task in ("mnist1d", "text")
+        for scale in ("small", "medium")
+    },
     "cifar10-small": "cifar10-small/figure-2.parquet",
     "cifar10-small, figure 1": "cifar10-small/figure-1.parquet",
 }

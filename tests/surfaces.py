@@ -42,20 +42,20 @@ class Sweep:
     examples: tuple[int, int]
 
 
+_TEXT = {"epochs": 48, "schedule": "cosine", "batch": 16, "data": 128}
 #: The sweeps that are smoothed.
 SWEEPS = {
     "cifar10": Sweep("cifar10-small/figure-2.parquet", {}, (5_000, 10_000)),
     "mnist1d": Sweep(
-        "mnist1d-small/records.parquet",
+        "mnist1d-medium/records.parquet",
         {"epochs": 48, "schedule": "cosine", "batch": 64, "data": 2000},
         (1_000, 20_000),
     ),
-    "text": Sweep(
-        "text-small/records.parquet",
-        {"epochs": 48, "schedule": "cosine", "batch": 16, "data": 128},
-        (256 * 64, 500 * 64),
-    ),
+    "text": Sweep("text-medium/records.parquet", _TEXT, (256 * 64, 500 * 64)),
+    "text (two seeds)": Sweep("text-small/records.parquet", _TEXT, (256 * 64, 500 * 64)),
 }
+#: Those that have the paper's four panels.
+WHOLE = ("cifar10", "mnist1d", "text")
 #: The algorithms of the paper's four panels, and how each states its decay.
 PANELS = (("sgd", "l2"), ("sgdw", "weight_decay"), ("adam", "l2"), ("adamw", "weight_decay"))
 

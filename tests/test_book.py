@@ -414,7 +414,10 @@ def test_every_committed_claim_that_is_open_says_what_would_decide_it(
     said = re.compile("seeds (on this test set )?would decide it")
     silent = [row for row in rows if not said.search(row)]
     # What is said instead: what to train, or that a scale does not have it.
-    cures = ("missing: train them", "has no second task", "widen the grid or make it finer")
+    cures = [
+        *("missing: train them", "has no second task", "widen the grid or make it finer"),
+        *("The ridge has a knee", "The two estimators of s disagree", "; these disagree |"),
+    ]
     assert len(silent) < len(rows) / 2
     assert not [row for row in silent if not any(cure in row for cure in cures)]
     counted = [row for row in rows if said.search(row) and "is unknown (" not in row]
@@ -445,8 +448,8 @@ def test_the_page_says_what_a_decided_claim_costs_on_each_task(
 def test_earlier_states_stand_beside_the_present_one() -> None:
     """As many runs per decided claim as was noted then."""
     rows = [row for row in costs.rows(costs.EARLIER) if row[0] == "mnist1d"]
-    assert [row[5] for row in rows] == ["711", "1,303", "352"]
-    assert rows[-1][6] == "2.9 of one core"
+    assert [row[5] for row in rows] == ["711", "1,303", "352", "311"]
+    assert [row[6] for row in rows] == ["–", "–", "2.9 of one core", "–"]
 
 
 def test_links_within_the_page_lead_to_a_heading(curves: list[Findings]) -> None:
@@ -552,10 +555,8 @@ def test_tables_that_say_how_long_runs_took_have_minutes_per_decided_claim(
     found, _ = find(STUDIES["figure-2"], AT, timed)
     decided = sum(verdict.outcome != "not decided" for verdict in found.verdicts)
     assert f"| {minutes / decided:.1f} of one core |" in with_seconds
-    assert "was not kept" not in with_seconds
     assert "| now |" in without
     assert f"{minutes / decided:.1f} of one" not in without
-    assert "How long the runs of mnist1d took was not kept." in without
 
 
 @pytest.mark.slow
@@ -567,7 +568,7 @@ def test_a_study_that_lacks_a_run_is_left_out(figure_2: list[Run], tmp_path: Pat
     assert names == ["figure-2", "supplement-1"]
     export(figure_2[:-1], place / "records.parquet")
     assert [found.study.name for found, _ in found_in(tmp_path)] == ["supplement-1"]
-    with pytest.raises(ValueError, match="must have all runs of figure-2 on mnist1d-small"):
+    with pytest.raises(ValueError, match="must have all runs of figure-2 on mnist1d;"):
         docs_writer.texts(tmp_path, README.read_text("utf-8"))
 
 

@@ -237,24 +237,20 @@ def test_the_sentences_about_the_rules_say_what_the_tables_say() -> None:
         and not any({0.5} & best[mnist1d][at] for at in CHANGES[1:])
         and 0.0 not in best[mnist1d]["alpha"],
         "λ·N is never best over epochs": not any(1.0 in own["epochs"] for own in best.values()),
-        "λ_norm with AdamW on CIFAR-10, λ·N with SGDW there, and the timescale in epochs on": [
-            lowest(place).split(" (")[0] for place in (*cifar10, mnist1d)
+        "λ_norm wins with AdamW on CIFAR-10 and on text**, the timescale in epochs on mnist1d": [
+            lowest(place).split(" (")[0] for place in (*cifar10, mnist1d, text)
         ]
-        == ["λ_norm", "timescale as a share of training", "timescale in epochs"],
-        "it is torch's `weight_decay` unchanged": lowest(text).startswith("torch"),
-        "is uncertain by more than ten points": (one := found[text]["alpha"][-1.0].cost).high
-        - one.value
-        > 0.1,
+        == ["λ_norm", "timescale as a share of training", "timescale in epochs", "λ_norm"],
         "**The most expensive mistake on CIFAR-10 and mnist1d is to leave λ, or torch's": all(
             dearest(place) == ("batch", 0.0) for place in (*cifar10, mnist1d)
         ),
-        "On text it is to leave λ when α changes": dearest(text) == ("alpha", 0.0),
+        "On text it is to leave either when the data changes": dearest(text) == ("data", 0.0),
         "and that is right on CIFAR-10 alone": [
             place for place in found if 0.0 in best[place]["alpha"]
         ]
         == cifar10,
-        "λ ∝ √α is right on mnist1d, and tied with torch's habit on text": (
-            best[mnist1d]["alpha"] == {-0.5} and best[text]["alpha"] == {-1.0, -0.5}
+        "λ ∝ √α is right on mnist1d and on text": all(
+            best[place]["alpha"] == {-0.5} for place in (mnist1d, text)
         ),
     }
     words = " ".join(TEXT.split())

@@ -212,8 +212,8 @@ def test_the_best_l2_factors_are_nearly_the_best_decays_in_the_terms_of_the_page
         f"{lr * factor / (1 - choosing.MOMENTUM) / decay:.1f}"
         for (lr, factor), (_, decay) in zip(chosen("SGD"), chosen("SGDW"), strict=True)
     ]
-    assert ratios[0] == ratios[1]
-    assert f"{ratios[0]} times SGDW's best λ on CIFAR-10 and mnist1d, and {ratios[2]} times" in TEXT
+    said = "{} times SGDW's best λ on CIFAR-10, {} times on mnist1d, and {} times on text"
+    assert said.format(*ratios) in TEXT
 
 
 def test_l2_in_sgd_decays_as_if_the_learning_rate_were_divided_by_one_minus_the_momentum() -> None:

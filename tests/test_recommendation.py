@@ -34,7 +34,7 @@ from weightdecay.sweeps import Store
 
 pytestmark = pytest.mark.cpu("numbers of finished runs do not depend on the device")
 COMMITTED = Path(__file__).parents[1] / "results" / "cifar10-small"
-MNIST = COMMITTED.parent / "mnist1d-small" / "records.parquet"
+MNIST = COMMITTED.parent / "mnist1d-medium" / "records.parquet"
 FIGURE_2 = {"schedule": "cosine", "epochs": 48, "batch": 64, "data": 2000}
 NOISY: dict[str, Any] = {"spread": 0.02, "examples": 500}
 #: A basin of which random searches of any size see something.

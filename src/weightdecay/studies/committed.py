@@ -34,10 +34,10 @@ def found_in(
     """
     first, second = (_imported(results, f"*/{name}.parquet") for name in ("records", "judging"))
     there = {run.config.identity for runs in first.values() for run in runs}
-    scales = _scales(results, "*/records.parquet")
+    scales = sorted(_scales(results, "*/records.parquet"), key=lambda at: len(values(at.seeds)))
     whole = {
         (study.name, at.task): (study, at)  # the last, which has the most seeds
-        for at in sorted(scales, key=lambda at: len(values(at.seeds)))
+        for at in scales
         for study in studies_at(at)
         if study.name in only
         # What trains nothing is the same at every scale: once is enough.
