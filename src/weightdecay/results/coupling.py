@@ -7,9 +7,10 @@ two doublings of it. A decay of 0 has no logarithm and is left out.
 There is no single s if the ridge has a knee at α*: if the interval of the difference between the
 slopes below and above it excludes 0. Nor is there one if the interval of the difference between
 the two estimators excludes 0. What they differ by beyond noise is otherwise a part of the interval
-of s, and so is what the best decays are off their line beyond noise. The estimators also differ by
-where the best decays happen to lie between those of the grid: that is a part of the interval of
-their difference, but not of the knee's, which it would hide.
+of s, and so is what the best decays are off their line beyond noise. The estimators also err by
+where the best decays happen to lie between those of the grid, which seeds do not show. It shows at
+the single learning rates: in what the estimators differ by, for the interval of their difference,
+and in what best decays are off a line with a knee, for the interval of the knee.
 
 If the best decay is the lowest or highest of the grid, the true optimum may lie beyond. A learning
 rate with such an optimum is left out. If the landscape's best has one, there is a bound instead of
@@ -179,7 +180,7 @@ def _judged(
     knee = unknown("It needs best decays on both sides of the best learning rate.")
     if below.value is not None and above.value is not None:
         bent = _slope(found.x, sides[0]) - _slope(found.x, sides[1])
-        knee = _difference(found, np.stack([bent, 0 * bent]))
+        knee = _difference(found, np.stack([bent, 0 * bent]), *_off_kink(found, best, bent))
     exponent, drawn = parabola, None
     if parabola.value is not None and _excludes_zero(apart):
         exponent = unknown(
@@ -253,11 +254,26 @@ def _of_grid(found: Vertices, weights: Array) -> tuple[float, float]:
     return off, float(known.sum() - 2)
 
 
-def _off_line(found: Vertices, used: Flags, of: tuple[float, float]) -> float:
+def _off_kink(found: Vertices, best: float, bent: Array) -> list[tuple[float, float]]:
+    """Return what the steps of a grid make the knee err by, and its freedom.
+
+    It shows in what the best decays lie off a line that may have a knee at the best rate.
+    """
+    every = np.ones(len(found.lrs), dtype=np.bool_)
+    spare = len(found.lrs) - 3
+    if spare < 1:
+        return []
+    off = _off_line(found, every, _OWN[PARABOLA], kink=best)
+    return [(off * float((bent**2).sum()), float(spare))]
+
+
+def _off_line(
+    found: Vertices, used: Flags, of: tuple[float, float], *, kink: float | None = None
+) -> float:
     """Return the variance of best decays about their line beyond noise."""
     points = [found.weighed(_only(found, int(i), of)) for i in np.flatnonzero(used)]
     y, variance, _ = np.array(points).T
-    return bend(found.x[used], y, variance)
+    return bend(found.x[used], y, variance, kink=kink)
 
 
 def _slope(x: Array, used: Flags) -> Array:

@@ -74,17 +74,23 @@ def unknown(why: str, *, withheld: bool = False) -> Exponent:
     return Exponent(None, -math.inf, math.inf, why=why, withheld=withheld)
 
 
-def bend(x: Array, y: Array, variance: Array) -> float:
+def bend(x: Array, y: Array, variance: Array, *, kink: float | None = None) -> float:
     """Estimate the variance of points about their line beyond their own variances.
+
+    With a `kink`, the line may have another slope beyond that x. There must be more points than the
+    line has parameters.
 
     The estimate is Hedges': what the squared residuals are beyond their mean, if noise alone moved
     the points, over their freedom. All points count alike, as they do in the line that this is for:
     one that is both noisy and far off moves it as much as any.
     """
-    terms = np.stack([np.ones(len(x)), x - x.mean()], 1)
+    columns = [np.ones(len(x)), x - x.mean()]
+    if kink is not None:
+        columns.append(np.maximum(x - kink, 0.0))
+    terms = np.stack(columns, 1)
     residual = np.eye(len(x)) - terms @ np.linalg.pinv(terms)
     beyond = float(((residual @ y) ** 2).sum() - (np.diag(residual) * variance).sum())
-    return max(0.0, beyond / (len(x) - 2))
+    return max(0.0, beyond / (len(x) - len(columns)))
 
 
 def bounded(
