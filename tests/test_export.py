@@ -157,8 +157,10 @@ def test_how_long_runs_took_comes_back_if_it_is_asked_for(suffix: str, tmp_path:
     ("was", "now", "said"),
     [
         (",1.5,2", ",1.5,", "must have all of seconds, timed_epochs for a run, or none, got secon"),
-        (",1.5,2", ",nan,2", "must have `seconds` of at least 0, got nan"),
-        (",1.5,2", ",-1.5,2", "must have `seconds` of at least 0, got -1.5"),
+        (",1.5,2", ",nan,2", "must have finite `seconds` of at least 0, got nan"),
+        (",1.5,2", ",-1.5,2", "must have finite `seconds` of at least 0, got -1.5"),
+        (",1.5,2", ",inf,2", "must have finite `seconds` of at least 0, got inf"),
+        (",1.5,2", ",1.5,0", "must have `timed_epochs` of at least 1, got 0"),
         (",1.5,2", ",long,2", "line 2: `seconds` must be a number, got 'long'"),
     ],
 )

@@ -924,6 +924,14 @@ def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
         read_points(path, convention="l2")
 
 
+def test_what_is_no_parquet_file_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "runs.parquet"
+    path.write_text("hello")
+    with pytest.raises(ValueError, match=r"runs.parquet must be a Parquet file: .* Write it agai"):
+        read_points(path, convention="torch")
+
+
 def test_parquet_is_read_as_a_csv_is(tmp_path: Path, written: Callable[[str], Path]) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="Parquet is an extra")
     parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet is an extra")

@@ -74,7 +74,11 @@ def _timing(path: Path, timed: Mapping[str, Any]) -> tuple[float, int] | None:
         return None
     seconds, epochs = known.values()
     if not 0 <= seconds < math.inf:
-        raise ValueError(f"{path} must have `seconds` of at least 0, got {seconds!r}. {CURE}")
+        raise ValueError(
+            f"{path} must have finite `seconds` of at least 0, got {seconds!r}. {CURE}"
+        )
+    if epochs < 1:
+        raise ValueError(f"{path} must have `timed_epochs` of at least 1, got {epochs!r}. {CURE}")
     return seconds, epochs
 
 

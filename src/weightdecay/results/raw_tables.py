@@ -83,7 +83,13 @@ def _parquet(path: Path) -> dict[str, list[Any]]:
         raise ImportError(
             "Reading Parquet needs pyarrow: pip install 'weightdecay[parquet]'"
         ) from None
-    columns: dict[str, list[Any]] = parquet.read_table(path).to_pydict()
+    try:
+        columns: dict[str, list[Any]] = parquet.read_table(path).to_pydict()
+    except FileNotFoundError:
+        raise
+    except (ValueError, OSError) as error:  # pyarrow's own errors are subclasses of these
+        said = str(error).rstrip(".")
+        raise ValueError(f"{path} must be a Parquet file: {said}. Write it again.") from error
     return {
         name: values for name, values in columns.items() if not name.startswith("__index_level_")
     }
