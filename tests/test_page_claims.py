@@ -67,7 +67,7 @@ def test_every_part_of_a_claim_has_a_row_and_what_was_not_measured_has_none() ->
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of Figure 2 on mnist1d, as `make reproduce` writes it."""
-    at, study = scale("mnist1d", "small"), STUDIES["figure-2"]
+    at, study = scale("mnist1d", "medium"), STUDIES["figure-2"]
     runs, second = (
         _imported(RESULTS, f"{at.folder}/{name}.parquet")[at.folder]
         for name in ("records", "judging")
@@ -96,7 +96,7 @@ def test_the_first_screen_answers_for_every_method_in_plain_words(page: Path) ->
 
 def test_the_settings_of_a_registered_figure_are_those_that_fresh_seeds_judged(page: Path) -> None:
     text = page.read_text("utf-8")
-    at = scale("mnist1d", "small")
+    at = scale("mnist1d", "medium")
     registration = _registered(RESULTS / at.folder / "figure-2")
     assert registration is not None
     for scape in embedded_in(text)["landscapes"]:

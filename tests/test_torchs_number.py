@@ -59,8 +59,8 @@ def test_torchs_number_is_noticed_and_converted(
         lambda p: AdamW(p, 1e-3, weight_decay=1e-4),
         lambda p: AdamW(p, 1e-3, weight_decay=0.005),  # the landscapes' best at lr = 2^-8
         lambda p: AdamW(p, 2e-5, weight_decay=0.005),  # a smaller lr leaves λ alone
-        lambda p: AdamW(p, 2**-8, weight_decay=2**-7),  # the best of mnist1d-small
-        lambda p: AdamW(p, 2**-5, weight_decay=2**-6),  # the best of text-small
+        lambda p: AdamW(p, 2**-8, weight_decay=2**-7),  # the best of mnist1d-medium
+        lambda p: AdamW(p, 2**-5, weight_decay=2**-6),  # the best of text-medium
         lambda p: AdamW(p, 2**-6, weight_decay=2**-6),  # with twice the epochs
         lambda p: AdamW(p, 0.02, weight_decay=0.004),
         lambda p: AdamW(p, 1e-3, weight_decay=0.0),
