@@ -221,7 +221,7 @@ def test_the_sentences_about_the_rules_say_what_the_tables_say() -> None:
         "**More epochs: keep λ_norm on CIFAR-10, as the paper says.**": all(
             best[place]["epochs"] == {0.5} for place in cifar10
         ),
-        "and leaving it alone is best.": all(
+        "on both, leaving it alone is best.": all(
             best[place]["epochs"] == {0.0} for place in (mnist1d, text)
         ),
         "A constant timescale in epochs is most often best or tied": max(

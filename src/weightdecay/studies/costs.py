@@ -53,7 +53,7 @@ def states(
         now = [_state("now", own, outcomes[task])]
         timed = [one for one in own if one.spent and minutes_of(one.spent) is not None]
         if timed and now[0].minutes is None:
-            names = " and ".join(one.study.name for one in timed)
+            names = ", ".join(one.study.name for one in timed)
             now.append(_state(f"of these, {names}", timed, sum(map(outcomes_of, timed), Counter())))
         known[task] = [*EARLIER.get(task, ()), *now]
     return known
