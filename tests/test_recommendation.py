@@ -465,11 +465,12 @@ def test_beside_a_knee_the_sentence_says_which_rule_is_for_which_direction(
     found = recommend(noisy(bent, 3, np.random.default_rng(0), spread=0.001))
     assert found.knobs.bent == compromise
     told = sentence(found)
-    assert ("But the ridge has a knee, and from the best α keeping " in told) == compromise
+    assert told.startswith("The ridge has a knee. From the best α, keeping ") == compromise
     if compromise:
-        raised, lowered = told.partition("from the best α ")[2].split(" if α was raised, and ")
+        raised, lowered = told.partition("From the best α, ")[2].split(" if α was raised, and ")
         assert raised.startswith("keeping λ·√α cost ")
         assert lowered.startswith("keeping λ/√α cost ")
+        assert " One rule for both directions: If you multiply α by 4, " in lowered
 
 
 def test_pure_noise_has_no_rule() -> None:

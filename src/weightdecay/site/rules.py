@@ -144,8 +144,8 @@ def sentence(advice: Recommendation) -> str:
     if knobs.rule is None:
         return " ".join(_undecided(knobs))
     judged = _by_regret if knobs.by_regret else _by_exponent
-    told = [*_done(knobs.rule, scape), *judged(knobs, knobs.rule, scape)]
-    return " ".join([*told, *(_by_direction(knobs.regret, scape) if knobs.bent else ())])
+    first = [*_by_direction(knobs.regret, scape)] if knobs.bent else []
+    return " ".join([*first, *_done(knobs.rule, scape), *judged(knobs, knobs.rule, scape)])
 
 
 def _done(rule: float, scape: Landscape) -> Iterable[str]:
@@ -184,7 +184,10 @@ def _by_regret(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
 
 
 def _by_direction(found: TransferRegret, scape: Landscape) -> Iterable[str]:
-    """Yield the rules that cost least on either side of a knee, if they are not the same."""
+    """Yield the rules that cost least on either side of a knee, if they are not the same.
+
+    They come first: one rule for both may be wrong for either.
+    """
     sides = [found.of_pair(pair) for pair in found.sides or ()]
     known = [(side, rule) for side in sides if (rule := side.least) is not None]
     if len({rule for _, rule in known}) == 2:
@@ -192,8 +195,8 @@ def _by_direction(found: TransferRegret, scape: Landscape) -> Iterable[str]:
             f"keeping {KEPT[rule]} cost {words(side, rule, scape)}" for side, rule in known
         )
         yield (
-            f"But the ridge has a knee, and from the best α {raised} if α was raised, and "
-            f"{lowered} if it was lowered: no other rule cost less there."
+            f"The ridge has a knee. From the best α, {raised} if α was raised, and {lowered} if it "
+            "was lowered: no other rule cost less there. One rule for both directions:"
         )
 
 
