@@ -4,16 +4,13 @@
 page.
 """
 
-import argparse
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from tests.choosing import NAMES
-from tests.tables import inserted
-from weightdecay import files
+from tests.tables import all_inserted, tell
 from weightdecay.number_format import number
 from weightdecay.records import Run
 from weightdecay.results import Landscape, TransferRegret, landscapes, pairs_over
@@ -37,7 +34,6 @@ from weightdecay.studies.docs_writer import place_of
 from weightdecay.studies.findings import Findings
 from weightdecay.studies.study import Evidence
 from weightdecay.sweeps import Store
-from weightdecay.table import table
 
 RESULTS = Path(__file__).parents[1] / "results"
 #: Where rates are compared, where budgets are, and the sweep of budgets that is no study's.
@@ -228,24 +224,8 @@ def tables() -> dict[str, list[list[str]]]:
 
 def written(page: str) -> str:
     """Return the page with its tables made anew."""
-    for name, rows in tables().items():
-        begin = f"<!-- {name}: `python -m tests.carrying --page docs/carrying.md` writes this -->"
-        page = inserted(page, rows, (begin, f"<!-- /{name} -->"))
-    return page
-
-
-def main() -> None:
-    """Print the tables, or write them into a page."""
-    parser = argparse.ArgumentParser(description="What the rules that carry λ cost.")
-    parser.add_argument("--page", type=Path, help="write the tables here, between their marks")
-    page: Path | None = parser.parse_args().page
-    if page is None:
-        sys.stdout.write("\n\n".join(table(rows) for rows in tables().values()) + "\n")
-        return
-    text = written(page.read_text("utf-8"))
-    with files.written(page) as file:
-        file.write(text.encode())
+    return all_inserted(page, tables(), "tests.carrying", "docs/carrying.md")
 
 
 if __name__ == "__main__":
-    main()
+    tell("What the rules that carry λ cost.", tables, written)

@@ -4,9 +4,7 @@
 that page.
 """
 
-import argparse
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from tests.tables import inserted
-from weightdecay import files
+from tests.tables import all_inserted, tell
 from weightdecay.decay import Decay, convert
 from weightdecay.records import Run, read
 from weightdecay.results import Cell, Landscape, landscapes
 from weightdecay.results.interpolation import between
 from weightdecay.sweeps import Store
-from weightdecay.table import shown, table
+from weightdecay.table import shown
 
 RESULTS = Path(__file__).parents[1] / "results"
 #: λ·n·√T that the page starts with, for n updates per epoch and T epochs.
@@ -420,24 +417,8 @@ def tables() -> dict[str, list[tuple[str, ...]]]:
 
 def written(page: str) -> str:
     """Return the page with its tables made anew."""
-    for name, rows in tables().items():
-        begin = f"<!-- {name}: `python -m tests.choosing --page docs/choosing.md` writes this -->"
-        page = inserted(page, rows, (begin, f"<!-- /{name} -->"))
-    return page
-
-
-def main() -> None:
-    """Print the tables, or write them into a page."""
-    parser = argparse.ArgumentParser(description="Start values, and the decays of recipes.")
-    parser.add_argument("--page", type=Path, help="write the tables here, between their marks")
-    page: Path | None = parser.parse_args().page
-    if page is None:
-        sys.stdout.write("\n\n".join(table(rows) for rows in tables().values()) + "\n")
-        return
-    text = written(page.read_text("utf-8"))
-    with files.written(page) as file:
-        file.write(text.encode())
+    return all_inserted(page, tables(), "tests.choosing", "docs/choosing.md")
 
 
 if __name__ == "__main__":
-    main()
+    tell("Start values, and the decays of recipes.", tables, written)

@@ -3,14 +3,17 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from weightdecay import files
 from weightdecay.table import table
+
+#: Tables by name; each has its titles first.
+Tables: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
 
 
 def inserted(text: str, rows: Sequence[Sequence[str]], marks: tuple[str, str]) -> str:
@@ -27,6 +30,27 @@ def inserted(text: str, rows: Sequence[Sequence[str]], marks: tuple[str, str]) -
 def write(page: Path, rows: Sequence[Sequence[str]], marks: tuple[str, str]) -> None:
     """Write a table into a page, between its marks."""
     text = inserted(page.read_text("utf-8"), rows, marks)
+    with files.written(page) as file:
+        file.write(text.encode())
+
+
+def all_inserted(page: str, tables: Tables, module: str, place: str) -> str:
+    """Return a page with several tables that a module makes, each between marks with its name."""
+    for name, rows in tables.items():
+        begin = f"<!-- {name}: `python -m {module} --page {place}` writes this -->"
+        page = inserted(page, rows, (begin, f"<!-- /{name} -->"))
+    return page
+
+
+def tell(description: str, tables: Callable[[], Tables], written: Callable[[str], str]) -> None:
+    """Print tables, or write them into a page, as the command line asks."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--page", type=Path, help="write the tables here, between their marks")
+    page: Path | None = parser.parse_args().page
+    if page is None:
+        sys.stdout.write("\n\n".join(table(rows) for rows in tables().values()) + "\n")
+        return
+    text = written(page.read_text("utf-8"))
     with files.written(page) as file:
         file.write(text.encode())
 
