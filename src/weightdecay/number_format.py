@@ -43,9 +43,21 @@ class Reported(HasMetric, Protocol):
     def tested_on(self) -> str | None: ...
 
 
+def steady(value: float) -> float:
+    """Return a value without its last bits, so that it rounds alike wherever it was computed.
+
+    They depend on how a sum was vectorized: 0.285 may be a little more here and less there.
+    """
+    return round(value, 9)
+
+
 def percent(fraction: float, *, digits: int = 2) -> str:
     """Return a fraction in percent, without a line break; a dash if it is not finite."""
-    return f"{100 * fraction:.{digits}f}\N{NO-BREAK SPACE}%" if math.isfinite(fraction) else "–"
+    return (
+        f"{steady(100 * fraction):.{digits}f}\N{NO-BREAK SPACE}%"
+        if math.isfinite(fraction)
+        else "–"
+    )
 
 
 def measured(value: float, metric: str | None, *, digits: int = 2) -> str:
@@ -79,7 +91,7 @@ def number(value: float, *, digits: int = 2) -> str:
     """Return a number with `digits` decimals and a typographic minus sign."""
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    text = f"{value:.{digits}f}"
+    text = f"{steady(value):.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
 
 

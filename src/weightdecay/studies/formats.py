@@ -6,7 +6,7 @@ The terminal, the report page, verdicts.json and the docs all use it.
 import math
 from collections.abc import Callable, Sequence
 
-from weightdecay.number_format import between, interval, measured, number
+from weightdecay.number_format import between, interval, measured, number, steady
 from weightdecay.results import Estimate, Exponent
 from weightdecay.studies.deciding import Blocked, Effort, effort, smallest
 from weightdecay.studies.reasons import Comparison, Difference, Missing, Quantity, Size, StepGaps
@@ -33,7 +33,7 @@ def _digits(found: Estimate) -> int:
 
 
 def _signed(value: float, metric: str | None, digits: int) -> str:
-    text = f"{100 * value:+.{digits}f}" if metric is None else f"{value:+.3g}"
+    text = f"{steady(100 * value):+.{digits}f}" if metric is None else f"{value:+.3g}"
     if float(text) == 0:
         return f"{0:.{digits}f}" if metric is None else "0"
     return text.replace("-", "−")
