@@ -44,10 +44,16 @@ class Grids:
 
 
 _OF_IMAGES = Grids("2^-8..2^-1", "0.01*2^-8..2^-1", [0, "0.025*2^-3..2^5"])
+# The medium scales take half steps where best decays are.
 GRIDS = {
     "mnist1d": Grids("2^-8..2^-3", "2^-11..2^-6", [0, "2^-6..2^1"]),
+    "mnist1d-medium": Grids(
+        "2^-8..2^-3", "2^-11..2^-6", [0, "2^-5..2^1", "2^-3.5", "2^-2.5", "2^-1.5", "2^-0.5"]
+    ),
     "text": Grids("2^-3..2^0", "2^-7..2^-4", [0, "2^-6..2^0"]),
-    "text-medium": Grids("2^-3..2^-1", "2^-8..2^-3", [0, "2^-8..2^0"]),
+    "text-medium": Grids(
+        "2^-3..2^-1", "2^-8..2^-3", [0, "2^-8..2^0", "2^-3.5", "2^-2.5", "2^-1.5"]
+    ),
     "cifar10": _OF_IMAGES,
     "cifar10-small": replace(_OF_IMAGES, normalized=[0, "2^-8..2^0"]),
     "imagenet32": _OF_IMAGES,
