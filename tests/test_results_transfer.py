@@ -388,6 +388,12 @@ SURE = Exponent(0.0, -0.1, 0.1)
             Exponent(2.0, 1.8, 2.2),
             "and keeping λ·α. No seed has judged this rule. In these runs, keeping λ/α would",
         ),
+        # Nor if it leads out of the grid: the last decay there may cost nothing.
+        (
+            replace(fresh(m1=0.05, m0_5=0.0, p0=0.04), beyond=(-0.5,)),
+            Exponent(-0.5, -0.6, -0.4),
+            "keeping λ/α, keeping λ and keeping λ·α. It leads out of the grid: no seed has judged",
+        ),
     ],
 )
 def test_the_sentence_comes_from_the_regret(

@@ -61,12 +61,15 @@ class Knobs:
     def by_regret(self) -> bool:
         """Whether the regret decides: its costs have intervals, and it leaves nothing untried.
 
-        A second stage does not train every rule. If each of its rules costs something, and the
-        exponent points to others alone, the exponent decides.
+        A second stage does not train every rule, and in a finished sweep some lead out of the grid.
+        If each rule whose cost is known costs something, and the exponent points to others alone,
+        the exponent decides.
         """
         found = self.regret
-        known = self.exponent.value is None or found.costs.keys() & {*self._by_exponent}
-        return bool(found.tied) and bool(known or min(found.costs[s].low for s in found.tied) <= 0)
+        inside = found.costs.keys() - {*found.beyond}
+        known = self.exponent.value is None or inside & {*self._by_exponent}
+        free = any(found.costs[one].low <= 0 for one in inside.intersection(found.tied))
+        return bool(found.tied) and bool(known or free)
 
     @property
     def decided(self) -> bool:

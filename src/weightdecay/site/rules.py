@@ -209,7 +209,8 @@ def _by_exponent(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
         yield f"The interval of s excludes {_and(excluded)}."
     usual = [one for one in _USUAL if one != rule]
     if found.tied:
-        yield "No seed has judged this rule."
+        out = rule in found.beyond
+        yield ("It leads out of the grid: no" if out else "No") + " seed has judged this rule."
         yield from _told(found, usual, scape, "In these runs")
         return
     yield from _told(found, usual, scape, "By an estimate without an interval")
