@@ -91,6 +91,9 @@ def test_a_supplement_on_a_second_task_is_left_out_where_that_task_has_the_figur
 
     assert judged(AT.folder) == {("supplement-4", "mnist1d")}
     assert judged(TEXT.folder) == {("figure-3", "text")}
+    # At another scale, too: its seeds include these.
+    (tmp_path / TEXT.folder).rename(tmp_path / scale("text", "medium").folder)
+    assert ("supplement-4", "mnist1d") not in judged(AT.folder)
 
 
 @pytest.mark.slow

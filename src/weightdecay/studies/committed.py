@@ -35,6 +35,7 @@ def found_in(
     first, second = (_imported(results, f"*/{name}.parquet") for name in ("records", "judging"))
     there = {run.config.identity for runs in first.values() for run in runs}
     scales = sorted(_scales(results, "*/records.parquet"), key=lambda at: len(values(at.seeds)))
+    tasks = {at.task for at in scales}
     whole = {
         (study.name, at.task): (study, at)  # the last, which has the most seeds
         for at in scales
@@ -44,7 +45,7 @@ def found_in(
         if (cells := study.cells(at)) or at is scales[0]
         if all(cell.identity in there for cell in cells)
         # A supplement that repeats a figure on a second task is that task's own figure.
-        if (place := study.place(at)) == at or place not in scales
+        if (place := study.place(at).task) == at.task or place not in tasks
     }
     planned = [
         find(
