@@ -139,10 +139,18 @@ def of_loss(claim: str, what: str, found: Estimate, *, by: Sample) -> Verdict:
 
 
 def less(seen: Evidence, one: str, rival: str, of: Callable[[Run], float]) -> Estimate:
-    """Estimate a number of one's runs minus that of its rival's, seed by seed."""
+    """Estimate a number of one's runs minus that of its rival's, seed by seed.
+
+    If it is infinite, as is the training loss of a run that diverged, it counts as the highest of
+    the others. If it is for all runs of one, nothing is known.
+    """
     sides = seen.fresh(one), seen.fresh(rival)
     seeds = sorted(sides[0].keys() & sides[1].keys())
-    return paired([of(sides[0][seed]) - of(sides[1][seed]) for seed in seeds])
+    found = [[of(side[seed]) for seed in seeds] for side in sides]
+    finite = [[value for value in side if value < math.inf] for side in found]
+    highest = max(map(max, finite)) if all(finite) else math.inf
+    ours, theirs = ([min(value, highest) for value in side] for side in found)
+    return paired([value - other for value, other in zip(ours, theirs, strict=True)])
 
 
 def _fitter(claim: str, seen: Evidence) -> Verdict:
