@@ -345,6 +345,26 @@ def test_a_simpler_rule_that_noise_alone_keeps_is_named_and_not_recommended() ->
     assert near.rule == 0.0
 
 
+@pytest.mark.parametrize(
+    ("factors", "words"),
+    [
+        ([4.0], "measured for a larger α; for a smaller one it is unknown"),
+        ([0.25], "measured for a smaller α; for a larger one it is unknown"),
+        ([4.0, 0.25], None),
+    ],
+)
+def test_the_sentence_says_so_if_costs_were_measured_in_one_direction_alone(
+    factors: list[float], words: str | None
+) -> None:
+    cost = {0.0: np.linspace(-0.001, 0.001, 8), 1.0: np.linspace(0.04, 0.05, 8)}
+    regret = of_fresh_seeds({(2**-7, 2**-7 * factor): cost for factor in factors}, error=0.1)
+    found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
+    told = rules.sentence(replace(found, knobs=Knobs(SURE, fitted=False, regret=regret)))
+    assert "leave λ as it is" in told
+    assert ("was measured for a" in told) == (words is not None)
+    assert words is None or words in told
+
+
 def test_a_page_does_not_forbid_what_may_cost_as_little() -> None:
     """The rule is to keep λ·α; leaving λ is five points worse on average, within its noise."""
     wild = 0.05 + np.array([-0.2, 0.2, -0.1, 0.1, 0.15, -0.15, 0.05, -0.05])

@@ -176,11 +176,20 @@ def _by_regret(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
     yield from _told(
         found, [one for one in _USUAL if one not in found.tied], scape, "In these runs"
     )
+    yield from _one_way(found)
     if knobs.contradicted:
         yield (
             f"The exponent says otherwise, {interval(knobs.exponent, reason=False)}, but this rule "
             "cost less."
         )
+
+
+def _one_way(found: TransferRegret) -> Iterable[str]:
+    """Yield in which direction costs were measured, if in one alone."""
+    upward = {used > tuned for tuned, used in found.pairs}
+    if len(upward) == 1:
+        way, other = ("larger", "smaller") if upward == {True} else ("smaller", "larger")
+        yield f"All this was measured for a {way} α; for a {other} one it is unknown."
 
 
 def _by_direction(found: TransferRegret, scape: Landscape) -> Iterable[str]:
