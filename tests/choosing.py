@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -58,8 +57,8 @@ def committed() -> list[Landscape]:
     runs: list[Run] = []
     for folder in ("figure-2", "budgets"):
         runs += Store(RESULTS / "cifar10-small" / folder).runs()
-    for task, scale in product(("mnist1d", "text"), ("small", "medium")):
-        runs += read(RESULTS / f"{task}-{scale}" / "records.parquet")
+    for task in ("mnist1d", "text"):
+        runs += read(RESULTS / f"{task}-medium" / "records.parquet")
     return [
         one
         for one in landscapes(runs)

@@ -20,11 +20,7 @@ from weightdecay.table import table
 
 RESULTS = Path(__file__).parents[1] / "results"
 TASKS = {
-    **{
-        f"{task}-{scale}": f"{task}-{scale}/records.parquet"
-        for task in ("mnist1d", "text")
-        for scale in ("small", "medium")
-    },
+    **{f"{task}-medium": f"{task}-medium/records.parquet" for task in ("mnist1d", "text")},
     "cifar10-small": "cifar10-small/figure-2.parquet",
     "cifar10-small, figure 1": "cifar10-small/figure-1.parquet",
 }

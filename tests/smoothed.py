@@ -165,7 +165,7 @@ def _covered(given: Array, s: float) -> float:
 #: Landscapes that had no part in the choice of the interval.
 NEW = tuple(
     (name, f"torch.optim:{algorithm}", way)
-    for name in ("mnist1d", "text (two seeds)")
+    for name in ("mnist1d", "text")
     for algorithm in ("RMSprop", "Adagrad")
     for way in ("l2", "weight_decay")
 )

@@ -52,7 +52,6 @@ SWEEPS = {
         (1_000, 20_000),
     ),
     "text": Sweep("text-medium/records.parquet", _TEXT, (256 * 64, 500 * 64)),
-    "text (two seeds)": Sweep("text-small/records.parquet", _TEXT, (256 * 64, 500 * 64)),
 }
 #: Those that have the paper's four panels.
 WHOLE = ("cifar10", "mnist1d", "text")

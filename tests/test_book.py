@@ -152,11 +152,11 @@ def test_both_pages_state_the_limits_of_the_results(committed: tuple[str, str]) 
 @pytest.mark.parametrize("task", ["mnist1d", "text"])
 def test_the_list_of_records_counts_those_that_there_are(task: str) -> None:
     [row] = re.findall(
-        rf"^\| {task}-small \|.* ([\d,]+) runs choose, and ([\d,]+) judge",
+        rf"^\| {task}-medium \|.* ([\d,]+) runs(?: of six seeds)? choose, and ([\d,]+) judge",
         (RESULTS / "README.md").read_text("utf-8"),
         flags=re.MULTILINE,
     )
-    tables = [RESULTS / f"{task}-small" / f"{name}.parquet" for name in ("records", "judging")]
+    tables = [RESULTS / f"{task}-medium" / f"{name}.parquet" for name in ("records", "judging")]
     assert [int(count.replace(",", "")) for count in row] == [len(imported(one)) for one in tables]
 
 
