@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -13,6 +14,9 @@ import pytest
 SCREENSHOTS = Path(__file__).parents[1] / ".screenshots"
 #: What is not tested without a browser.
 UNTESTED = "so nothing checks that the page draws, hovers, switches, drags and saves"
+#: How long a page may load, in seconds, where other work makes the machine slow.
+_PATIENCE = 20.0
+_LOADING = "return Boolean(document.getElementById('loading')?.checkVisibility())"
 
 
 def needs_browser() -> pytest.MarkDecorator:
@@ -31,8 +35,16 @@ class Browser:
         self.driver = driver
         self.downloads = downloads
 
-    def open(self, page: Path, *, width: int = 1280, height: int = 1000, dark: bool = False) -> Any:
-        """Load a page in a window of this size."""
+    def open(
+        self,
+        page: Path,
+        *,
+        width: int = 1280,
+        height: int = 1000,
+        dark: bool = False,
+        scripts: bool = True,
+    ) -> Any:
+        """Load a page in a window of this size, and wait until its `scripts` have run."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.command("Emulation.setDeviceMetricsOverride", **size)
         mode = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -41,6 +53,9 @@ class Browser:
         self.driver.get_log("browser")
         self.driver.get_log("performance")
         self.driver.get(page.as_uri())
+        until = time.monotonic() + _PATIENCE
+        while scripts and time.monotonic() < until and self.js(_LOADING):
+            time.sleep(0.05)
         return self
 
     def keep(self, name: str) -> None:

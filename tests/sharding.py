@@ -167,6 +167,7 @@ def _work(rank: int, job: Job, folder: Path, world: int) -> None:
     distributed.init_process_group("gloo", init_method=store, rank=rank, world_size=world)
     try:
         job(folder, rank, world)
+        distributed.barrier()  # a process that leaves early may abort those that still talk to it
     finally:
         distributed.destroy_process_group()
 

@@ -142,7 +142,7 @@ def test_a_page_says_that_it_is_loading_until_its_scripts_have_run(
     script = "return document.getElementById('loading').checkVisibility()"
     shown.command("Emulation.setScriptExecutionDisabled", value=True)
     try:
-        shown.open(page)
+        shown.open(page, scripts=False)
         shown.keep("page-without-scripts")
     finally:
         shown.command("Emulation.setScriptExecutionDisabled", value=False)
