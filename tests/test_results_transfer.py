@@ -412,7 +412,19 @@ SURE = Exponent(0.0, -0.1, 0.1)
         (
             replace(fresh(m1=0.05, m0_5=0.0, p0=0.04), beyond=(-0.5,)),
             Exponent(-0.5, -0.6, -0.4),
-            "keeping λ/α, keeping λ and keeping λ·α. It leads out of the grid: no seed has judged",
+            "and keeping λ·α. This rule leads out of the grid: no seed has judged it. In these",
+        ),
+        # But it decides if what leads out is known to cost more, even at its least.
+        (
+            replace(fresh(m1=0.05, m0_5=0.2, p0=0.01), beyond=(-0.5,)),
+            Exponent(-0.5, -0.6, -0.4),
+            "by 4, leave λ as it is.",
+        ),
+        # The cheapest known rule is named beside the one that s points to.
+        (
+            replace(fresh(p0_5=0.002, p1=0.0), beyond=(1.0,)),
+            Exponent(0.8, 0.6, 1.1),
+            "no seed has judged it. In these runs, keeping λ·√α would have cost 0.2 points.",
         ),
     ],
 )

@@ -62,13 +62,14 @@ class Knobs:
         """Whether the regret decides: its costs have intervals, and it leaves nothing untried.
 
         A second stage does not train every rule, and in a finished sweep some lead out of the grid.
-        If each rule whose cost is known costs something, and the exponent points to others alone,
-        the exponent decides.
+        If each rule whose cost is known costs something, and the exponent points to others alone
+        that may cost less, the exponent decides.
         """
         found = self.regret
         inside = found.costs.keys() - {*found.beyond}
-        known = self.exponent.value is None or inside & {*self._by_exponent}
         free = any(found.costs[one].low <= 0 for one in inside.intersection(found.tied))
+        pointed = {*self._by_exponent}
+        known = self.exponent.value is None or pointed & inside or pointed <= {*found.dearer}
         return bool(found.tied) and bool(known or free)
 
     @property

@@ -219,8 +219,14 @@ def _by_exponent(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
     usual = [one for one in _USUAL if one != rule]
     if found.tied:
         out = rule in found.beyond
-        yield ("It leads out of the grid: no" if out else "No") + " seed has judged this rule."
-        yield from _told(found, usual, scape, "In these runs")
+        yield (
+            "This rule leads out of the grid: no seed has judged it."
+            if out
+            else ("No seed has judged this rule.")
+        )
+        others = [one for one in RULES if one in usual or one == found.least]
+        yield from _told(found, others, scape, "In these runs")
+        yield from _one_way(found)
         return
     yield from _told(found, usual, scape, "By an estimate without an interval")
     if found.least not in (None, rule):
@@ -232,8 +238,7 @@ def _told(
 ) -> Iterable[str]:
     told = [
         f"keeping {KEPT[one]} {'' if at else 'would have cost '}{words(found, one, scape)}"
-        for at, one in enumerate(rules)
-        if one in found.costs
+        for at, one in enumerate(one for one in rules if one in found.costs)
     ]
     if told:
         yield f"{where}, {_and(told)}."

@@ -142,7 +142,7 @@ def less(seen: Evidence, one: str, rival: str, of: Callable[[Run], float]) -> Es
     """Estimate a number of one's runs minus that of its rival's, seed by seed.
 
     If it is infinite, as is the training loss of a run that diverged, it counts as the highest of
-    the others. If it is for all runs of one, nothing is known.
+    the others. If it is for all runs of either, nothing is known.
     """
     sides = seen.fresh(one), seen.fresh(rival)
     seeds = sorted(sides[0].keys() & sides[1].keys())

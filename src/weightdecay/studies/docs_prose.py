@@ -114,7 +114,7 @@ Figures 3 and 4, Supplements 2 and 5 and conjecture, and of mnist1d's Figure 4 a
 5. All others were written by `weightdecay reproduce` before it trained the second stage, but they
 entered git in the same commits as its runs: their dates are the program's word, and git cannot
 prove them. The runs that had chosen the settings of mnist1d's Figure 4 and Supplements 2 and 5 were
-lost with the machine that had trained them. They were trained again, and rounded differently, so
-the pages say what they would choose now. The settings that are judged are those that were
-registered.
+lost with the machine that had trained them. Most of them were trained again, and rounded
+differently ([which ones](../results/README.md)), so the pages say what they would choose now. The
+settings that are judged are those that were registered.
 """
