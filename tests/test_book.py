@@ -427,11 +427,25 @@ def test_every_committed_claim_that_is_open_says_what_would_decide_it(
     assert all("would have been" in row or " (not held); " in row for row in counted)
 
 
-@pytest.mark.parametrize("seconds", [None, 30.0])
+@pytest.mark.parametrize(("seconds", "gpus"), [(None, 0), (30.0, 0), (30.0, 2)])
 def test_the_page_says_what_a_decided_claim_costs_on_each_task(
-    curves: list[Findings], seconds: float | None
+    curves: list[Findings], seconds: float | None, gpus: int
 ) -> None:
-    timed = [replace(one, spent=dict.fromkeys(one.spent, seconds)) for one in curves]
+    """Minutes of cores and of GPUs are not added."""
+    on_gpus = {
+        run
+        for place in ("mnist1d", "text")
+        for run in [
+            run for one in curves if docs_writer.place_of(one) == place for run in one.runs
+        ][:gpus]
+    }
+    timed = [
+        replace(
+            one,
+            spent={run: (seconds, "GPU" if run in on_gpus else "core") for run in one.spent},
+        )
+        for one in curves
+    ]
     told = sections(docs_writer.chapters(timed, ""))["What a decided claim costs"]
     rows = [line[2:-2].split(" | ") for line in told.splitlines() if line.startswith("| ")]
     now = {row[0]: row[2:] for row in rows if row[1] == "now"}
@@ -444,8 +458,9 @@ def test_the_page_says_what_a_decided_claim_costs_on_each_task(
         assert (choosing, judging) == (f"{len(runs):,}", "0")
         assert decided == f"{held + not_held} of {held + not_held + left}"
         assert each == f"{len(runs) / (held + not_held):,.0f}"
-        per_claim = len(runs) / 2 / (held + not_held)
-        assert minutes == ("–" if seconds is None else f"{per_claim:.1f} of one core")
+        parts = [(len(runs) - gpus, "core"), (gpus, "GPU")]
+        said = [f"{n / 2 / (held + not_held):.1f} of one {on}" for n, on in parts if n]
+        assert minutes == ("–" if seconds is None else " and ".join(said))
 
 
 def test_earlier_states_stand_beside_the_present_one() -> None:

@@ -90,8 +90,8 @@ def test_the_best_product_varies_less_than_the_best_normalized_decay() -> None:
     said = " ".join(TEXT.split())
     assert (
         f"From {choosing.FEW} updates on, the best λ·n·√T stays between {min(products):.1f} and "
-        f"{max(products):.1f} in these sweeps, while the best λ_norm goes from {min(normalized):.2g} to "
-        f"{max(normalized):.2g}." in said
+        f"{max(products):.1f} in these sweeps, while the best λ_norm goes from "
+        f"{min(normalized):.2g} to {max(normalized):.2g}." in said
     )
 
 

@@ -460,7 +460,7 @@ def test_what_differs_from_the_registration_is_told() -> None:
         for run in first
     ]
     [changed, chooses, decays] = judged_by(made, better, second).changed
-    assert changed == "The first stage has changed: it had 54 runs, and has 54."
+    assert changed.startswith("The first stage has changed: it had 54 runs, and has 54, of which")
     assert chooses.startswith("The first stage would now choose α = 0.015625")
     assert decays == "The best decays of AdamW are not those that were registered."
     [missing] = judged_by(made, first, second[1:]).changed
@@ -1103,6 +1103,29 @@ def test_sweep_register_sweep_judge(tmp_path: Path, capsys: pytest.CaptureFixtur
     for name, own in errors.items():
         assert len(own) == 3
         assert f"{100 * np.mean(own):.2f}" in told, name
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_grids_of_unequal_size_are_named_where_they_choose_and_where_they_are_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: int
+) -> None:
+    """A few settings more are some more chances, too."""
+    adamw = [run for run in runs_of(seeds=2) if more or run.config.weight_decay != DECAYS[0]]
+    adam = [run for run in runs_of(seeds=2, algorithm="adam") if run.config.l2 != DECAYS[0]]
+    stored([*adamw, *adam], tmp_path / "own")
+    told = said_by(capsys, "register", tmp_path / "own", "--seeds", "3", "--carry", "0")
+    stored(fresh(read(tmp_path / "own")), tmp_path / "own" / "judging")
+    for text in (told, said_by(capsys, "judge", tmp_path / "own")):
+        assert ("were searched over unequal numbers of settings" in text) == bool(more)
+        assert not more or ("Adam 48" in text and "AdamW 54" in text)
+
+
+def test_seeds_that_are_no_seeds_are_named(folder: Path) -> None:
+    main(["register", str(folder), "--seeds", "3", "--carry", "0"])
+    path = folder / FILE
+    path.write_text(re.sub(r"(?m)^judges = .*$", "judges = 5", path.read_text("utf-8")), "utf-8")
+    with pytest.raises(ValueError, match=r'`judges` must be seeds such as "1000..1023", got 5'):
+        read(folder)
 
 
 def test_an_open_comparison_says_how_many_seeds_would_decide_it(

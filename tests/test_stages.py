@@ -403,7 +403,8 @@ def test_the_cost_of_both_stages_is_told_per_decided_claim(tmp_path: Path) -> No
     assert cost_of(found) == (
         f"Cost: {count:,} runs and {minutes:.1f} minutes of one core; "
         f"{len(decided)} of {len(found.verdicts)} claims are decided, "
-        f"{count / len(decided):.0f} runs and {minutes / len(decided):.1f} minutes each."
+        f"{count / len(decided):.0f} runs and {minutes / len(decided):.1f} minutes of one core "
+        "each."
     )
 
 

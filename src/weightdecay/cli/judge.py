@@ -91,6 +91,7 @@ def _show(found: "Registration", seen: "Judged", costs: Mapping[str, float]) -> 
     from weightdecay.labels import SYMBOLS
     from weightdecay.number_format import measured, metric_words
     from weightdecay.site.rules import negative
+    from weightdecay.studies.findings import unequal
     from weightdecay.studies.registered_when import when
     from weightdecay.studies.second_stage import UNCHANGED
 
@@ -131,6 +132,8 @@ def _show(found: "Registration", seen: "Judged", costs: Mapping[str, float]) -> 
             for note in negative(own_regret, metrics[name]):
                 echo(f"{name}: {note}.")
     echo(f"\n{when(found)}")
+    if apart := unequal(found):
+        echo(apart)
     for line in seen.changed or [UNCHANGED]:
         echo(line)
 
@@ -149,8 +152,8 @@ def to_decide(
     if not _is_open(found, pair, judgement):
         return None
     cells = {cell for name in pair for cell in found.methods[name].judged(found.judges)}
-    worker = worker_of(run for name in pair for run in seen.runs[name])
-    return of_judgement(judgement, sample_of(cells, costs, worker))
+    workers = {worker_of(run) for name in pair for run in seen.runs[name]}
+    return of_judgement(judgement, sample_of(cells, costs, workers))
 
 
 def _is_open(found: "Registration", pair: tuple[str, str], judgement: "Judgement") -> bool:

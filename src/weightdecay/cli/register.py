@@ -153,6 +153,7 @@ def check_folder(folder: Path) -> None:
 
 def _settings(found: "Registration", otherwise: dict[str, float | None]) -> Iterator[str]:
     from weightdecay.labels import SYMBOLS
+    from weightdecay.studies.findings import unequal
 
     for name, method in found.methods.items():
         choice, share = method.choice, otherwise[name]
@@ -163,6 +164,5 @@ def _settings(found: "Registration", otherwise: dict[str, float | None]) -> Iter
         if choice.edges:
             told += f"; at an edge of its grid ({', '.join(choice.edges)})"
         yield told
-    sizes = {method.settings for method in found.methods.values()}
-    if max(sizes) > 1.1 * min(sizes):
-        yield "The grids differ in size: the larger has had more chances to find a low error."
+    if apart := unequal(found):
+        yield apart

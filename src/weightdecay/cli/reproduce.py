@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Train the runs of a figure of the paper, draw it, and test each of the paper's
-claims about it. An interrupted command continues when it is run again.
-Figures share the runs that they have in common."""
+claims about it. Where the scale has seeds that judge, the grid's runs choose
+settings, these are registered, and other seeds judge them. An interrupted
+command continues when it is run again. Figures share the runs that they have in
+common."""
 
 
 class _Help(argparse.Action):
@@ -51,7 +53,7 @@ def _figures() -> str:
             for at, there in zip(scales, possible, strict=True)
         )
         rows.append((study.name, *runs, study.title))
-    return f"figures, and the number of runs of each at --scale small:\n{table(rows)}"
+    return f"figures, and the runs that choose in each at --scale small:\n{table(rows)}"
 
 
 def add(commands: Commands) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from weightdecay.studies.findings import Findings, minutes_of
+from weightdecay.studies.findings import Findings, minutes_of, words_of
 from weightdecay.studies.reasons import Missing
 from weightdecay.studies.verdicts import NOT_DECIDED
 
@@ -13,7 +13,7 @@ from weightdecay.studies.verdicts import NOT_DECIDED
 class State:
     """The runs of a task that chose and that judged, and how many of its claims they decided.
 
-    `minutes` are those of one worker for all runs; None if the records do not have them.
+    `minutes` are those of a core or a GPU for all runs; None if the records do not have them.
     """
 
     what: str
@@ -21,8 +21,7 @@ class State:
     judging: int
     decided: int
     claims: int
-    minutes: float | None = None
-    worker: str = "core"
+    minutes: Mapping[str, float] | None = None
 
 
 #: Earlier states by task: runs from the tables of each commit, and verdicts from its README. The
@@ -31,7 +30,7 @@ EARLIER: Mapping[str, Sequence[State]] = {
     "mnist1d": [
         State("one stage, five seeds (36df238)", 7817, 0, 11, 26),
         State("the same runs, with the new intervals of s (a2abcbc)", 7817, 0, 6, 25),
-        State("two stages, five of the studies (fc634e8)", 3258, 1320, 13, 29, 38.0),
+        State("two stages, five of the studies (fc634e8)", 3258, 1320, 13, 29, {"core": 38.0}),
         State("two stages, two seeds choose (66f5d20)", 5100, 1752, 22, 42),
     ],
     "text": [
@@ -70,7 +69,7 @@ def _state(what: str, own: Sequence[Findings], outcomes: Counter[str]) -> State:
     spent = {run: seconds for one in own for run, seconds in one.spent.items()}
     claims, left = outcomes.total(), outcomes[NOT_DECIDED]
     stages = len(first), len(spent) - len(first)
-    return State(what, *stages, claims - left, claims, minutes_of(spent), own[0].worker)
+    return State(what, *stages, claims - left, claims, minutes_of(spent))
 
 
 def rows(known: Mapping[str, Sequence[State]]) -> list[list[str]]:
@@ -83,6 +82,6 @@ def _row(one: State) -> list[str]:
     if one.decided:
         each = f"{(one.choosing + one.judging) / one.decided:,.0f}"
         if one.minutes is not None:
-            minutes = f"{one.minutes / one.decided:.1f} of one {one.worker}"
+            minutes = words_of(one.minutes, each=one.decided)
     counts = f"{one.choosing:,}", f"{one.judging:,}", f"{one.decided} of {one.claims}"
     return [one.what, *counts, each, minutes]

@@ -34,12 +34,13 @@ COST = """\
 Earlier states are named by their commits. In the first ones, of 15 November 2026, 36 of 52
 verdicts were *not decided*. Minutes are known where the log of a sweep is kept, or where its table
 says them (`weightdecay export --seconds`). Those of mnist1d's third row, 38 in all, were noted
-when it was trained. The cores of mnist1d were busy with other work as well, and the minutes of
-text are those of processes of which several shared one GPU, on the whole page. Six seeds in place
-of two decided 13 more claims, overturned none, and left one open that had been held. They cost more
-runs per decided claim, because the claims that two seeds could decide were the cheap ones. On
-18 November 2026, `make reproduce` trained Figure 2 of mnist1d, with two seeds, in 4.3 minutes of
-one core: 980 runs, by which 8 of its 14 claims are decided, in 0.5 minutes each.
+when it was trained; those of the other earlier states were not kept. The cores of mnist1d were busy
+with other work as well, and the minutes of text are those of processes of which several shared one
+GPU, on the whole page. Six seeds in place of two decided 13 more claims, overturned none, and left
+one open that had been held. They cost more runs per decided claim, because the claims that two
+seeds could decide were the cheap ones. On 18 November 2026, `make reproduce` trained Figure 2 of
+mnist1d, with two seeds, in 4.3 minutes of one core: 980 runs, by which 8 of its 14 claims are
+decided, in 0.5 minutes each.
 """
 READING = f"""\
 ## How to read it
@@ -64,8 +65,12 @@ low errors lie on a diagonal. A basin is diagonal if all of the interval lies ab
 
 Transfer regret says the same in test error: what it costs to tune λ at one learning rate and carry
 it to another, a factor of 4 away, by a rule λ ∝ α⁻ˢ ([how it is
-measured](landscape.md#transfer-regret)). Fresh seeds have judged it where there is a second stage;
-elsewhere, each seed judges the decays that the others choose.
+measured](landscape.md#transfer-regret)). Fresh seeds have judged it in Figures 1 and 2 and the
+conjecture; elsewhere, each seed judges the decays that the others choose. What each pair of
+learning rates cost is in the reports that `weightdecay reproduce` writes.
+
+How the best decay moves with the epochs is measured twice: Supplement 3 pools landscapes over raw
+and over normalized decays, and the exponents use the latter alone, so the two may differ.
 
 The rules were not all fixed beforehand. Some were made stricter after the records had been seen,
 always towards *not decided*, and this changed three verdicts on unchanged data. Later, a difference

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from weightdecay import files
 from weightdecay.records import Run
@@ -34,6 +35,10 @@ from weightdecay.studies.verdicts import NOT_DECIDED, Verdict
 UNREGISTERED = "Nothing was registered for these results, and no fresh seeds judge them."
 
 
+#: The seconds that a run trained, if they are known, and on what: a core or a GPU.
+Spent: TypeAlias = tuple[float | None, str]
+
+
 @dataclass(frozen=True)
 class Findings:
     """A study's verdicts, the numbers of its landscapes, and doubts about its runs.
@@ -42,7 +47,7 @@ class Findings:
     these.
 
     `runs` are the identities of the runs that it was judged by. `spent` has these and those of its
-    second stage, each with the seconds that one `worker`, a core or a GPU, trained it, or None.
+    second stage, each with the seconds that a worker trained it, or None, and what that is.
     `tested` names what is measured on the test set. `registration` and `second` are those of a
     second stage, if there is one, and `otherwise` has for each of its methods how many resampled
     seeds choose otherwise.
@@ -56,8 +61,7 @@ class Findings:
     budgets: tuple[BudgetNumbers, ...]
     small_print: str
     doubts: Doubts
-    spent: Mapping[str, float | None]
-    worker: str = "core"
+    spent: Mapping[str, Spent]
     tested: str = "test error"
     registration: Registration | None = None
     second: Judged | None = None
@@ -119,9 +123,9 @@ def find(
         small_print=_small_print(study, at, own, seen),
         doubts=doubts(own, repeats, of=at.error),
         spent={
-            run: seen.costs.get(run) for run in (one.config.identity for one in (*own, *judges))
+            run.config.identity: (seen.costs.get(run.config.identity), worker_of(run))
+            for run in (*own, *judges)
         },
-        worker=worker_of(own),
         tested=seen.tested,
         registration=seen.registration,
         second=seen.second,
@@ -136,16 +140,27 @@ def cost_of(found: Findings) -> str:
     decided = sum(verdict.outcome != NOT_DECIDED for verdict in found.verdicts)
     told, each = f"Cost: {runs:,} runs", f"{runs / max(1, decided):.0f} runs"
     if spent is not None:
-        told += f" and {spent:.1f} minutes of one {found.worker}"
-        each += f" and {spent / max(1, decided):.1f} minutes"
+        told += f" and {words_of(spent, unit=' minutes')}"
+        each += f" and {words_of(spent, each=max(1, decided), unit=' minutes')}"
     told += f"; {decided} of {len(found.verdicts)} claims are decided"
     return f"{told}, {each} each." if decided else f"{told}."
 
 
-def minutes_of(spent: Mapping[str, float | None]) -> float | None:
-    """Return how long runs trained in all; None if that is not known of each."""
-    known = [seconds for seconds in spent.values() if seconds is not None]
-    return math.fsum(known) / 60 if known and len(known) == len(spent) else None
+def minutes_of(spent: Mapping[str, Spent]) -> dict[str, float] | None:
+    """Return how long runs trained in all on each kind of worker; None if that is not known."""
+    known: dict[str, list[float]] = {}
+    for seconds, worker in spent.values():
+        if seconds is None:
+            return None
+        known.setdefault(worker, []).append(seconds / 60)
+    return {worker: math.fsum(known[worker]) for worker in sorted(known)[::-1]} or None
+
+
+def words_of(minutes: Mapping[str, float], *, each: int = 1, unit: str = "") -> str:
+    """Return the minutes of each kind of worker in words, in all or for each of some claims."""
+    (first, amount), *rest = minutes.items()
+    others = (f" and {other / each:.1f} of one {worker}" for worker, other in rest)
+    return f"{amount / each:.1f}{unit} of one {first}{''.join(others)}"
 
 
 def of_second_stage(found: Findings) -> list[str]:
@@ -154,8 +169,10 @@ def of_second_stage(found: Findings) -> list[str]:
         return [UNREGISTERED] if found.runs else []
     said = (
         f"{when(found.registration)} What is judged is the difference at settings chosen in this "
-        f"way.{_shares(found.otherwise)}{_sizes(found.registration)}"
+        f"way.{_shares(found.otherwise)}"
     )
+    if apart := unequal(found.registration):
+        said += f" {apart}"
     return [said, *(found.second.changed or [UNCHANGED])]
 
 
@@ -169,7 +186,7 @@ def _shares(otherwise: Mapping[str, float | None]) -> str:
     )
 
 
-def _sizes(registration: Registration) -> str:
+def unequal(registration: Registration) -> str:
     """Return the sizes of the grids that chose, if methods that are compared have unequal ones.
 
     That λ = 0 is one decay alone, and other decays are many, is meant to be so.
@@ -185,7 +202,7 @@ def _sizes(registration: Registration) -> str:
         return ""
     told = "; ".join(f"{titled(name)} {size}" for name, size in unequal.items())
     return (
-        f" Methods that are compared were searched over unequal numbers of settings: {told}. The "
+        f"Methods that are compared were searched over unequal numbers of settings: {told}. The "
         "larger grid has had more chances to find a low error."
     )
 

@@ -203,6 +203,9 @@ def _check(said: Mapping[str, Any], methods: Mapping[str, Method]) -> None:
     for name in ("commit", "source", "sha256"):
         if not isinstance(said.get(name, ""), str):
             raise TypeError(f"`{name}` must be a text, got {said[name]!r}")
+    for name in ("judges", "carriers"):
+        if not isinstance(said[name], str | list):
+            raise TypeError(f'`{name}` must be seeds such as "1000..1023", got {said[name]!r}')
     if not isinstance(said.get("rules", {}), dict):
         raise TypeError(f"`rules` must be a table, got {said['rules']!r}")
     if len(methods) < len(said["chosen"]):

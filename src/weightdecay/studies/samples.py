@@ -1,7 +1,8 @@
 """The runs behind a number: how many seeds it has, and what as many again would cost."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
+from itertools import chain
 
 from weightdecay.records import Run, RunConfig
 from weightdecay.results import TransferRegret, measure_transfer
@@ -51,17 +52,24 @@ def _fresh_transfer(seen: Evidence, name: str) -> TransferRegret | None:
 
 
 def _sample(seen: Evidence, cells: Collection[RunConfig]) -> Sample:
-    return sample_of(cells, seen.costs, worker_of(seen.runs))
+    fresh = () if seen.second is None else chain.from_iterable(seen.second.runs.values())
+    runs = [run for run in (*seen.runs, *fresh) if run.config in cells]
+    return sample_of(cells, seen.costs, {worker_of(run) for run in runs or seen.runs})
 
 
-def sample_of(cells: Collection[RunConfig], costs: Mapping[str, float], worker: str) -> Sample:
-    """Return the sample of runs, given the seconds of each by its identity, where known."""
+def sample_of(
+    cells: Collection[RunConfig], costs: Mapping[str, float], workers: Collection[str]
+) -> Sample:
+    """Return the sample of runs, given the seconds of each by its identity, where known.
+
+    Seconds of different `workers` cannot be added.
+    """
+    seeds, [worker, *others] = len({cell.seed for cell in cells}), sorted(workers) or ["core"]
     known = [costs[cell.identity] for cell in cells if cell.identity in costs]
-    seconds = math.fsum(known) if known and len(known) == len(cells) else None
-    return Sample(len({cell.seed for cell in cells}), len(cells), seconds, worker)
+    added = known and len(known) == len(cells) and not others
+    return Sample(seeds, len(cells), math.fsum(known) if added else None, worker)
 
 
-def worker_of(runs: Iterable[Run]) -> str:
-    """Return what trained runs: a core or a GPU."""
-    found = (run.environment for run in runs)
-    return "GPU" if any(one is not None and not one.on_cpu for one in found) else "core"
+def worker_of(run: Run) -> str:
+    """Return what trained a run: a core or a GPU."""
+    return "core" if run.environment is None or run.environment.on_cpu else "GPU"

@@ -128,9 +128,10 @@ def _changed(
     said = [EDITED] if registration.edited else []
     said += changes(registration.rules, edited=registration.edited)
     if digest(first) != registration.digest:
-        said.append(
-            f"The first stage has changed: it had {registration.runs} runs, and has {len(first)}."
-        )
+        now = f"has {len(first)}"
+        if len(first) == registration.runs:
+            now += ", of which some are others or have other errors"
+        said.append(f"The first stage has changed: it had {registration.runs} runs, and {now}.")
     for name, scape in scapes.items():
         method = registration.methods.get(name)
         if method is None:
