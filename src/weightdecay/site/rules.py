@@ -218,12 +218,10 @@ def _by_exponent(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
         yield f"The interval of s excludes {_and(excluded)}."
     usual = [one for one in _USUAL if one != rule]
     if found.tied:
-        out = rule in found.beyond
-        yield (
-            "This rule leads out of the grid: no seed has judged it."
-            if out
-            else ("No seed has judged this rule.")
-        )
+        if rule in found.beyond:
+            yield "This rule leads out of the grid: no seed has judged it."
+        else:
+            yield "No seed has judged this rule."
         others = [one for one in RULES if one in usual or one == found.least]
         yield from _told(found, others, scape, "In these runs")
         yield from _one_way(found)
