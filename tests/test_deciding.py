@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weightdecay.records import RunConfig
 from weightdecay.results import Estimate, Exponent, Judgement
 from weightdecay.results.estimate import detectable, student, within
 from weightdecay.results.exponent import unknown
@@ -23,13 +24,35 @@ from weightdecay.studies.deciding import (
 )
 from weightdecay.studies.formats import because
 from weightdecay.studies.reasons import Comparison, Difference, Quantity, Sample, Size
+from weightdecay.studies.samples import sample_of
 from weightdecay.studies.verdict_json import as_json
 from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD, Verdict
 
 Number = Comparison | Difference | Quantity | Size
 
+CELL = RunConfig(task="t", model="m", algorithm="sgd", lr=0.1, l2=0.0, epochs=1, batch=8)
 #: Ten seeds of two settings, and the time that they took.
 TEN = Sample(10, 20, 600.0, "GPU")
+
+
+@pytest.mark.parametrize(
+    ("known", "workers", "seconds"),
+    [
+        (3, {"core"}, 60.0),
+        (3, {"GPU"}, 60.0),
+        (3, {"core", "GPU"}, None),
+        (2, {"core"}, None),
+        (3, set(), 60.0),
+    ],
+)
+def test_the_time_of_runs_is_known_if_each_is_and_one_kind_of_worker_trained_them(
+    known: int, workers: set[str], seconds: float | None
+) -> None:
+    cells = [CELL, replace(CELL, seed=1), replace(CELL, lr=0.2)]
+    costs = {cell.identity: 20.0 for cell in cells[:known]}
+    found = sample_of(cells, costs, workers)
+    assert (found.seeds, found.runs, found.seconds) == (2, 3, seconds)
+    assert len(workers) != 1 or {found.worker} == workers
 
 
 def lower(value: float, error: float = 0.01, by: Sample | None = TEN) -> Verdict:
