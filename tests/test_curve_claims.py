@@ -214,6 +214,16 @@ def test_an_error_that_is_never_reached_takes_all_epochs() -> None:
     assert "over 12: 15.00 times" in because(verdict)
 
 
+@pytest.mark.parametrize("figure", ["figure-3", "figure-4"])
+def test_the_order_in_which_runs_ended_does_not_matter(figure: str) -> None:
+    """A sweep's log has them in another order for each seed."""
+    study, train = STUDIES[figure], trained_as(figure, NEARLY, 0.005)
+    runs = [train(cell) for cell in study.cells(AT)]
+    shuffled = [runs[at] for at in np.random.default_rng(0).permutation(len(runs))]
+    one, other = (study.evidence(AT, each, planned=False) for each in (runs, shuffled))
+    assert [*map(because, study.verdicts(other))] == [*map(because, study.verdicts(one))]
+
+
 def test_only_the_first_half_says_whether_curves_coincide() -> None:
     words = "Curves of Adam and AdamW often coincide"
     shapes = straight(0.6, 0.3), straight(0.3, 0.2)

@@ -5,12 +5,13 @@ A curve is that of a setting that its seed did not choose: of the second stage w
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean
 
 import numpy as np
 
-from weightdecay.records import Record, Run
+from weightdecay.records import Record, Run, RunConfig
 from weightdecay.results import Estimate, equal_loss
 from weightdecay.results.estimate import UNKNOWN, Array, student, within
 from weightdecay.results.noise import Flags
@@ -92,18 +93,22 @@ def _coinciding(
 def _thirds(measured: Measurement, epochs: int) -> dict[int, list[list[float]]]:
     """Return the mean errors of the thirds of the first half, by seed and setting.
 
-    Thirds are long enough to be certain, and so short that opposite gaps do not cancel. Seeds that
-    have not run all settings are left out.
+    Thirds are long enough to be certain, and so short that opposite gaps do not cancel. Seeds have
+    their settings in the same order; those that have not run all of them are left out.
     """
     ends = [round(epochs * part / 6) for part in range(4)]
     parts = [(begin, end) for begin, end in pairwise(ends) if begin < end]
     error = f"test_{measured.panel.error}"
-    found: dict[int, list[list[float]]] = {}
+    found: dict[int, dict[RunConfig, list[float]]] = {}
     for run in measured.runs:
         means = [mean_within(run, *part, error) for part in parts]
-        found.setdefault(run.config.seed, []).append(means)
-    whole = max(map(len, found.values()))
-    return {seed: own for seed, own in found.items() if len(own) == whole}
+        found.setdefault(run.config.seed, {})[replace(run.config, seed=0)] = means
+    settings = max(found.values(), key=len)
+    return {
+        seed: [own[setting] for setting in settings]
+        for seed, own in found.items()
+        if settings.keys() <= own.keys()
+    }
 
 
 def mean_within(run: Run, begin: int, end: int, of: str) -> float:
