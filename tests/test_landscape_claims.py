@@ -8,7 +8,7 @@ import pytest
 
 from tests.worlds import AT, Basin, easier, noisy, seen_in, verdict_on
 from weightdecay.records import Run, RunConfig, Spec
-from weightdecay.results import Estimate, TransferRegret, measure_transfer
+from weightdecay.results import measure_transfer
 from weightdecay.studies import STUDIES, Evidence
 from weightdecay.studies.findings import find
 from weightdecay.studies.formats import because, rule
@@ -112,8 +112,9 @@ def test_fresh_seeds_say_what_keeping_a_decay_costs_and_the_others_may_disagree(
     words, both = "AdamW is more separable than Adam", of_methods({"adam": DIAGONAL}, stages=2)
     assert verdict_on(words, "figure-2", both).outcome == HELD
     assert both.second is not None
-    dear = Estimate(0.5, 0.4, 0.6, 3)
-    regrets = {**both.second.regrets, "adamw": TransferRegret({0.0: dear})}
+    kept = both.second.regrets["adamw"]
+    dear = {pair: {0.0: tuple(0.5 + one for one in own[0.0])} for pair, own in kept.by_seed.items()}
+    regrets = {**both.second.regrets, "adamw": replace(kept, by_seed=dear)}
     verdict = verdict_on(
         words, "figure-2", replace(both, second=replace(both.second, regrets=regrets))
     )

@@ -10,6 +10,7 @@ import pytest
 
 from tests.landscapes import (
     QUADRATIC,
+    Array,
     Truth,
     exact,
     landscape_of,
@@ -40,11 +41,14 @@ from weightdecay.results import (
     measure_transfer,
     recommend,
 )
+from weightdecay.results.choosing import PAIRS as MOVES
 from weightdecay.results.choosing import choose
 from weightdecay.results.estimate import student
 from weightdecay.results.exponent import unknown
 from weightdecay.results.interpolation import between, doubt
+from weightdecay.results.judging import mean_of
 from weightdecay.results.transfer import RULES, measure_moves, of_fresh_seeds
+from weightdecay.results.transfer_contrast import extra_cost, shared_moves
 from weightdecay.results.transfer_folds import Judges
 from weightdecay.site import plain_rules, rules
 from weightdecay.studies.registration import registered
@@ -299,6 +303,7 @@ def fresh(*, noise: float = 0.0005, **costs: float) -> TransferRegret:
     return of_fresh_seeds(
         {pair: {s: mean + draw.normal(0, noise, 8) for s, mean in own.items()} for pair in PAIRS},
         error=0.1,
+        best=BEST,
     )
 
 
@@ -327,20 +332,64 @@ def test_rules_are_compared_within_a_seed() -> None:
     """What a seed does to both rules drops out of their difference."""
     shared = np.random.default_rng(0).normal(0, 0.05, 8)
     found = of_fresh_seeds(
-        {PAIRS[0]: {0.0: shared, 1.0: shared + 0.01 + 0.1 * shared**2}}, error=0.1
+        {PAIRS[0]: {0.0: shared, 1.0: shared + 0.01 + 0.1 * shared**2}}, error=0.1, best=BEST
     )
     assert found.costs[1.0].low < found.costs[0.0].high
     assert found.tied == (0.0,)
 
 
+def of_moves(costs: dict[tuple[float, float], Array], best: float) -> TransferRegret:
+    """Return what fresh seeds found of keeping λ, by changes of α, as multiples of the best one."""
+    own = {(best * one, best * other): {0.0: cost} for (one, other), cost in costs.items()}
+    return of_fresh_seeds(own, error=0.1, best=best)
+
+
+def test_methods_are_compared_over_the_changes_of_the_learning_rate_that_both_have() -> None:
+    """Keeping λ is as dear for both, but one has no best decay where it is dearest."""
+    noise = np.random.default_rng(0).normal(0, 0.001, (len(MOVES), 8))
+    costs = {move: 0.01 * 4**at + noise[at] for at, move in enumerate(MOVES)}
+    whole, some = of_moves(costs, 2**-5), of_moves(dict(list(costs.items())[:3]), 2**-8)
+    assert abs(whole.costs[0.0].value - some.costs[0.0].value) > 0.05
+    both = shared_moves([whole, some])
+    assert both == [*MOVES[:3]]
+    assert extra_cost([(whole, some)], 0.0, both).value == pytest.approx(0)
+    assert shared_moves([some, of_moves({MOVES[3]: costs[MOVES[3]]}, 2**-5)]) == []
+
+
+def test_methods_are_compared_within_a_seed() -> None:
+    """What a fresh seed does to both methods, or to both under another schedule, drops out."""
+    shared, own = np.random.default_rng(0).normal(0, (0.05, 0.001), (8, 2)).T
+    one = of_moves(dict.fromkeys(MOVES, shared + own + 0.01), 2**-5)
+    rival = of_moves(dict.fromkeys(MOVES, shared), 2**-7)
+    found = extra_cost([(one, rival)], 0.0, MOVES)
+    assert (found.low, found.value, found.high) == pytest.approx(
+        (mean_of(own + 0.01).low, float(own.mean()) + 0.01, mean_of(own + 0.01).high)
+    )
+    twice = extra_cost([(one, rival), (rival, rival)], 0.0, MOVES)
+    assert (twice.low, twice.high) == pytest.approx((found.low, found.high))
+    again = extra_cost([(one, rival), (one, rival)], 0.0, MOVES)
+    assert (again.low, again.high) == pytest.approx((0.0, 0.0), abs=1e-12)
+
+
+def test_a_sweep_can_be_measured_over_some_changes_of_the_learning_rate_alone() -> None:
+    whole = measure_transfer(noisy(Truth(s=0.5), 3, np.random.default_rng(0)))
+    assert [*whole.moves] == [*MOVES]
+    for move, pair in whole.moves.items():
+        alone = measure_transfer(noisy(Truth(s=0.5), 3, np.random.default_rng(0)), [move])
+        assert [*alone.pairs] == [pair]
+        assert alone.costs[0.0] == whole.pairs[pair][0.0]
+
+
 def test_a_simpler_rule_that_noise_alone_keeps_is_named_and_not_recommended() -> None:
     """Leaving λ cost five points more on average, and its seeds scatter far more than that."""
     wild = 0.05 + np.array([-0.2, 0.2, -0.1, 0.1, 0.15, -0.15, 0.05, -0.05])
-    found = of_fresh_seeds({PAIRS[0]: {0.0: wild, 1.0: np.linspace(-0.001, 0.001, 8)}}, error=0.1)
+    found = of_fresh_seeds(
+        {PAIRS[0]: {0.0: wild, 1.0: np.linspace(-0.001, 0.001, 8)}}, error=0.1, best=BEST
+    )
     assert found.tied == (0.0, 1.0)
     assert found.rule == 1.0
     near = of_fresh_seeds(
-        {PAIRS[0]: {0.0: wild - 0.048, 1.0: np.linspace(-0.001, 0.001, 8)}}, error=0.1
+        {PAIRS[0]: {0.0: wild - 0.048, 1.0: np.linspace(-0.001, 0.001, 8)}}, error=0.1, best=BEST
     )
     assert near.rule == 0.0
 
@@ -357,7 +406,9 @@ def test_the_sentence_says_so_if_costs_were_measured_in_one_direction_alone(
     factors: list[float], words: str | None
 ) -> None:
     cost = {0.0: np.linspace(-0.001, 0.001, 8), 1.0: np.linspace(0.04, 0.05, 8)}
-    regret = of_fresh_seeds({(2**-7, 2**-7 * factor): cost for factor in factors}, error=0.1)
+    regret = of_fresh_seeds(
+        {(2**-7, 2**-7 * factor): cost for factor in factors}, error=0.1, best=BEST
+    )
     found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
     told = rules.sentence(replace(found, knobs=Knobs(SURE, fitted=False, regret=regret)))
     assert "leave λ as it is" in told
@@ -368,12 +419,16 @@ def test_the_sentence_says_so_if_costs_were_measured_in_one_direction_alone(
 def test_a_page_does_not_forbid_what_may_cost_as_little() -> None:
     """The rule is to keep λ·α; leaving λ is five points worse on average, within its noise."""
     wild = 0.05 + np.array([-0.2, 0.2, -0.1, 0.1, 0.15, -0.15, 0.05, -0.05])
-    regret = of_fresh_seeds({PAIRS[0]: {0.0: wild, 1.0: np.linspace(-0.001, 0.001, 8)}}, error=0.1)
+    regret = of_fresh_seeds(
+        {PAIRS[0]: {0.0: wild, 1.0: np.linspace(-0.001, 0.001, 8)}}, error=0.1, best=BEST
+    )
     found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
     word, done = plain_rules.alone(replace(found, knobs=Knobs(SURE, fitted=False, regret=regret)))
     assert word == "not decided"
     assert "divide λ by 4 or leave λ as it is: these runs cannot tell which costs less" in done
-    clear = of_fresh_seeds({PAIRS[0]: {0.0: wild / 100 + 0.05, 1.0: wild / 100}}, error=0.1)
+    clear = of_fresh_seeds(
+        {PAIRS[0]: {0.0: wild / 100 + 0.05, 1.0: wild / 100}}, error=0.1, best=BEST
+    )
     word, _ = plain_rules.alone(replace(found, knobs=Knobs(SURE, fitted=False, regret=clear)))
     assert word == "no"
 

@@ -49,8 +49,9 @@ class TransferRegret:
     none if there are no intervals. Rules in `beyond` lead out of the measured decays: they cost at
     least what the last decay there costs. `out` has them for each pair. Costs that differ by less
     than `margin` count as equal, where one of tied rules is recommended. `seeds` is the number of
-    seeds that judged, and `fresh` says that they are of a second stage. If there are no costs,
-    `why` says what is missing.
+    seeds that judged, and `fresh` says that they are of a second stage; `by_seed` then has what
+    each of them found. `best` is the best learning rate. If there are no costs, `why` says what is
+    missing.
     """
 
     costs: Mapping[float, Estimate] = field(default_factory=dict)
@@ -61,7 +62,14 @@ class TransferRegret:
     margin: float = 0.0
     seeds: int = 0
     fresh: bool = False
+    by_seed: Mapping[Pair, Mapping[float, tuple[float, ...]]] = field(default_factory=dict)
+    best: float = math.nan
     why: str = ""
+
+    @property
+    def moves(self) -> dict[Pair, Pair]:
+        """Return the pairs by what they are multiples of: those of `PAIRS`, of the best rate."""
+        return {_move_of(pair, self.best): pair for pair in self.pairs}
 
     @property
     def least(self) -> float | None:
@@ -127,11 +135,13 @@ class Move:
         return replace(self, regret=regret.of_pair(pair))
 
 
-def of_fresh_seeds(costs: Mapping[Pair, Mapping[float, Array]], *, error: float) -> TransferRegret:
+def of_fresh_seeds(
+    costs: Mapping[Pair, Mapping[float, Array]], *, error: float, best: float
+) -> TransferRegret:
     """Summarize what each rule cost each fresh seed, for each pair of learning rates.
 
     Pairs are averaged within a seed. Intervals are Student's over seeds, of costs and of their
-    differences. `error` is that of the best setting.
+    differences. `error` is that of the best setting, and `best` its learning rate.
     """
     rules = [rule for rule in RULES if costs and all(rule in own for own in costs.values())]
     if not costs:
@@ -150,13 +160,19 @@ def of_fresh_seeds(costs: Mapping[Pair, Mapping[float, Array]], *, error: float)
         margin=_margin(error),
         seeds=len(means[least]),
         fresh=True,
+        by_seed={
+            pair: {rule: tuple(map(float, own[rule])) for rule in rules}
+            for pair, own in costs.items()
+        },
+        best=best,
     )
 
 
-def measure_transfer(landscape: Landscape) -> TransferRegret:
+def measure_transfer(landscape: Landscape, moves: Collection[Pair] = PAIRS) -> TransferRegret:
     """Measure the regret in a finished sweep, by leaving one seed out.
 
     With fewer than three seeds, there are no intervals. With one, it both chooses and judges.
+    `moves` are those of `PAIRS` to measure.
     """
     if landscape.unvaried:
         return TransferRegret(why=f"All runs have the same {landscape.unvaried}.")
@@ -166,7 +182,7 @@ def measure_transfer(landscape: Landscape) -> TransferRegret:
     if not ended:
         return TransferRegret(why="Every setting with a decay above 0 has a run that diverged.")
     judges = Judges(landscape, choose(landscape))
-    pairs = list(_pairs(judges, ended))
+    pairs = list(_pairs(judges, ended, moves))
     if not pairs:
         return TransferRegret(
             why="No two learning rates near the best that are a factor of 4 apart have their best "
@@ -221,7 +237,7 @@ def _judged(judges: Judges, pairs: Sequence[Pair]) -> TransferRegret:
     if len(folds) < 2:
         folds = [judges.together(pairs)]
     found = _summary(judges.measured, folds, pairs, judges.doubts(pairs))
-    return replace(found, margin=_margin(judges.choice.error))
+    return replace(found, margin=_margin(judges.choice.error), best=judges.choice.lr)
 
 
 def _margin(error: float) -> float:
@@ -289,14 +305,23 @@ def _mean(folds: Sequence[Fold], weights: Array) -> float:
     return math.fsum(costs) / len(folds)
 
 
-def _pairs(judges: Judges, ended: Collection[float]) -> Iterator[Pair]:
+def _move_of(pair: Pair, best: float) -> Pair:
+    """Return the one of `PAIRS` that a pair of learning rates stands for."""
+
+    def off(factors: Pair) -> float:
+        return max(abs(math.log2(lr / (best * f))) for lr, f in zip(pair, factors, strict=True))
+
+    return min(PAIRS, key=off)
+
+
+def _pairs(judges: Judges, ended: Collection[float], moves: Collection[Pair]) -> Iterator[Pair]:
     """Yield where a decay is tuned and used, if both learning rates have a best decay inside.
 
     They must be among those of which some setting `ended` without diverging, and no decay may be
     missing beside the best one.
     """
     choice = judges.choice
-    for factors in PAIRS:
+    for factors in moves:
         found = []
         for factor in factors:
             off = {lr: abs(math.log2(lr / (choice.lr * factor))) for lr in choice.columns}

@@ -6,6 +6,8 @@ from itertools import chain
 
 from weightdecay.records import Run, RunConfig
 from weightdecay.results import TransferRegret, measure_transfer
+from weightdecay.results.choosing import PAIRS
+from weightdecay.results.transfer_folds import Pair
 from weightdecay.studies.reasons import Sample
 from weightdecay.studies.study import Evidence, panel_of
 
@@ -34,9 +36,12 @@ def of_carriers(seen: Evidence, *names: str) -> Sample:
     return _sample(seen, {cell for one in methods for cell in one.carrying(registered.carriers)})
 
 
-def transfer_of(seen: Evidence, name: str) -> TransferRegret:
-    """Return what it costs to change α by a factor of 4, by fresh seeds if they were trained."""
-    return _fresh_transfer(seen, name) or measure_transfer(seen.landscape(name))
+def transfer_of(seen: Evidence, name: str, moves: Collection[Pair] = PAIRS) -> TransferRegret:
+    """Return what it costs to change α by a factor of 4, by fresh seeds if they were trained.
+
+    Of a finished sweep, it is what these `moves` cost; fresh seeds have judged each.
+    """
+    return _fresh_transfer(seen, name) or measure_transfer(seen.landscape(name), moves)
 
 
 def _is_judged(seen: Evidence, name: str) -> bool:

@@ -115,7 +115,7 @@ def _regrets(
         own = costs.setdefault((one.tuned_at, one.used_at), {})
         if all(len(of_seed) == len(carriers) for of_seed in errors.values()):
             own[one.s] = transfer_regret(errors, best, [one])
-    return of_fresh_seeds(costs, error=method.choice.error)
+    return of_fresh_seeds(costs, error=method.choice.error, best=method.choice.lr)
 
 
 def _changed(

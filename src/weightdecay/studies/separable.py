@@ -6,9 +6,12 @@ the interaction of the two knobs. The exponents s are stated beside them.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 
 from weightdecay.results import interaction_share, regret
-from weightdecay.results.estimate import UNKNOWN, minus
+from weightdecay.results.choosing import PAIRS
+from weightdecay.results.estimate import minus
+from weightdecay.results.transfer_contrast import extra_cost, shared_moves
 from weightdecay.studies import verdicts
 from weightdecay.studies.panel import titled
 from weightdecay.studies.reasons import Quantity
@@ -20,6 +23,7 @@ from weightdecay.studies.verdicts import Verdict
 _KEPT = 0.0
 # Its cost is then a lower bound alone.
 _OUT = "Keeping λ leads out of the grid."
+_APART = "No change of α was measured for all of the methods."
 
 
 def more_separable(claim: str, seen: Evidence, *, one: str, rival: str) -> Verdict:
@@ -60,15 +64,23 @@ def _cheaper_to_keep(
 ) -> Verdict:
     """Judge the difference that a pair makes to the cost of keeping λ, less that of the next.
 
-    If a cost is unknown, the verdict says whose, and why.
+    It is over the changes of α that all methods have. If a cost is unknown, the verdict says whose,
+    and why.
     """
-    regrets = [[transfer_of(seen, name) for name in pair] for pair in pairs]
-    for pair, found in zip(pairs, regrets, strict=True):
-        for name, one in zip(pair, found, strict=True):
-            why = _OUT if _KEPT in one.beyond else one.why
-            if not one.costs or _KEPT in one.beyond:
-                return verdicts.unseen(claim, f"{titled(seen.landscape(name))}: {why}")
-    less = [minus(*(one.costs.get(_KEPT, UNKNOWN) for one in found)) for found in regrets]
-    cheaper = less[0] if len(less) == 1 else minus(*less)
-    by = of_carriers(seen, *(name for pair in pairs for name in pair))
+    names = list(chain.from_iterable(pairs))
+    found = {name: transfer_of(seen, name) for name in names}
+    for name, one in found.items():
+        if not one.costs:
+            return verdicts.unseen(claim, f"{titled(seen.landscape(name))}: {one.why}")
+    moves = shared_moves(found.values())
+    if not moves:
+        return verdicts.unseen(claim, _APART)
+    found = {name: transfer_of(seen, name, moves) for name in names}
+    for name, one in found.items():
+        if _KEPT in one.beyond:
+            return verdicts.unseen(claim, f"{titled(seen.landscape(name))}: {_OUT}")
+    cheaper = extra_cost([(found[one], found[rival]) for one, rival in pairs], _KEPT, moves)
+    if len(moves) < len(PAIRS):
+        what = f"{what}, over {len(moves)} of {len(PAIRS)} changes of α"
+    by = of_carriers(seen, *names)
     return verdicts.better(claim, cheaper, what, metric=seen.metric, by=by)
