@@ -14,12 +14,14 @@ from tests.landscapes import ended
 from weightdecay.cli import stages
 from weightdecay.records import Run, RunConfig
 from weightdecay.studies import STUDIES, Panel, scale
+from weightdecay.studies.committed import found_in
 from weightdecay.studies.extension import extended, groups, together
-from weightdecay.studies.findings import find, of_second_stage
+from weightdecay.studies.findings import find, of_second_stage, unequal
 from weightdecay.studies.registration import register
 from weightdecay.studies.registration_file import write
 
 pytestmark = pytest.mark.cpu("which cells are planned does not depend on the device")
+RESULTS = Path(__file__).parents[1] / "results"
 AXES: dict[str, Any] = {"task": "mnist1d", "model": "mlp", "epochs": 2, "batch": 64, "seed": 0}
 #: Where the best settings of methods lie, as powers of two.
 Bests = Mapping[str, tuple[float, float]]
@@ -264,6 +266,22 @@ def test_what_was_registered_when_each_grid_was_extended_alone_stays_so(tmp_path
     planned = stages._grown([FIGURE], AT, runs, tmp_path)
     assert {*planned} == cells_of(alone)
     assert "unequal numbers of settings: AdamW 20; Adam 40; SGD 20." in told(runs, made)
+
+
+def test_whatever_the_claims_of_figure_4_compare_is_extended_together() -> None:
+    """AdamW and AdamWR kept 20 settings where those of their rivals grew to 50."""
+    figure = STUDIES["figure-4"]
+    panels = {one.name for one in figure.panels(AT)}
+    assert groups(panels, figure.compared) == [panels]
+
+
+def test_grids_of_methods_that_a_claim_compares_without_a_registered_pair_are_named() -> None:
+    """When text's runs were registered, two of the pairs were not among those compared."""
+    [found] = [one for one, _ in found_in(RESULTS, only=["figure-4"]) if one.scale.task == "text"]
+    assert found.registration is not None
+    assert unequal(found.registration) == ""
+    told = " ".join(of_second_stage(found))
+    assert "settings: AdamW 20; SGDW 50; AdamWR 20; SGDWR 50." in told
 
 
 def test_panels_that_nothing_is_compared_with_are_left_as_they_are() -> None:

@@ -1109,15 +1109,20 @@ def test_sweep_register_sweep_judge(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_grids_of_unequal_size_are_named_where_they_choose_and_where_they_are_judged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: int
 ) -> None:
-    """A few settings more are some more chances, too."""
-    adamw = [run for run in runs_of(seeds=2) if more or run.config.weight_decay != DECAYS[0]]
-    adam = [run for run in runs_of(seeds=2, algorithm="adam") if run.config.l2 != DECAYS[0]]
+    """One setting more is one more chance, too."""
+    first = RATES[0], DECAYS[0]
+    adamw = [
+        run for run in runs_of(seeds=2) if more or (run.config.lr, run.config.weight_decay) != first
+    ]
+    adam = [
+        run for run in runs_of(seeds=2, algorithm="adam") if (run.config.lr, run.config.l2) != first
+    ]
     stored([*adamw, *adam], tmp_path / "own")
     told = said_by(capsys, "register", tmp_path / "own", "--seeds", "3", "--carry", "0")
     stored(fresh(read(tmp_path / "own")), tmp_path / "own" / "judging")
     for text in (told, said_by(capsys, "judge", tmp_path / "own")):
         assert ("were searched over unequal numbers of settings" in text) == bool(more)
-        assert not more or ("Adam 48" in text and "AdamW 54" in text)
+        assert not more or ("Adam 53" in text and "AdamW 54" in text)
 
 
 def test_seeds_that_are_no_seeds_are_named(folder: Path) -> None:

@@ -194,5 +194,12 @@ FIGURE_4 = Study(
     draw=draw_contest,
     claims=lambda _: claims_on_restarts(),
     curves=True,
-    compared=[("adamwr", "adamw"), ("sgdwr", "sgdw"), ("sgdwr", "adam"), ("sgdwr", "adamr")],
+    compared=[
+        ("adamwr", "adamw"),
+        ("sgdwr", "sgdw"),
+        ("sgdwr", "adam"),
+        ("sgdwr", "adamr"),
+        ("adamw", "sgdw"),
+        ("adamwr", "sgdwr"),
+    ],
 )

@@ -171,7 +171,8 @@ def of_second_stage(found: Findings) -> list[str]:
         f"{when(found.registration)} What is judged is the difference at settings chosen in this "
         f"way.{_shares(found.otherwise)}"
     )
-    if apart := unequal(found.registration):
+    compared = (*found.registration.compared, *found.study.pairs(found.scale))
+    if apart := unequal(found.registration, compared):
         said += f" {apart}"
     return [said, *(found.second.changed or [UNCHANGED])]
 
@@ -186,15 +187,16 @@ def _shares(otherwise: Mapping[str, float | None]) -> str:
     )
 
 
-def unequal(registration: Registration) -> str:
+def unequal(registration: Registration, compared: Iterable[tuple[str, str]] = ()) -> str:
     """Return the sizes of the grids that chose, if methods that are compared have unequal ones.
 
-    That λ = 0 is one decay alone, and other decays are many, is meant to be so.
+    Pairs of methods are those that were registered, or those given. That λ = 0 is one decay alone,
+    and other decays are many, is meant to be so.
     """
     sizes = {name: method.settings for name, method in registration.methods.items()}
     unequal = {
         name: sizes[name]
-        for pair in registration.compared
+        for pair in compared or registration.compared
         for name in pair
         if len({sizes[one] for one in pair}) > 1 and not any(map(is_part, pair))
     }

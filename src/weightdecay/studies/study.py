@@ -169,10 +169,7 @@ class Study:
 
     def pairs(self, at: Scale) -> list[tuple[str, str]]:
         """Return those of the compared pairs whose panels this scale has."""
-        return self._compared(self._named(self.place(at)))
-
-    def _compared(self, there: Container[str]) -> list[tuple[str, str]]:
-        return [pair for pair in self.compared if all(panel_of(name) in there for name in pair)]
+        return _among(self.compared, self._named(self.place(at)))
 
     def _named(self, here: Scale) -> set[str]:
         return {panel.name for panel in self.panels(here)}
@@ -181,7 +178,7 @@ class Study:
         """Return the landscapes that enter the second stage, if all have a setting to choose."""
         there = self._named(seen.scale)  # where the study was placed already
         carried = [name for name in self.carried if name in there]
-        names = dict.fromkeys([*chain.from_iterable(self._compared(there)), *carried])
+        names = dict.fromkeys([*chain.from_iterable(_among(self.compared, there)), *carried])
         try:
             found = {name: seen.entrant(name) for name in names}
         except NotMeasuredError:
@@ -202,14 +199,16 @@ class Study:
         """
         here = self.place(at)
         there = {run.config.identity: run for run in runs}
-        asked = {name for pair in self._paired(here) for name in pair}
-        panels = extended(self.panels(here), self._paired(here), there, registration)
+        pairs = self._paired(here, registration)
+        asked = {name for pair in pairs for name in pair}
+        panels = extended(self.panels(here), pairs, there, registration)
         cells = [cell for panel in panels if panel.name in asked for cell in panel.cells]
         return list(dict.fromkeys(cells))
 
-    def _paired(self, here: Scale) -> list[tuple[str, str]]:
-        """Return the names of compared panels."""
-        pairs = self._compared(self._named(here))
+    def _paired(self, here: Scale, registration: Registration | None) -> list[tuple[str, str]]:
+        """Return the names of compared panels; if the study is registered, as it was then."""
+        named = self.compared if registration is None else registration.compared
+        pairs = _among(named, self._named(here))
         return [(panel_of(one), panel_of(other)) for one, other in pairs]
 
     def evidence(
@@ -230,7 +229,7 @@ class Study:
         there = {run.config.identity: run for run in runs}
         panels = self.panels(here)
         if planned:
-            panels = extended(panels, self._paired(here), there, registration)
+            panels = extended(panels, self._paired(here, registration), there, registration)
             found = {panel.name: panel.measured(there) for panel in panels}
         else:
             found = {panel.name: panel.measured_anywhere(there.values()) for panel in panels}
@@ -247,6 +246,11 @@ class Study:
     def verdicts(self, seen: Evidence) -> list[Verdict]:
         """Judge every claim."""
         return [claim.verdict(seen) for claim in self.claims(seen.scale)]
+
+
+def _among(pairs: Iterable[tuple[str, str]], there: Container[str]) -> list[tuple[str, str]]:
+    """Return the pairs whose panels are there."""
+    return [pair for pair in pairs if all(panel_of(name) in there for name in pair)]
 
 
 def heatmaps_of(
