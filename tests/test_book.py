@@ -5,6 +5,7 @@ import json
 import math
 import random
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from weightdecay.records import Run, RunConfig
 from weightdecay.records.tables import export, imported
 from weightdecay.results import Estimate, Exponent, TransferRegret
 from weightdecay.results.transfer import RULES
-from weightdecay.studies import STUDIES, costs, docs_writer, scale, studies_at
+from weightdecay.studies import STUDIES, Scale, costs, docs_writer, scale, studies_at
 from weightdecay.studies.committed import found_in
 from weightdecay.studies.findings import Findings, command, draw, find
 from weightdecay.studies.formats import because, rule
@@ -83,17 +84,19 @@ def test_a_supplement_on_a_second_task_is_left_out_where_that_task_has_the_figur
     tmp_path: Path,
 ) -> None:
     """Its fresh seeds judge the figure there; the supplement has none."""
-    runs = [run_of(cell) for cell in STUDIES["figure-3"].cells(TEXT)]
+    medium = scale("text", "medium")
 
-    def judged(folder: str) -> set[tuple[str, str]]:
+    def judged(at: Scale, folder: str) -> set[tuple[str, str]]:
+        runs = [run_of(cell) for cell in STUDIES["figure-3"].cells(at)]
         export(runs, tmp_path / folder / "records.parquet")
         return {(one.study.name, one.scale.task) for one, _ in found_in(tmp_path) if one.runs}
 
-    assert judged(AT.folder) == {("supplement-4", "mnist1d")}
-    assert judged(TEXT.folder) == {("figure-3", "text")}
-    # At another scale, too: its seeds include these.
-    (tmp_path / TEXT.folder).rename(tmp_path / scale("text", "medium").folder)
-    assert ("supplement-4", "mnist1d") not in judged(AT.folder)
+    assert judged(TEXT, AT.folder) == {("supplement-4", "mnist1d")}
+    assert judged(TEXT, TEXT.folder) == {("figure-3", "text")}
+    shutil.rmtree(tmp_path / TEXT.folder)
+    # A folder of that task without the figure takes nothing away; with it, at any scale, it does.
+    assert judged(TEXT, medium.folder) == {("supplement-4", "mnist1d")}
+    assert judged(medium, medium.folder) == {("figure-3", "text")}
 
 
 @pytest.mark.slow

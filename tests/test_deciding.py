@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weightdecay.records import RunConfig
+from tests.worlds import Basin, noisy, seen_in
+from weightdecay.records import Environment, Run, RunConfig
 from weightdecay.results import Estimate, Exponent, Judgement
 from weightdecay.results.estimate import detectable, student, within
 from weightdecay.results.exponent import unknown
@@ -24,7 +25,7 @@ from weightdecay.studies.deciding import (
 )
 from weightdecay.studies.formats import because
 from weightdecay.studies.reasons import Comparison, Difference, Quantity, Sample, Size
-from weightdecay.studies.samples import sample_of
+from weightdecay.studies.samples import of_carriers, of_grids, of_judges, sample_of
 from weightdecay.studies.verdict_json import as_json
 from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD, Verdict
 
@@ -53,6 +54,31 @@ def test_the_time_of_runs_is_known_if_each_is_and_one_kind_of_worker_trained_the
     found = sample_of(cells, costs, workers)
     assert (found.seeds, found.runs, found.seconds) == (2, 3, seconds)
     assert len(workers) != 1 or {found.worker} == workers
+
+
+def test_a_worker_is_that_of_the_runs_that_are_counted() -> None:
+    """The first stage ran on a GPU, judges on cores, and seeds that carry decays on both."""
+    same = dict.fromkeys(("torch", "python", "version", "commit", "source"), "same")
+    core, gpu = (Environment(device=one, **same) for one in ("x86_64, 2 threads", "NVIDIA H200"))
+    names = "adamw", "sgdw"
+
+    def train(cell: RunConfig) -> Run:
+        on_core = 1000 <= cell.seed < 2000 or (cell.seed >= 2000 and cell.algorithm == "adamw")
+        run = noisy(cell, Basin().error(cell), 0.001)
+        return replace(run, environment=core if on_core else gpu)
+
+    seen = seen_in("figure-2", train, stages=2)
+    assert seen.registration is not None
+    every = {
+        cell.identity: 1.0 for cell in (*(r.config for r in seen.runs), *seen.registration.cells())
+    }
+    seen = replace(seen, costs=every)
+    assert of_grids(seen, *names).worker == "GPU"
+    assert of_judges(seen, *names).worker == "core"
+    assert of_carriers(seen, "adamw").worker == "core"
+    assert of_carriers(seen, "sgdw").worker == "GPU"
+    assert of_carriers(seen, *names).seconds is None
+    assert of_carriers(seen, "sgdw").seconds == of_carriers(seen, "sgdw").runs > 0
 
 
 def lower(value: float, error: float = 0.01, by: Sample | None = TEN) -> Verdict:

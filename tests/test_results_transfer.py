@@ -344,6 +344,16 @@ def of_moves(costs: dict[tuple[float, float], Array], best: float) -> TransferRe
     return of_fresh_seeds(own, error=0.1, best=best)
 
 
+def test_what_surely_costs_more_is_known_within_a_seed() -> None:
+    """Seeds scatter by five points, and do so alike under both rules: the intervals overlap."""
+    wild = np.random.default_rng(0).normal(0.1, 0.05, 8)
+    costs = {0.5: wild, 1.0: wild + 0.01 + np.linspace(-0.001, 0.001, 8)}
+    found = replace(of_fresh_seeds({PAIRS[0]: costs}, error=0.1, best=BEST), beyond=(1.0,))
+    assert found.costs[1.0].low < found.costs[0.5].high
+    assert found.dearer == (1.0,)
+    assert Knobs(Exponent(1.0, 0.8, 1.2), fitted=False, regret=found).rule == 0.5
+
+
 def test_methods_are_compared_over_the_changes_of_the_learning_rate_that_both_have() -> None:
     """Keeping λ is as dear for both, but one has no best decay where it is dearest."""
     noise = np.random.default_rng(0).normal(0, 0.001, (len(MOVES), 8))
@@ -397,22 +407,32 @@ def test_a_simpler_rule_that_noise_alone_keeps_is_named_and_not_recommended() ->
 @pytest.mark.parametrize(
     ("factors", "words"),
     [
-        ([4.0], "measured for a larger α; for a smaller one it is unknown"),
-        ([0.25], "measured for a smaller α; for a larger one it is unknown"),
+        ([4.0], "measured for a larger α; for a smaller one they are unknown"),
+        ([0.25], "measured for a smaller α; for a larger one they are unknown"),
         ([4.0, 0.25], None),
     ],
 )
+@pytest.mark.parametrize(
+    ("exponent", "begins"),
+    [
+        (Exponent(0.0, -0.1, 0.1), "If you multiply α by 4, leave λ as it is."),
+        (Exponent(-0.5, -0.6, -0.4), "If you multiply α by 4, multiply λ by 2"),
+        (Exponent(-0.7, -1.1, -0.4), "These runs do not decide between"),
+    ],
+)
 def test_the_sentence_says_so_if_costs_were_measured_in_one_direction_alone(
-    factors: list[float], words: str | None
+    factors: list[float], words: str | None, exponent: Exponent, begins: str
 ) -> None:
-    cost = {0.0: np.linspace(-0.001, 0.001, 8), 1.0: np.linspace(0.04, 0.05, 8)}
+    """Also where s decides, because all rules with known costs cost something, or nothing does."""
+    least = 0.0 if exponent.value == 0 else 0.01
+    cost = {0.0: least + np.linspace(-0.001, 0.001, 8), 1.0: np.linspace(0.04, 0.05, 8)}
     regret = of_fresh_seeds(
         {(2**-7, 2**-7 * factor): cost for factor in factors}, error=0.1, best=BEST
     )
     found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
-    told = rules.sentence(replace(found, knobs=Knobs(SURE, fitted=False, regret=regret)))
-    assert "leave λ as it is" in told
-    assert ("was measured for a" in told) == (words is not None)
+    told = rules.sentence(replace(found, knobs=Knobs(exponent, fitted=False, regret=regret)))
+    assert told.startswith(begins)
+    assert ("were measured for a" in told) == (words is not None)
     assert words is None or words in told
 
 
@@ -467,7 +487,7 @@ SURE = Exponent(0.0, -0.1, 0.1)
         (
             replace(fresh(m1=0.05, m0_5=0.0, p0=0.04), beyond=(-0.5,)),
             Exponent(-0.5, -0.6, -0.4),
-            "and keeping λ·α. This rule leads out of the grid: no seed has judged it. In these",
+            "This rule leads out of the grid, so what it costs is unknown. In these runs",
         ),
         # But it decides if what leads out is known to cost more, even at its least.
         (
@@ -479,7 +499,19 @@ SURE = Exponent(0.0, -0.1, 0.1)
         (
             replace(fresh(p0_5=0.002, p1=0.0), beyond=(1.0,)),
             Exponent(0.8, 0.6, 1.1),
-            "no seed has judged it. In these runs, keeping λ·√α would have cost 0.2 points.",
+            "what it costs is unknown. In these runs, keeping λ·√α would have cost 0.2 points.",
+        ),
+        # So is what the last decay on its way costs, if that is known to cost something.
+        (
+            replace(fresh(noise=0.004, p0_5=0.009, p1=0.01), beyond=(1.0,)),
+            Exponent(0.8, 0.6, 1.1),
+            "This rule leads out of the grid, and costs at least 0.83 points.",
+        ),
+        # A rule that surely costs more is none of those that s leaves, if others are.
+        (
+            replace(fresh(m1=0.2, m0_5=0.0, p0=0.01), beyond=(-1.0, -0.5)),
+            Exponent(-0.75, -1.1, -0.4),
+            "by 4, multiply λ by 2, which keeps λ/√α.",
         ),
     ],
 )

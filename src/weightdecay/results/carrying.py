@@ -86,11 +86,14 @@ class Knobs:
 
     @property
     def _by_exponent(self) -> tuple[float, ...]:
-        """Return the rules inside the exponent's interval, or else the nearest."""
-        value = self.exponent.value
-        if self.possible or value is None:
-            return self.possible
-        return (min(RULES, key=lambda one: abs(one - value)),)
+        """Return the rules inside the exponent's interval, or else the nearest.
+
+        Those that surely cost more than another are left out, unless all do.
+        """
+        value, pointed = self.exponent.value, self.possible
+        if not pointed and value is not None:
+            pointed = (min(RULES, key=lambda one: abs(one - value)),)
+        return tuple(one for one in pointed if one not in self.regret.dearer) or pointed
 
 
 def knobs(landscape: Landscape, found: Surface, measured: Exponent, *, bent: bool = False) -> Knobs:

@@ -18,7 +18,7 @@ import numpy as np
 
 from weightdecay.results.arrays import Arrays
 from weightdecay.results.choosing import PAIRS, Column, choose
-from weightdecay.results.estimate import Array, Estimate, bound, safely_summed, within
+from weightdecay.results.estimate import Array, Estimate, safely_summed, within
 from weightdecay.results.judging import MARGIN, mean_of
 from weightdecay.results.landscape import Landscape
 from weightdecay.results.noise import Flags
@@ -94,9 +94,7 @@ class TransferRegret:
     @property
     def dearer(self) -> tuple[float, ...]:
         """Return the rules beyond the measured decays that surely cost more than the least."""
-        least = self.least
-        most = math.inf if least is None else self.costs[least].high
-        return tuple(one for one in self.beyond if (bound(self.costs[one]) or 0.0) > most)
+        return tuple(one for one in self.beyond if self.tied and one not in self.tied)
 
     @property
     def sides(self) -> tuple[Pair, Pair] | None:

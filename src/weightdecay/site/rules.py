@@ -189,7 +189,7 @@ def _one_way(found: TransferRegret) -> Iterable[str]:
     upward = {used > tuned for tuned, used in found.pairs}
     if len(upward) == 1:
         way, other = ("larger", "smaller") if upward == {True} else ("smaller", "larger")
-        yield f"All this was measured for a {way} α; for a {other} one it is unknown."
+        yield f"These costs were measured for a {way} α; for a {other} one they are unknown."
 
 
 def _by_direction(found: TransferRegret, scape: Landscape) -> Iterable[str]:
@@ -218,10 +218,7 @@ def _by_exponent(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
         yield f"The interval of s excludes {_and(excluded)}."
     usual = [one for one in _USUAL if one != rule]
     if found.tied:
-        if rule in found.beyond:
-            yield "This rule leads out of the grid: no seed has judged it."
-        else:
-            yield "No seed has judged this rule."
+        yield _unjudged(found, rule, scape)
         others = [one for one in RULES if one in usual or one == found.least]
         yield from _told(found, others, scape, "In these runs")
         yield from _one_way(found)
@@ -229,6 +226,15 @@ def _by_exponent(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
     yield from _told(found, usual, scape, "By an estimate without an interval")
     if found.least not in (None, rule):
         yield f"By that estimate, keeping {KEPT[found.least or 0.0]} costs least."
+    yield from _one_way(found)
+
+
+def _unjudged(found: TransferRegret, rule: float, scape: Landscape) -> str:
+    if rule not in found.beyond:
+        return "No seed has judged this rule."
+    if bound(found.costs[rule]) is None:
+        return "This rule leads out of the grid, so what it costs is unknown."
+    return f"This rule leads out of the grid, and costs {words(found, rule, scape)}."
 
 
 def _told(
@@ -284,6 +290,7 @@ def _undecided(knobs: Knobs) -> Iterable[str]:
     if knobs.regret.least is not None:
         where = "Of the rules tried" if knobs.regret.tied else "By an estimate without an interval"
         yield f"{where}, keeping {KEPT[knobs.regret.least]} costs least."
+        yield from _one_way(knobs.regret)
 
 
 def _and(words: Sequence[str]) -> str:

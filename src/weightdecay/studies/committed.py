@@ -35,7 +35,6 @@ def found_in(
     first, second = (_imported(results, f"*/{name}.parquet") for name in ("records", "judging"))
     there = {run.config.identity for runs in first.values() for run in runs}
     scales = sorted(_scales(results, "*/records.parquet"), key=lambda at: len(values(at.seeds)))
-    tasks = {at.task for at in scales}
     whole = {
         (study.name, at.task): (study, at)  # the last, which has the most seeds
         for at in scales
@@ -44,9 +43,9 @@ def found_in(
         # What trains nothing is the same at every scale: once is enough.
         if (cells := study.cells(at)) or at is scales[0]
         if all(cell.identity in there for cell in cells)
-        # A supplement that repeats a figure on a second task is that task's own figure.
-        if (place := study.place(at).task) == at.task or place not in tasks
     }
+    # A supplement that repeats a figure on a second task is that task's own figure, if it is there.
+    own = {(study.panels, at.task) for study, at in whole.values() if study.place(at) is at}
     planned = [
         find(
             study,
@@ -56,6 +55,7 @@ def found_in(
             second=_with_own(second, at),
         )
         for study, at in sorted(whole.values(), key=lambda one: (one[1].task, _order(one[0])))
+        if (place := study.place(at)) is at or (study.panels, place.task) not in own
     ]
     return [
         *(one for at in _scales(results, "*/*/plan.jsonl") for one in _swept(results, at, only)),

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Collection, Mapping
-from itertools import chain
 
 from weightdecay.records import Run, RunConfig
 from weightdecay.results import TransferRegret, measure_transfer
@@ -57,7 +56,7 @@ def _fresh_transfer(seen: Evidence, name: str) -> TransferRegret | None:
 
 
 def _sample(seen: Evidence, cells: Collection[RunConfig]) -> Sample:
-    fresh = () if seen.second is None else chain.from_iterable(seen.second.runs.values())
+    fresh = () if seen.second is None else seen.second.trained
     runs = [run for run in (*seen.runs, *fresh) if run.config in cells]
     return sample_of(cells, seen.costs, {worker_of(run) for run in runs or seen.runs})
 

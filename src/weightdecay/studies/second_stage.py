@@ -29,9 +29,9 @@ EDITED = "registered.toml was changed after it was written: its hash does not ma
 class Judged:
     """The second stage: runs at the chosen settings, comparisons, and the regret of each rule.
 
-    `changed` lists what differs from the registration. What has no runs yet is missing. `worst` has
-    for each method the error that a diverged run counts with: the highest of any run of its task,
-    in either stage.
+    `trained` are all registered runs, also those that carry decays. `changed` lists what differs
+    from the registration. What has no runs yet is missing. `worst` has for each method the error
+    that a diverged run counts with: the highest of any run of its task, in either stage.
     """
 
     runs: Mapping[str, Sequence[Run]]
@@ -39,6 +39,7 @@ class Judged:
     regrets: Mapping[str, TransferRegret]
     changed: Sequence[str]
     worst: Mapping[str, float]
+    trained: Sequence[Run]
 
     def errors(self, name: str) -> list[float]:
         """Return the test errors of a method's judges."""
@@ -62,7 +63,8 @@ def judge(
         for name, method in registration.methods.items()
     }
     cells = {*registration.cells()}
-    of_tasks = _worst([*first, *(run for run in second if run.config in cells)])
+    trained = [run for run in second if run.config in cells]
+    of_tasks = _worst([*first, *trained])
     worst = {
         name: of_tasks.get(method.config.task, math.nan)
         for name, method in registration.methods.items()
@@ -84,7 +86,7 @@ def judge(
         name: _regrets(method, registration.carriers, there, worst[name])
         for name, method in registration.methods.items()
     }
-    return Judged(runs, compared, regrets, said, worst)
+    return Judged(runs, compared, regrets, said, worst, trained)
 
 
 def _worst(runs: Iterable[Run]) -> dict[str, float]:
