@@ -181,7 +181,7 @@ def start_rows(found: Iterable[Landscape]) -> list[tuple[str, ...]]:
         rows.append(
             (
                 *(NAMES[way], TASKS[task], _range(group, lambda one, _: updates(one), "{:,.0f}")),
-                *(str(len(group)), _points(fmean(costs)), _points(max(costs))),
+                *(str(len(group)), points(fmean(costs)), points(max(costs))),
                 *(("–", "–") if way == "adam" else best),
             )
         )
@@ -199,7 +199,7 @@ def short_rows(found: Mapping[str, Sequence[Landscape]]) -> list[tuple[str, ...]
     rows = []
     for name, group in found.items():
         both = [[cost(one, few=few, lr=one.best.lr) for one in group] for few in (0, FEW)]
-        shown_costs = [_points(of(costs)) for costs in both for of in (fmean, max)]
+        shown_costs = [points(of(costs)) for costs in both for of in (fmean, max)]
         rows.append(
             (
                 *(TABLES[name], _range(group, lambda one, _: updates(one), "{:,.0f}")),
@@ -209,7 +209,7 @@ def short_rows(found: Mapping[str, Sequence[Landscape]]) -> list[tuple[str, ...]
     return rows
 
 
-def _points(value: float) -> str:
+def points(value: float) -> str:
     return f"{value:.1f}".replace("-", "−")
 
 
