@@ -96,7 +96,7 @@ def judged(one: Sequence[Run], other: Sequence[Run], *, chance: float = CHANCE) 
     rests on thousands of examples, so it is not multiplied by the seeds' t. It is unknown, and
     missing, if the runs did not keep which examples they missed: train them with `keep_missed`.
     """
-    return _judged([(1, one), (-1, other)], chance)
+    return combined([(1, one), (-1, other)], chance=chance)
 
 
 def contrasted(
@@ -107,10 +107,11 @@ def contrasted(
 ) -> Judgement:
     """Compare one comparison with another: the first ratio of errors over the second."""
     (one, other), (another, last) = first, second
-    return _judged([(1, one), (-1, other), (-1, another), (1, last)], chance)
+    return combined([(1, one), (-1, other), (-1, another), (1, last)], chance=chance)
 
 
-def _judged(signed: Sequence[tuple[int, Sequence[Run]]], chance: float) -> Judgement:
+def combined(signed: Sequence[tuple[float, Sequence[Run]]], *, chance: float = CHANCE) -> Judgement:
+    """Judge a weighted sum of the errors of several settings in the same way; weights sum to 0."""
     sides = [_by_seed(runs) for _, runs in signed]
     signs = np.array([sign for sign, _ in signed], dtype=np.float64)
     seeds = sorted(set.intersection(*(set(side) for side in sides)))

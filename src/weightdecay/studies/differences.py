@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median_high, variance
 
-from weightdecay.records import Run
+from weightdecay.records import Run, or_infinite
 from weightdecay.results import (
     Estimate,
     Exponent,
@@ -17,7 +17,7 @@ from weightdecay.results import (
 from weightdecay.results.budget import best_decays, exponent_of
 from weightdecay.results.estimate import UNKNOWN, within
 from weightdecay.results.exponent import unknown
-from weightdecay.results.judging import contrasted
+from weightdecay.results.judging import combined, contrasted
 from weightdecay.studies import verdicts
 from weightdecay.studies.panel import titled
 from weightdecay.studies.reasons import Comparison, Size, StepGaps
@@ -36,6 +36,36 @@ def paired(differences: Sequence[float]) -> Estimate:
         return UNKNOWN
     spread = variance(differences) / len(differences)
     return within(fmean(differences), spread, len(differences) - 1)
+
+
+def weighed(seen: Evidence, weights: Mapping[str, float]) -> Estimate:
+    """Estimate a weighted sum of methods' last errors, seed by seed.
+
+    By seeds of a second stage, its interval has the test set's sampling error.
+    """
+    sides = {name: seen.fresh(name) for name in weights}
+    seeds = sorted(set.intersection(*(set(side) for side in sides.values())))
+    if seen.second is not None and seen.registration and seeds == sorted(seen.registration.judges):
+        signed = [(weights[name], [*side.values()]) for name, side in sides.items()]
+        worst = max(seen.second.worst[name] for name in weights)
+        return _points(signed, worst)
+    error = f"test_{seen.scale.error}"
+    return paired(
+        [
+            sum(
+                weights[name] * or_infinite(getattr(sides[name][seed].last, error))
+                for name in weights
+            )
+            for seed in seeds
+        ]
+    )
+
+
+def _points(signed: Sequence[tuple[float, Sequence[Run]]], worst: float) -> Estimate:
+    try:
+        return combined(signed, chance=worst).points
+    except ValueError as error:  # an error of 0 has no logarithm
+        raise NotMeasuredError(str(error)) from error
 
 
 def better(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> Verdict:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from statistics import fmean
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from weightdecay.results.estimate import UNKNOWN, Array, student
 from weightdecay.results.moving import reused
 from weightdecay.studies import verdicts
 from weightdecay.studies.curve_claims import less, mean_within, of_loss, value_at
-from weightdecay.studies.differences import better, no_worse, paired, unless_at_edge
+from weightdecay.studies.differences import better, no_worse, unless_at_edge, weighed
 from weightdecay.studies.long_runs import long_of
 from weightdecay.studies.panel import Measurement
 from weightdecay.studies.reasons import Size
@@ -142,15 +141,8 @@ def _close_the_gap(claim: str, seen: Evidence) -> Verdict:
     """Judge whether the errors of AdamW and AdamWR are nearer to SGDWR's than to Adam's."""
     what = "SGDWR's best {error} minus Adam's"
     parts = [better("there is a gap", what, seen, one="sgdwr", rival="adam")]
-    error, end = f"test_{seen.scale.error}", long_of(seen.scale).epochs
-    ends = [
-        {seed: value_at(run, end, error) for seed, run in seen.fresh(name).items()}
-        for name in ("adam", "sgdwr")
-    ]
     for name in ("adamw", "adamwr"):
-        own = {seed: value_at(run, end, error) for seed, run in seen.fresh(name).items()}
-        seeds = sorted(set.intersection(*(set(side) for side in (own, *ends))))
-        found = paired([own[seed] - fmean(side[seed] for side in ends) for seed in seeds])
+        found = weighed(seen, {name: 1.0, "adam": -0.5, "sgdwr": -0.5})
         told = f"{NAMES[name]}'s {{error}} minus the middle of Adam's and SGDWR's"
         by = of_judges(seen, name, "adam", "sgdwr")
         verdict = verdicts.better(NAMES[name], found, told, metric=seen.metric, by=by)
