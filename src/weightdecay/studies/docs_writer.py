@@ -12,6 +12,7 @@ from weightdecay.number_format import interval
 from weightdecay.studies import STUDIES, costs
 from weightdecay.studies.committed import found_in
 from weightdecay.studies.docs_prose import (
+    CHANGED,
     COST,
     ELSEWHERE,
     GLANCE,
@@ -44,7 +45,7 @@ _MAIN = ("figure-2", "mnist1d")
 def chapters(found: Sequence[Findings], results: str) -> str:
     """Return docs/reproduction.md: each claim beside what was measured, with the command."""
     parts = [PREFACE, TRAINED, at_a_glance(found), _cost(found), READING, REGISTERED]
-    parts += _conventions(found)
+    parts += [*_conventions(found), CHANGED]
     for one in found:
         parts.append(f"## {_heading(one)}\n")
         parts.append(f"{one.study.title}.\n\n    {command(one.study, one.scale)}\n")
@@ -60,7 +61,8 @@ def chapters(found: Sequence[Findings], results: str) -> str:
         if one.numbers and first is one:
             parts.append(_markdown(table_of(one.numbers)))
         if first is one:
-            parts += [f"{title}:\n\n{_markdown(rows)}" for title, rows in further_tables(one)]
+            tables = further_tables(one, pairs=one.second is not None)
+            parts += [f"{title}:\n\n{_markdown(rows)}" for title, rows in tables]
         parts += [f"{line}\n" for line in of_second_stage(one)]
         parts.append(f"{one.small_print}\n")
     return "\n".join(parts)

@@ -15,9 +15,11 @@ from weightdecay.results.choosing import chosen_otherwise
 from weightdecay.site import doubts as said
 from weightdecay.studies.budget_numbers import (
     BUDGETS,
+    CARRIED,
     BudgetNumbers,
     budget_numbers,
     budget_table,
+    carried_table,
 )
 from weightdecay.studies.landscape_numbers import Numbers, is_grid, numbers_of
 from weightdecay.studies.own_scale import OWN, options_of
@@ -212,10 +214,12 @@ def unequal(registration: Registration, compared: Iterable[tuple[str, str]] = ()
 def further_tables(found: Findings, *, pairs: bool = False) -> list[tuple[str, list[list[str]]]]:
     """Return the tables beside that of the landscapes, with titles, if they have rows.
 
-    They are of the budget exponents, the judged settings and the carried decays.
+    They are of the budget exponents, of decays carried over budgets, of the judged settings and of
+    decays carried over learning rates.
     """
     tables = [
         (BUDGETS, budget_table(found.budgets)),
+        (CARRIED, carried_table(found.budgets)),
         (JUDGED, judged_table(found.registration, found.second)),
         (CARRYING, carrying_table(found.numbers, pairs=pairs)),
     ]
