@@ -365,7 +365,7 @@ def test_at_a_glance_each_claim_stands_once_with_its_outcome_on_each_task(
 ) -> None:
     first, *others = sections(docs_writer.chapters(curves, "")).items()
     assert first[0] == "At a glance"
-    assert len(others) == 2 + len(curves)
+    assert len(others) == 3 + len(curves)
     rows = [line[2:-2].split(" | ") for line in first[1].splitlines() if line.startswith("| ")]
     head, _, *cells = rows
     assert head == ["figure", "claim", "mnist1d", "text"]
