@@ -11,10 +11,21 @@ import pytest
 
 from tests import carrying
 from tests.budgets import VARIED, landscape
+from tests.choosing import updates
 from tests.landscapes import QUADRATIC, exact, landscape_of
 from weightdecay.decay import NORMALIZED, TIMESCALE, BudgetExponents
 from weightdecay.records import Spec, read
-from weightdecay.results import Estimate, TransferRegret, landscapes, measure_transfer
+from weightdecay.results import (
+    Estimate,
+    Landscape,
+    TransferRegret,
+    budget_exponents,
+    budget_regret,
+    landscapes,
+    measure_transfer,
+    pairs_over,
+)
+from weightdecay.results.budget_transfer import POWERS
 from weightdecay.results.proposed import (
     CHANGES,
     PROPOSALS,
@@ -172,6 +183,20 @@ def test_every_group_of_rows_has_every_rule() -> None:
         assert len(rows) == len(groups)
 
 
+def longer(pair: tuple[Landscape, Landscape]) -> float:
+    """Return by how many times the updates of the second are more."""
+    return updates(pair[1]) / updates(pair[0])
+
+
+def costs_at(lr: float, pair: tuple[Landscape, Landscape]) -> dict[float, float]:
+    """Return what each power costs over a pair of budgets, at one learning rate."""
+    one, other = (
+        replace(scape, cells={at: cell for at, cell in scape.cells.items() if at[0] == lr})
+        for scape in pair
+    )
+    return {power: budget_regret([(one, other)], power).cost.value for power in POWERS}
+
+
 @committed
 @pytest.mark.slow
 def test_the_sentences_about_the_rules_say_what_the_tables_say() -> None:
@@ -203,6 +228,11 @@ def test_the_sentences_about_the_rules_say_what_the_tables_say() -> None:
     def wrong(change: str, power: float) -> set[tuple[str, str]]:
         return {place for place in found if power not in best[place][change]}
 
+    [whole] = [one for one in groups if (one.method, one.place.split()[0]) == mnist1d]
+    exponents = budget_exponents(whole.scapes)["data"].rates
+    powers = {lr: one.value for lr, one in sorted(exponents.items()) if one.value is not None}
+    widest = max(pairs_over(whole.scapes, "data"), key=longer)
+    rates = {lr: costs_at(lr, widest) for lr in powers}
     counts = {
         rule.name: sum(
             bool(one.best) for own in found.values() for one in followed(rule, own).values()
@@ -220,10 +250,18 @@ def test_the_sentences_about_the_rules_say_what_the_tables_say() -> None:
         "Leaving λ alone costs several points on mnist1d and on text.": all(
             found[place]["data"][0.0].cost.low > 0.03 for place in (mnist1d, text)
         ),
+        "grows from 0.43 at α = 2⁻⁹ to 1.56 at 2⁻⁶": (
+            [f"{powers[2.0**k]:.2f}" for k in (-9, -6)] == ["0.43", "1.56"]
+            and [*powers.values()] == sorted(powers.values())
+        ),
+        "λ_norm is right up to the best α, 2⁻⁸, and λ·N above it": (
+            [rates[2.0**k][0.5] < rates[2.0**k][1.0] for k in (-9, -8)] == [True, True]
+            and [rates[2.0**k][0.5] < rates[2.0**k][1.0] for k in (-7, -6)] == [False, False]
+        ),
         "**More epochs: keep λ_norm on CIFAR-10, as the paper says.**": all(
             best[place]["epochs"] == {0.5} for place in cifar10
         ),
-        "On both, leaving λ alone is the best of the three": all(
+        "leaving λ alone costs least of the three": all(
             best[place]["epochs"] == {0.0} for place in (mnist1d, text)
         ),
         "The paper's λ_norm is most often best or tied": [
