@@ -54,7 +54,9 @@ class Browser:
         self.driver.get_log("performance")
         self.driver.get(page.as_uri())
         until = time.monotonic() + _PATIENCE
-        while scripts and time.monotonic() < until and self.js(_LOADING):
+        while scripts and self.js(_LOADING):
+            if time.monotonic() > until:
+                raise TimeoutError(f"Scripts of {page.name} have not run in {_PATIENCE:g} s.")
             time.sleep(0.05)
         return self
 

@@ -13,6 +13,8 @@ from tests.worlds import AT, Trained, easier, seen_in, verdict_on
 from weightdecay.labels import method
 from weightdecay.records import DECAYS, Run, RunConfig, packed
 from weightdecay.studies import STUDIES, Evidence, scale
+from weightdecay.studies.curve_claims import less
+from weightdecay.studies.differences import paired
 from weightdecay.studies.formats import because, rule
 from weightdecay.studies.long_runs import long_of
 from weightdecay.studies.reasons import Difference
@@ -332,6 +334,20 @@ def test_a_fresh_seed_that_diverged_counts_with_the_highest_training_loss(
     verdict = verdict_on("The Adam variants lower training loss", "figure-4", seen)
     assert verdict.outcome == outcome, because(verdict)
     assert ("so few runs" in because(verdict)) == (lost == 6), because(verdict)
+
+
+def test_what_is_infinite_counts_as_the_highest_of_both_methods() -> None:
+    """Of AdamW's six seeds the first is lost; the highest other number is one of SGDW's."""
+    seen = seen_in("figure-4", trained_as("figure-4", {}, noise=0.0), stages=2)
+
+    def number(run: Run) -> float:
+        place = run.config.seed - 1000
+        if run.config.algorithm == "adamw":
+            return math.inf if place == 0 else 1.0 + place
+        return 10.0 + place
+
+    ours, theirs = np.array([15.0, 2, 3, 4, 5, 6]), 10.0 + np.arange(6)
+    assert less(seen, "adamw", "sgdw", number) == paired([*(ours - theirs)])
 
 
 def test_a_size_is_stated_with_its_interval_beside_the_paper_s() -> None:

@@ -228,6 +228,15 @@ def test_failures_do_not_eat_the_range_of_colours() -> None:
     assert (norm.vmax or 0) < 20
 
 
+def test_the_best_of_a_harder_landscape_can_be_told_apart() -> None:
+    """Few examples: the lowest errors are far above those of many landscapes with more of them."""
+    harder = landscape(floor=0.5)
+    norm, _ = scale([*[landscape()] * 6, harder])
+    errors = sorted(100 * cell.mean for cell in harder.cells.values())
+    assert errors[len(errors) // 4 - 1] <= (norm.vmax or 0)
+    assert scale([landscape()] * 7)[0].vmax == scale([landscape()])[0].vmax
+
+
 def test_a_half_empty_landscape_is_drawn_with_frames_where_nothing_ran() -> None:
     shown = landscape(missing=30)
     figure = heatmaps([("AdamW", shown, None)], columns=1)

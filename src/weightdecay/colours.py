@@ -6,8 +6,9 @@ grey and for colour-blind readers.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from weightdecay import checks
 
@@ -80,20 +81,27 @@ def shades(algorithm: str, count: int) -> list[str]:
     return [_mixed(stroke(algorithm).colour, place) for place in places]
 
 
-def error_range(errors: Iterable[float]) -> tuple[float, float, bool]:
+def error_range(*landscapes: Iterable[float]) -> tuple[float, float, bool]:
     """Return where the colour scale of errors begins and ends, and whether some lie beyond it.
 
     It begins at the lowest error. It ends four times as far from it as the first quartile, or at
     the worst error if that is nearer. So a round bowl fits, and a plateau of failures does not use
-    up the range.
+    up the range. It reaches to the first quartile of each landscape, so that the best of a harder
+    one can be told apart too.
     """
-    errors = sorted(errors)
+    parts = [sorted(own) for errors in landscapes if (own := [*errors])]
+    errors = sorted(chain.from_iterable(parts))
     if not errors:
         return 0.0, 100.0, False
     best, worst = errors[0], errors[-1]
-    quartile = errors[(len(errors) - 1) // 4]
+    quartile = _quartile(errors)
     end = min(worst, best + 4 * (quartile - best)) if quartile > best else worst
+    end = max(end, *map(_quartile, parts))
     return best, end if end > best else best + 1, worst > end
+
+
+def _quartile(ordered: Sequence[float]) -> float:
+    return ordered[(len(ordered) - 1) // 4]
 
 
 def luminance(colour: str) -> float:

@@ -100,10 +100,14 @@ def heatmaps(
 def scale(landscapes: Sequence[Landscape]) -> tuple[Normalize, bool]:
     """Return the colour scale, errors in percent, and whether some cell is beyond it."""
     low, high, beyond = error_range(
-        in_units(cell.mean, landscape.metric)
-        for landscape in landscapes
-        for cell in landscape.cells.values()
-        if len(cell.diverged) < len(cell.seeds)
+        *(
+            [
+                in_units(cell.mean, landscape.metric)
+                for cell in landscape.cells.values()
+                if len(cell.diverged) < len(cell.seeds)
+            ]
+            for landscape in landscapes
+        )
     )
     return Normalize(low, high), beyond
 

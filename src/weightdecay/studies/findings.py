@@ -155,7 +155,7 @@ def minutes_of(spent: Mapping[str, Spent]) -> dict[str, float] | None:
         if seconds is None:
             return None
         known.setdefault(worker, []).append(seconds / 60)
-    return {worker: math.fsum(known[worker]) for worker in sorted(known)[::-1]} or None
+    return {one: math.fsum(known[one]) for one in ("core", "GPU") if one in known} or None
 
 
 def words_of(minutes: Mapping[str, float], *, each: int = 1, unit: str = "") -> str:

@@ -130,10 +130,12 @@ def _changed(
     said = [EDITED] if registration.edited else []
     said += changes(registration.rules, edited=registration.edited)
     if digest(first) != registration.digest:
-        now = f"has {len(first)}"
+        now = str(len(first))
         if len(first) == registration.runs:
-            now += ", of which some are others or have other errors"
-        said.append(f"The first stage has changed: it had {registration.runs} runs, and {now}.")
+            now = "as many, but some are others or have other errors"
+        said.append(
+            f"The first stage has changed: it had {registration.runs} runs, and now has {now}."
+        )
     for name, scape in scapes.items():
         method = registration.methods.get(name)
         if method is None:
