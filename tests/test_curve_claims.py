@@ -1,6 +1,7 @@
 """Claims on long runs and restarts: each is held, not held and not decided on runs made so."""
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -350,11 +351,13 @@ def test_what_is_infinite_counts_as_the_highest_of_both_methods() -> None:
     assert less(seen, "adamw", "sgdw", number) == paired([*(ours - theirs)])
 
 
-def test_a_size_is_stated_with_its_interval_beside_the_paper_s() -> None:
+def test_a_size_is_stated_in_percent_and_points_beside_the_paper_s() -> None:
     curves = {"adamw": Curve(error=straight(0.6, 0.24))}
     for stages in (1, 2):
         verdict = judged("At α = 0.001", "figure-3", curves, stages=stages)
-        assert "relative to the latter: −20." in because(verdict) or "−19." in because(verdict)
+        told = because(verdict)
+        assert "relative to the latter: −20." in told or "−19." in told
+        assert re.search(r"\], −(5\.[89]|6\.[01])\d* points \[−6\.", told)
         assert "the paper's −15.0 %" in rule(verdict)
 
 

@@ -329,6 +329,7 @@ def test_every_kind_of_parts_is_written_with_its_numbers() -> None:
     [part] = some["parts"]
     assert part["measured"]["what"] == "its error"
     assert part["measured"]["log_ratio"]["value"] == -0.2
+    assert part["measured"]["points"] is None
     assert part["measured"]["size"] == 0.85
     beside = [Quantity("s of AdamW", Exponent(0.1, 0.0, 0.2))]
     both = as_json(verdicts.by_measures("both", [size], beside))

@@ -93,9 +93,10 @@ def lower_by(
 ) -> Verdict:
     """Judge whether one's best error is lower by the share that the paper states."""
     if _is_registered(seen, one, rival):
-        found = _second_of(seen, (one, rival)).ratio
+        judged = _second_of(seen, (one, rival))
+        found, points = judged.ratio, judged.points
     else:
-        sides = seen.fresh(one), seen.fresh(rival)
+        sides, points = (seen.fresh(one), seen.fresh(rival)), weighed(seen, {one: 1, rival: -1})
         found = paired(
             [
                 _log_error(sides[0][k], seen) - _log_error(sides[1][k], seen)
@@ -103,7 +104,7 @@ def lower_by(
             ]
         )
     by = of_judges(seen, one, rival)
-    verdict = verdicts.sized(claim, Size(what, found, 1 - share, seen.metric, by))
+    verdict = verdicts.sized(claim, Size(what, found, 1 - share, seen.metric, by, points))
     return unless_at_edge(verdict, seen, one, rival)
 
 

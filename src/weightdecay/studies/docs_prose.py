@@ -57,8 +57,8 @@ seeds would decide it, with their runs, and their time where it was kept. So man
 number of seeds. That is too few for s and for budgets, where what two estimators differ by stays.
 If all parts of a claim seem to hold, the part that costs most is named; so many seeds of each part
 show them all in 80 % of cases. If one seems not to, it alone decides, by its wider interval, and
-the cheapest such part is named. Where more than 1,000 seeds would be needed, the number lies so near
-the bound of its rule that the claim is open for good.
+the cheapest such part is named. Where more than 1,000 seeds would be needed, the number lies so
+near the bound of its rule that the claim is open for good.
 
 s is the coupling exponent: it says how the best decay moves with the learning rate, λ* ∝ α⁻ˢ
 ([how it is measured](exponents.md)). With s = 0 the two knobs are separate, and with s = 1 the

@@ -90,7 +90,9 @@ def _reason(reason: Reason) -> str:
                 f"{reason.adam_pairs} of Adam"
             )
         case Size():
-            return f"{named(reason)}: {_ratio(reason.found, reason.size)}"
+            told = f"{named(reason)}: {_ratio(reason.found, reason.size)}"
+            beside = reason.points
+            return told if beside is None else f"{told}, {points_of(beside, reason.metric)}"
         case Missing():
             return reason.why
         case AnyOf():

@@ -90,7 +90,8 @@ class StepGaps:
 class Size:
     """An effect whose size the paper states, as a ratio: 0.85 for 15 % less, 10 for ten times.
 
-    `found` estimates the logarithm of the ratio. Without any effect it is 0.
+    `found` estimates the logarithm of the ratio. Without any effect it is 0. If it is a ratio of
+    errors, `points` is their difference.
     """
 
     what: str
@@ -98,6 +99,7 @@ class Size:
     size: float
     metric: str | None = None
     by: Sample | None = None
+    points: Estimate | None = None
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
             told["measured"] = {
                 "what": named(effect),
                 "log_ratio": _interval(effect.found),
+                "points": None if effect.points is None else _interval(effect.points),
                 "size": _known(effect.size),
                 "metric": effect.metric,
                 "detectable_log_ratio": _known(smallest(effect)),
