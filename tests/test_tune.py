@@ -478,7 +478,8 @@ def test_the_programs_on_the_page_run(tmp_path: Path, monkeypatch: pytest.Monkey
     done = subprocess.run(
         [sys.executable, "command.py"], capture_output=True, text=True, check=True
     )
-    assert "For 16 epochs, use lr " in done.stdout
+    assert "For 48 epochs, use lr " in done.stdout
+    assert "Nothing was learned" not in done.stdout
     assert "RunConfig(task='mnist1d', model='mlp', algorithm='adamw', lr=" in done.stdout
     names: dict[str, Any] = {}
     exec(loop, names)
