@@ -1158,3 +1158,32 @@ def test_an_open_comparison_says_how_many_seeds_would_decide_it(
     [pair] = json.loads(said_by(capsys, "judge", folder, "--json"))["compared"]
     assert pair["verdict"] in ("better", "worse")
     assert pair["to_decide"] is None
+
+
+@pytest.mark.parametrize(
+    ("devices", "told"),
+    [
+        (["x86_64"], "runs, [0-9.]+ minutes of one core"),
+        (["NVIDIA H200"], "runs, [0-9.]+ minutes of one GPU"),
+        (["NVIDIA H200", "x86_64"], "runs"),  # times of both cannot be added
+    ],
+)
+def test_what_would_decide_takes_so_long_on_what_trained_the_seeds(
+    folder: Path, capsys: pytest.CaptureFixture[str], devices: list[str], told: str
+) -> None:
+    main(["register", str(folder), "--seeds", "6", "--carry", "0"])
+    made = read(folder)
+    draw = np.random.default_rng(0)
+    where = Environment(
+        device="", torch="2", python="3", version="1", commit="unknown", source=str(made.source)
+    )
+    noisy = [
+        replace(
+            ended(cell, test_error=0.2 * math.exp(0.3 * draw.normal())),
+            environment=replace(where, device=devices[n % len(devices)]),
+        )
+        for n, cell in enumerate(made.cells())
+    ]
+    stored(noisy, folder / "judging")
+    said = said_by(capsys, "judge", folder)
+    assert re.search(rf"seeds would decide it \(\d+ {told}\)", said), said
