@@ -7,7 +7,7 @@ from typing import Any
 
 from weightdecay.cli.run import command_of
 from weightdecay.cli.summary import Summary, best_values, summary
-from weightdecay.cli.tuned import is_tuners, tuned
+from weightdecay.cli.tuned import tuned
 from weightdecay.progress import duration
 from weightdecay.records import Run
 from weightdecay.sweeps.progress_lines import cells
@@ -57,9 +57,8 @@ def lines(
             "unnoticed."
         )
     if status.left and not status.running and advice:
-        command = "tune" if is_tuners(folder) else "sweep"
         text.append(
-            f"Nothing is running. To continue, run the same `weightdecay {command}` again, or "
+            "Nothing is running. To continue, run the command that began this again, or "
             f"`weightdecay retry {folder}`."
         )
     reasons: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
