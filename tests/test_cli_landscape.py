@@ -84,6 +84,20 @@ def test_a_table_says_the_same_as_the_sweep_it_was_exported_from(
     assert told(capsys, "runs.csv") == told(capsys, "sweep")
 
 
+def test_an_export_needs_no_convention(capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [*some_runs(), *some_runs(way="l2")]
+    export(runs, Path("runs.csv"))
+    for option in ("--convention=paper", "--metric=error"):
+        assert main(["landscape", "runs.csv", option]) == 2
+        said = capsys.readouterr().err
+        assert "runs.csv was written by `weightdecay export`" in said
+        assert "Leave out --convention and the other options for a table" in said
+    foreign = Path("foreign.csv")
+    foreign.write_text("lr,weight_decay,decay,test_error\n0.1,0.1,0.2,0.3\n")
+    assert main(["landscape", str(foreign), "--convention", "paper"]) == 2
+    assert "One column must be the decay" in capsys.readouterr().err
+
+
 def a_table(settings: Sequence[tuple[float, float]], path: str = "mine.csv") -> str:
     """Write a table of torch's AdamW with three seeds, best at lr 2^-8 and a λ of 2^-12."""
     noise = np.random.default_rng(0)

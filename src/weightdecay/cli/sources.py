@@ -18,6 +18,9 @@ _ASK = """\
   --convention torch: the weight_decay of torch.optim, which is L2 in rows of Adam and SGD
   --convention paper: λ, the fraction of a weight that one step removes
   --convention l2: the factor of L2 regularization; --convention normalized: λ_norm = λ·√N"""
+_OURS = """\
+{file} was written by `weightdecay export`, and its runs say what they are. Leave out \
+--convention and the other options for a table that you made elsewhere."""
 _OPTIONS = {"columns": "column", "labels": "label"}  # by the argument that they set
 _NAMED = re.compile(r"""columns=\{'(\w+)': (?:'([^']*)'|"([^"]*)"|…)\}""")
 
@@ -101,23 +104,42 @@ def _of_folder(folder: Path) -> Source:
 def _of_table(file: Path, foreign: Mapping[str, Any]) -> Source:
     from weightdecay import records
     from weightdecay.records.table_columns import ForeignTableError
-    from weightdecay.results import read_points
 
     if not file.exists():
         raise FileNotFoundError(
             f"{file} does not exist. Give the folder of a sweep, or a CSV or Parquet file of runs."
         )
-    if foreign.get("convention"):
-        found = read_points(file, **foreign)
-        notes = [as_options(remark.text) for remark in found.remarks]
-        return Source([], [], notes, points=found, columns=found.columns)
     if any(foreign.values()):
-        raise ValueError(_ASK.format(file=file))
+        return _of_foreign_table(file, foreign)
     try:
         ours = records.read(file)
     except ForeignTableError:
         raise ValueError(_ASK.format(file=file)) from None
     return Source(ours.runs, ours.repeats, ours.left_out, complete=not ours.left_out)
+
+
+def _of_foreign_table(file: Path, foreign: Mapping[str, Any]) -> Source:
+    from weightdecay.results import read_points
+
+    if not foreign.get("convention"):
+        raise ValueError((_OURS if _is_ours(file) else _ASK).format(file=file))
+    try:
+        found = read_points(file, **foreign)
+    except ValueError:
+        if _is_ours(file):
+            raise ValueError(_OURS.format(file=file)) from None
+        raise
+    notes = [as_options(remark.text) for remark in found.remarks]
+    return Source([], [], notes, points=found, columns=found.columns)
+
+
+def _is_ours(file: Path) -> bool:
+    from weightdecay import records
+
+    try:
+        return bool(records.read(file).runs)
+    except (OSError, ValueError):
+        return False
 
 
 def as_options(text: str) -> str:
