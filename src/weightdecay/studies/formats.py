@@ -91,8 +91,8 @@ def _reason(reason: Reason) -> str:
             )
         case Size():
             told = f"{named(reason)}: {_ratio(reason.found, reason.size)}"
-            beside = reason.points
-            return told if beside is None else f"{told}, {points_of(beside, reason.metric)}"
+            points = reason.points
+            return told if points is None else f"{told}, {points_of(points, reason.metric)}"
         case Missing():
             return reason.why
         case AnyOf():
