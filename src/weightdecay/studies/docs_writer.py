@@ -61,7 +61,7 @@ def chapters(found: Sequence[Findings], results: str) -> str:
         if one.numbers and first is one:
             parts.append(_markdown(table_of(one.numbers)))
         if first is one:
-            tables = further_tables(one, pairs=one.second is not None)
+            tables = further_tables(one, pairs=True)
             parts += [f"{title}:\n\n{_markdown(rows)}" for title, rows in tables]
         parts += [f"{line}\n" for line in of_second_stage(one)]
         parts.append(f"{one.small_print}\n")

@@ -1,7 +1,7 @@
 """Tables of a study's landscapes and of its second stage, as rows of text under a header."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 
 from weightdecay.labels import AXES, NAMES
 from weightdecay.number_format import interval, measured, metric_words, power
@@ -44,10 +44,13 @@ def judged_table(registration: Registration | None, second: Judged | None) -> li
     for name, runs in second.runs.items():
         method, errors = registration.methods[name], second.errors(name)
         if len(errors) > 1:
-            mean, spread = (measured(value, metric) for value in (fmean(errors), stdev(errors)))
+            mean, spread, middle = (
+                measured(value, metric) for value in (fmean(errors), stdev(errors), median(errors))
+            )
             setting = f"{method.choice.lr:g}", f"{AXES[method.way][1]} {method.choice.decay:g}"
-            rows.append([titled(name), *setting, f"{mean} ± {spread}", str(len(runs))])
-    return [["method", "α", "decay", f"test {metric or 'error'}", "seeds"], *rows] if rows else []
+            rows.append([titled(name), *setting, f"{mean} ± {spread}", middle, str(len(runs))])
+    head = ["method", "α", "decay", f"test {metric or 'error'}", "median", "seeds"]
+    return [head, *rows] if rows else []
 
 
 def titled(name: str) -> str:
