@@ -15,7 +15,7 @@ from weightdecay.labels import method
 from weightdecay.records import DECAYS, Run, RunConfig, packed
 from weightdecay.studies import STUDIES, Evidence, scale
 from weightdecay.studies.curve_claims import less
-from weightdecay.studies.differences import paired
+from weightdecay.studies.differences import paired, weighed
 from weightdecay.studies.formats import because, rule
 from weightdecay.studies.long_runs import long_of
 from weightdecay.studies.reasons import Difference
@@ -313,6 +313,31 @@ def test_the_gap_that_fresh_seeds_see_may_be_one_of_the_test_set() -> None:
     assert sampled[0] / 2 == pytest.approx(
         1.96 * 0.5 * math.sqrt(spared.mean() / examples), rel=0.15
     )
+
+
+def test_a_fresh_seed_that_diverged_counts_with_the_highest_error_of_any_run() -> None:
+    """It ended with an error of guessing, which no run of the task that was trained has."""
+    train = trained_as("figure-4", {}, noise=0.0)
+
+    def diverged(cell: RunConfig) -> Run:
+        run = train(cell)
+        if cell.seed != 1000 or cell.algorithm != "adamw":
+            return run
+        return replace(run, records=(replace(run.last, test_error=0.9, diverged=True),))
+
+    seen = seen_in("figure-4", diverged, stages=2)
+    assert seen.second is not None
+    weights = {"adamw": 1.0, "adam": -0.5, "sgdwr": -0.5}
+    ends = {name: [run.last.test_error for run in seen.fresh(name).values()] for name in weights}
+    worst = max(
+        run.last.test_error or 0.0
+        for run in (*seen.runs, *seen.second.trained)
+        if not run.last.diverged
+    )
+    assert ends["adamw"][0] == 0.9 != pytest.approx(worst)
+    ends["adamw"][0] = worst
+    sums = sum(weight * np.array(ends[name]) for name, weight in weights.items())
+    assert weighed(seen, weights).value == pytest.approx(float(np.mean(sums)))
 
 
 @pytest.mark.parametrize(("lost", "outcome"), [(1, HELD), (6, NOT_DECIDED)])

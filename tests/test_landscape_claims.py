@@ -12,7 +12,7 @@ from weightdecay.results import measure_transfer
 from weightdecay.studies import STUDIES, Evidence
 from weightdecay.studies.findings import find
 from weightdecay.studies.formats import because, rule
-from weightdecay.studies.reasons import Comparison, Missing
+from weightdecay.studies.reasons import Comparison, Difference, Missing
 from weightdecay.studies.verdicts import HELD, NOT_DECIDED, NOT_HELD, Measures, Verdict
 
 METHODS = ("sgd", "sgdw", "adam", "adamw")
@@ -261,6 +261,26 @@ def test_a_kept_decay_that_leads_out_of_the_grid_is_not_taken_to_be_cheap() -> N
     assert because(kept) == "AdamW: Keeping λ leads out of the grid."
 
 
+def test_sweeps_are_compared_over_the_changes_of_the_rate_that_both_have() -> None:
+    """Keeping λ is as dear for both, but AdamW was not trained where it is dearest."""
+    steep = replace(DIAGONAL, across=0.04)
+
+    def train(cell: RunConfig) -> Run:
+        basin = steep if cell.lr == 2**-5 else DIAGONAL
+        return noisy(cell, basin.error(cell), 0.0005)
+
+    whole = [train(cell) for cell in STUDIES["figure-2"].cells(AT)]
+    some = [one for one in whole if one.config.algorithm != "adamw" or one.config.lr < 2**-5]
+    for runs, moves in ((whole, ""), (some, ", over 3 of 4 changes of α")):
+        seen = STUDIES["figure-2"].evidence(AT, runs)
+        verdict = verdict_on("AdamW is more separable than Adam", "figure-2", seen)
+        assert isinstance(verdict.reason, Measures)
+        kept = verdict.reason.parts[0].reason
+        assert isinstance(kept, Difference)
+        assert kept.what.endswith(f"for AdamW minus that for Adam{moves}")
+        assert abs(kept.found.value) < 0.01
+
+
 @pytest.mark.parametrize("trained", [0, 2, 5])
 def test_a_second_stage_decides_nothing_before_all_of_its_seeds_are_trained(trained: int) -> None:
     """Who looks after every seed finds what chance shows by then."""
@@ -283,6 +303,28 @@ def test_a_second_stage_decides_nothing_before_all_of_its_seeds_are_trained(trai
         assert verdict_on(words, "figure-2", seen).outcome == outcome
     gains = verdict_on("Decay gains as much in AdamW", "figure-2", some)
     assert not isinstance(gains.reason, Comparison)
+
+
+def test_a_second_stage_that_lacks_a_run_leaves_what_needs_it_open() -> None:
+    """A run of those that carry AdamW's decay failed; those with other rules are all there."""
+
+    def train(cell: RunConfig) -> Run:
+        return noisy(cell, ROUND.error(cell), 0.001)
+
+    whole = seen_in("figure-2", train, stages=2)
+    made = whole.registration
+    assert made is not None
+    method = made.methods["adamw"]
+    kept = next(one for one in method.carried() if one.s == 0)
+    failed = method.at(kept.used_at, kept.decay, made.carriers[0])
+    judges = [train(cell) for cell in made.cells() if cell != failed]
+    some = STUDIES["figure-2"].judged(whole, made, judges)
+    assert some.second is not None
+    assert 0.0 not in (costs := some.second.regrets["adamw"].costs)
+    assert costs
+    verdict = verdict_on("AdamW is more separable than Adam", "figure-2", some)
+    assert isinstance(verdict.reason, Measures)
+    assert because(verdict.reason.parts[0]) == "AdamW: The seeds that carry its decay are missing."
 
 
 def test_an_error_of_0_leaves_the_claims_that_need_ratios_open() -> None:

@@ -366,6 +366,20 @@ def test_methods_are_compared_over_the_changes_of_the_learning_rate_that_both_ha
     assert shared_moves([some, of_moves({MOVES[3]: costs[MOVES[3]]}, 2**-5)]) == []
 
 
+def test_fresh_seeds_and_a_sweep_are_compared_over_the_same_changes() -> None:
+    """Those of the one have judged all changes, and the other sweep has a single one."""
+    noise = np.random.default_rng(0).normal(0, 0.001, (len(MOVES), 8))
+    costs = {move: 0.01 * 4**at + noise[at] for at, move in enumerate(MOVES)}
+    judged = of_moves(costs, 2**-5)
+    alone = replace(of_moves({MOVES[0]: costs[MOVES[0]]}, 2**-8), fresh=False)
+    both = shared_moves([judged, alone])
+    assert both == [MOVES[0]]
+    found = extra_cost([(judged, alone)], 0.0, both)
+    assert found.value == pytest.approx(0)
+    one = mean_of(costs[MOVES[0]])
+    assert found.high > one.high - one.value  # they count as independent
+
+
 def test_methods_are_compared_within_a_seed() -> None:
     """What a fresh seed does to both methods, or to both under another schedule, drops out."""
     shared, own = np.random.default_rng(0).normal(0, (0.05, 0.001), (8, 2)).T
@@ -430,10 +444,30 @@ def test_the_sentence_says_so_if_costs_were_measured_in_one_direction_alone(
         {(2**-7, 2**-7 * factor): cost for factor in factors}, error=0.1, best=BEST
     )
     found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
-    told = rules.sentence(replace(found, knobs=Knobs(exponent, fitted=False, regret=regret)))
+    advised = replace(found, knobs=Knobs(exponent, fitted=False, regret=regret))
+    told = rules.sentence(advised)
     assert told.startswith(begins)
-    assert ("were measured for a" in told) == (words is not None)
-    assert words is None or words in told
+    texts = [told]
+    if not told.startswith("These runs do not decide"):
+        texts.append(plain_rules.alone(advised)[1])  # what a page says first
+    for text in texts:
+        assert ("were measured for a" in text) == (words is not None)
+        assert words is None or words in text
+
+
+def test_a_rule_that_surely_costs_more_is_not_among_those_left_open() -> None:
+    """Three rules lead out of the grid, inside the interval of s; one costs 20 points at least."""
+    scatter = np.linspace(-0.002, 0.002, 8)
+    costs = {-1.0: 0.2 + scatter, -0.5: 0.012 - scatter, 0.0: 0.012 + scatter, 1.0: 0.012 + scatter}
+    regret = replace(
+        of_fresh_seeds({PAIRS[0]: costs}, error=0.1, best=BEST), beyond=(-1.0, -0.5, 0.0)
+    )
+    knobs = Knobs(Exponent(-0.5, -1.1, 0.1), fitted=False, regret=regret)
+    assert regret.dearer == (-1.0,)
+    assert knobs.rule is None
+    found = replace(recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors()))), knobs=knobs)
+    assert "do not decide between keeping λ/√α and keeping λ." in rules.sentence(found)
+    assert "by 4: multiply λ by 2 or leave λ as it is." in plain_rules.alone(found)[1]
 
 
 def test_a_page_does_not_forbid_what_may_cost_as_little() -> None:

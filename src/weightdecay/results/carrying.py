@@ -46,6 +46,11 @@ class Knobs:
         return self.regret.tied if self.by_regret else self._by_exponent
 
     @property
+    def left_open(self) -> tuple[float, ...]:
+        """Return the rules inside the exponent's interval, less those that surely cost more."""
+        return tuple(one for one in self._by_exponent if one in self.possible)
+
+    @property
     def rule(self) -> float | None:
         """Return the rule to use; None if the regret is uncertain and the exponent leaves it open.
 

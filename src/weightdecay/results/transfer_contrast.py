@@ -28,7 +28,7 @@ def extra_cost(
     """Return what a rule costs the first of a pair less the second; of two pairs, less the next.
 
     Fresh seeds judge all methods alike, so what a seed does to several drops out. Costs of finished
-    sweeps must be those of these moves alone, and count as independent.
+    sweeps must be those of these moves alone, and count as independent, of fresh seeds too.
     """
     if all(one.fresh for pair in pairs for one in pair):
         first, *others = ([_by_seed(one, rule, moves) for one in pair] for pair in pairs)
@@ -36,8 +36,15 @@ def extra_cost(
         for one, rival in others:
             values = values - (one - rival)
         return mean_of(values)
-    less = [minus(*(one.costs.get(rule, UNKNOWN) for one in pair)) for pair in pairs]
+    less = [minus(*(_over(one, rule, moves) for one in pair)) for pair in pairs]
     return less[0] if len(less) == 1 else minus(*less)
+
+
+def _over(found: TransferRegret, rule: float, moves: Sequence[Pair]) -> Estimate:
+    """Return the mean cost over moves."""
+    if found.fresh:
+        return mean_of(_by_seed(found, rule, moves))
+    return found.costs.get(rule, UNKNOWN)
 
 
 def _by_seed(found: TransferRegret, rule: float, moves: Sequence[Pair]) -> Array:

@@ -29,7 +29,7 @@ def _plainly(rule: float) -> str:
 
 
 def _if_kept(advice: Recommendation, rule: float) -> Iterator[str]:
-    """Yield what it costs to leave λ as it is, if that was measured."""
+    """Yield what it costs to leave λ as it is, if that was measured, and in which direction."""
     found = advice.knobs.regret
     if 0.0 not in found.costs:
         return
@@ -37,6 +37,7 @@ def _if_kept(advice: Recommendation, rule: float) -> Iterator[str]:
     if "nothing" in rises:
         rises = "the error does not rise"
     yield f"{'Then' if rule == 0 else 'If λ stays,'} {rises}."
+    yield from rules.one_way(found)
 
 
 def least_kept(found: Sequence[Recommendation]) -> tuple[int, str] | None:
@@ -69,7 +70,7 @@ def in_torch(advice: Recommendation) -> str:
 
 def _open(knobs: Knobs) -> str:
     """Return in plain words what is left open."""
-    left = [_plainly(one) for one in knobs.possible] if knobs.exponent.bound is None else []
+    left = [_plainly(one) for one in knobs.left_open] if knobs.exponent.bound is None else []
     if knobs.exponent.value is None or not 2 <= len(left) <= 3:
         said = "These runs do not decide what to do with λ when α changes."
     else:

@@ -176,7 +176,7 @@ def _by_regret(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
     yield from _told(
         found, [one for one in _USUAL if one not in found.tied], scape, "In these runs"
     )
-    yield from _one_way(found)
+    yield from one_way(found)
     if knobs.contradicted:
         yield (
             f"The exponent says otherwise, {interval(knobs.exponent, reason=False)}, but this rule "
@@ -184,7 +184,7 @@ def _by_regret(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
         )
 
 
-def _one_way(found: TransferRegret) -> Iterable[str]:
+def one_way(found: TransferRegret) -> Iterable[str]:
     """Yield in which direction costs were measured, if in one alone."""
     upward = {used > tuned for tuned, used in found.pairs}
     if len(upward) == 1:
@@ -221,12 +221,12 @@ def _by_exponent(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
         yield _unjudged(found, rule, scape)
         others = [one for one in RULES if one in usual or one == found.least]
         yield from _told(found, others, scape, "In these runs")
-        yield from _one_way(found)
+        yield from one_way(found)
         return
     yield from _told(found, usual, scape, "By an estimate without an interval")
     if found.least not in (None, rule):
         yield f"By that estimate, keeping {KEPT[found.least or 0.0]} costs least."
-    yield from _one_way(found)
+    yield from one_way(found)
 
 
 def _unjudged(found: TransferRegret, rule: float, scape: Landscape) -> str:
@@ -278,11 +278,11 @@ def _undecided(knobs: Knobs) -> Iterable[str]:
         why = knobs.exponent.why.strip() or "There is no fit."
         yield f"These runs do not decide what to do with λ when α changes. {why}"
     else:
-        possible = [f"keeping {KEPT[one]}" for one in knobs.possible]
-        if len(possible) > 1:
-            yield f"These runs do not decide between {_and(possible)}."
+        left_open = [f"keeping {KEPT[one]}" for one in knobs.left_open]
+        if len(left_open) > 1:
+            yield f"These runs do not decide between {_and(left_open)}."
         else:  # there is only a bound on s
-            left = f"{possible[0]}, or beyond it" if possible else "none of the simple rules"
+            left = f"{left_open[0]}, or beyond it" if left_open else "none of the simple rules"
             yield f"These runs only bound s, which leaves {left}."
         excluded = [f"keeping {KEPT[one]}" for one in _USUAL if one in knobs.excluded]
         if excluded:
@@ -290,7 +290,7 @@ def _undecided(knobs: Knobs) -> Iterable[str]:
     if knobs.regret.least is not None:
         where = "Of the rules tried" if knobs.regret.tied else "By an estimate without an interval"
         yield f"{where}, keeping {KEPT[knobs.regret.least]} costs least."
-        yield from _one_way(knobs.regret)
+        yield from one_way(knobs.regret)
 
 
 def _and(words: Sequence[str]) -> str:

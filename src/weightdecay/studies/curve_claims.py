@@ -107,7 +107,7 @@ def _thirds(measured: Measurement, epochs: int) -> dict[int, list[list[float]]]:
     return {
         seed: [own[setting] for setting in settings]
         for seed, own in found.items()
-        if settings.keys() <= own.keys()
+        if own.keys() == settings.keys()
     }
 
 

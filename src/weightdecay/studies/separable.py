@@ -23,6 +23,7 @@ from weightdecay.studies.verdicts import Verdict
 _KEPT = 0.0
 # Its cost is then a lower bound alone.
 _OUT = "Keeping λ leads out of the grid."
+_UNTRAINED = "The seeds that carry its decay are missing."
 _APART = "No change of α was measured for all of the methods."
 
 
@@ -70,8 +71,9 @@ def _cheaper_to_keep(
     names = list(chain.from_iterable(pairs))
     found = {name: transfer_of(seen, name) for name in names}
     for name, one in found.items():
-        if not one.costs:
-            return verdicts.unseen(claim, f"{titled(seen.landscape(name))}: {one.why}")
+        if _KEPT not in one.costs:
+            why = one.why or _UNTRAINED
+            return verdicts.unseen(claim, f"{titled(seen.landscape(name))}: {why}")
     moves = shared_moves(found.values())
     if not moves:
         return verdicts.unseen(claim, _APART)
