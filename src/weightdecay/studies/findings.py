@@ -192,19 +192,19 @@ def _shares(otherwise: Mapping[str, float | None]) -> str:
 def unequal(registration: Registration, compared: Iterable[tuple[str, str]] = ()) -> str:
     """Return the sizes of the grids that chose, if methods that are compared have unequal ones.
 
-    Pairs of methods are those that were registered, or those given. That λ = 0 is one decay alone,
-    and other decays are many, is meant to be so.
+    Pairs of methods are those that were registered, or those given; one of an unregistered method
+    is passed over. That λ = 0 is one decay alone, and other decays are many, is meant to be so.
     """
     sizes = {name: method.settings for name, method in registration.methods.items()}
-    unequal = {
+    differ = {
         name: sizes[name]
         for pair in compared or registration.compared
         for name in pair
-        if len({sizes[one] for one in pair}) > 1 and not any(map(is_part, pair))
+        if len({sizes.get(one) for one in pair} - {None}) > 1 and not any(map(is_part, pair))
     }
-    if not unequal:
+    if not differ:
         return ""
-    told = "; ".join(f"{titled(name)} {size}" for name, size in unequal.items())
+    told = "; ".join(f"{titled(name)} {size}" for name, size in differ.items())
     return (
         f"Methods that are compared were searched over unequal numbers of settings: {told}. The "
         "larger grid has had more chances to find a low error."
