@@ -237,6 +237,19 @@ def test_the_best_of_a_harder_landscape_can_be_told_apart() -> None:
     assert scale([landscape()] * 7)[0].vmax == scale([landscape()])[0].vmax
 
 
+def test_one_landscape_of_failures_does_not_eat_the_range_of_colours() -> None:
+    """Nine tenths of its settings fail without diverging, and its best is as low as any."""
+    bowl = landscape()
+    ranked = sorted(bowl.cells, key=lambda key: bowl.cells[key].mean)
+    kept = ranked[: len(ranked) // 10]
+    lost = {key: Cell(*key, (0,), (0.9,), (0.9,)) for key in ranked if key not in kept}
+    failing = replace(bowl, cells={**{key: bowl.cells[key] for key in kept}, **lost})
+    alone, _ = scale([bowl])
+    norm, beyond = scale([*[bowl] * 5, failing])
+    assert beyond
+    assert (norm.vmax or 0) < 1.5 * (alone.vmax or 0)
+
+
 def test_a_half_empty_landscape_is_drawn_with_frames_where_nothing_ran() -> None:
     shown = landscape(missing=30)
     figure = heatmaps([("AdamW", shown, None)], columns=1)

@@ -86,8 +86,8 @@ def error_range(*landscapes: Iterable[float]) -> tuple[float, float, bool]:
 
     It begins at the lowest error. It ends four times as far from it as the first quartile, or at
     the worst error if that is nearer. So a round bowl fits, and a plateau of failures does not use
-    up the range. It reaches to the first quartile of each landscape, so that the best of a harder
-    one can be told apart too.
+    up the range. The best of a harder landscape has as long a range of its own, up to its first
+    quartile, so that it can be told apart too.
     """
     parts = [sorted(own) for errors in landscapes if (own := [*errors])]
     errors = sorted(chain.from_iterable(parts))
@@ -96,7 +96,7 @@ def error_range(*landscapes: Iterable[float]) -> tuple[float, float, bool]:
     best, worst = errors[0], errors[-1]
     quartile = _quartile(errors)
     end = min(worst, best + 4 * (quartile - best)) if quartile > best else worst
-    end = max(end, *map(_quartile, parts))
+    end = max(end, *(min(_quartile(own), own[0] + end - best) for own in parts))
     return best, end if end > best else best + 1, worst > end
 
 

@@ -193,13 +193,16 @@ def _scales(found: Iterable[PageLandscape], split: str) -> dict[str, Any]:
 
 
 def _scale(landscapes: Sequence[Landscape], metric: str | None) -> dict[str, Any]:
-    means = (
-        cell.mean
-        for scape in landscapes
-        for cell in scape.cells.values()
-        if len(cell.diverged) < len(cell.seeds)
+    low, high, beyond = error_range(
+        *(
+            [
+                in_units(cell.mean, metric)
+                for cell in scape.cells.values()
+                if len(cell.diverged) < len(cell.seeds) and math.isfinite(cell.mean)
+            ]
+            for scape in landscapes
+        )
     )
-    low, high, beyond = error_range(in_units(one, metric) for one in means if math.isfinite(one))
     unit = in_units(1.0, metric)
     ends = [measured(end / unit, metric) for end in (low, high)]
     return {"low": drawn(low), "high": drawn(high), "beyond": beyond, "texts": ends}
