@@ -93,6 +93,7 @@ def test_a_supplement_on_a_second_task_is_left_out_where_that_task_has_the_figur
 
     assert judged(TEXT, AT.folder) == {("supplement-4", "mnist1d")}
     assert judged(TEXT, TEXT.folder) == {("figure-3", "text")}
+    assert not [one for one, _ in found_in(tmp_path, only=["supplement-4"]) if one.runs]
     shutil.rmtree(tmp_path / TEXT.folder)
     # A folder of that task without the figure takes nothing away; with it, at any scale, it does.
     assert judged(TEXT, medium.folder) == {("supplement-4", "mnist1d")}

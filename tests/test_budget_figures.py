@@ -9,9 +9,12 @@ import pytest
 from tests.landscapes import ended
 from tests.worlds import easier
 from weightdecay.records import Run, RunConfig
+from weightdecay.results import Estimate, PowerCosts
+from weightdecay.results.budget_transfer import BudgetRegret
+from weightdecay.results.estimate import UNKNOWN
 from weightdecay.results.exponent import unknown
 from weightdecay.studies import STUDIES, Evidence, scale
-from weightdecay.studies.budget_numbers import BUDGETS, budget_table
+from weightdecay.studies.budget_numbers import BUDGETS, CARRIED, budget_table, carried_table
 from weightdecay.studies.docs_writer import chapters
 from weightdecay.studies.findings import find, further_tables
 from weightdecay.studies.verdicts import HELD, NOT_HELD, Verdict
@@ -97,6 +100,26 @@ def test_the_exponents_at_a_fixed_rate_and_along_the_ridge_stand_in_a_table_of_t
     for row in rows:
         assert f"| {' | '.join(row)} |" in page
         assert all(" [" in cell for cell in row[-2:])
+
+
+def test_what_carrying_a_decay_over_budgets_costs_stands_in_a_table_of_its_own() -> None:
+    """A rule that leads out of the grid costs at least so much, and is neither best nor tied."""
+    seen = trained("exponents", epochs=0.5, data=0.5, batch=0.5)
+    found, _ = find(STUDIES["exponents"], seen.scale, seen.runs)
+    tables = dict(further_tables(found))
+    head, *rows = tables[CARRIED]
+    assert head == ["method", "task", "over", "keep λ", "keep λ√N", "keep λ·N", "best or tied"]
+    assert [row[2] for row in rows] == ["epochs", "data", "batch"]
+    assert {row[-1] for row in rows} == {"λ√N"}
+    [row, *_] = found.budgets
+    known = {power: BudgetRegret(Estimate(0.01, 0.008, 0.012)) for power in (0.0, 0.5)}
+    beyond = BudgetRegret(UNKNOWN, beyond=1.5, least=Estimate(0.05, 0.04, 0.06))
+    costs = PowerCosts({**known, 1.0: beyond}, tied=(0.0, 0.5))
+    told = carried_table([replace(row, costs=costs)])[1]
+    assert told[3:] == ["1.00 [0.80, 1.20]", "1.00 [0.80, 1.20]", "≥ 4.0", "λ, λ√N"]
+    nowhere = BudgetRegret(UNKNOWN, why="Nothing was measured.")
+    lost = PowerCosts(dict.fromkeys((0.0, 0.5, 1.0), nowhere))
+    assert carried_table([replace(row, costs=lost)]) == []
 
 
 def test_an_exponent_that_is_unknown_says_why() -> None:

@@ -39,7 +39,6 @@ def found_in(
         (study.name, at.task): (study, at)  # the last, which has the most seeds
         for at in scales
         for study in studies_at(at)
-        if study.name in only
         # What trains nothing is the same at every scale: once is enough.
         if (cells := study.cells(at)) or at is scales[0]
         if all(cell.identity in there for cell in cells)
@@ -55,6 +54,7 @@ def found_in(
             second=_with_own(second, at),
         )
         for study, at in sorted(whole.values(), key=lambda one: (one[1].task, _order(one[0])))
+        if study.name in only
         if (place := study.place(at)) is at or (study.panels, place.task) not in own
     ]
     return [
