@@ -160,14 +160,37 @@ def test_the_page_says_where_the_start_fails_on_text() -> None:
     }
     *failed, (longest, good) = at["sgdw"].items()
     counts, costs = (", ".join(map(str, own[:-1])) for own in zip(*failed, strict=True))
-    assert f"at {counts} and {failed[-1][0]} updates, the start costs {costs} and" in said
+    assert f"at {counts} and {failed[-1][0]} updates, the page's decay costs {costs} and" in said
     assert f"and {failed[-1][1]} points, and at {longest:,} updates, where" in said
     best = max(tried_on_text()["sgdw"], key=choosing.updates)
     assert f"where the best λ·n·√T is {choosing.constant(best, best.best):.1f}, {good}." in said
     assert at["sgd"] == {384: "35.3"}
-    assert "SGD's start costs 35.3 points there, at 384 updates" in said
+    assert "SGD's costs 35.3 points there, at 384 updates" in said
     assert at["adam"] == {384: "1.3", 1440: "0.8"}
-    assert "and Adam's 1.3 and 0.8 at 384 and 1,440." in said
+    assert "and Adam's L2 factor 1.3 and 0.8 at 384 and 1,440." in said
+
+
+@committed
+def test_the_page_says_what_its_learning_rate_costs_on_text() -> None:
+    """None of these sweeps has SGDW's, so its lowest stands for it."""
+    said = " ".join(TEXT.split())
+    adam, sgdw = (max(tried_on_text()[name], key=choosing.updates) for name in ("adam", "sgdw"))
+    assert choosing.updates(adam) == choosing.updates(sgdw) == 1440
+    costs = [choosing.points(choosing.cost(adam, lr=choosing.RATES["adam"]))]
+    lowest = min(sgdw.lrs)
+    assert lowest > choosing.RATES["sgdw"]
+    costs.append(choosing.points(choosing.cost(sgdw, lr=lowest)))
+    assert f"at 1,440 updates, Adam costs {costs[0]} points there, and SGDW {costs[1]} at" in said
+    assert f"SGDW {costs[1]} at {lowest:g}, the lowest α that was tried" in said
+    best = {
+        name: {choosing.start(one)[0] for one in some} for name, some in tried_on_text().items()
+    }
+    assert {name: (min(own), max(own)) for name, own in best.items()} == {
+        "sgd": (0.5, 0.5),
+        "sgdw": (0.25, 0.5),
+        "adam": (2**-5, 2**-5),
+    }
+    assert "0.25 to 0.5 for SGD and SGDW and 0.03 for Adam" in said
 
 
 def tried_on_text() -> dict[str, list[Landscape]]:
@@ -196,7 +219,11 @@ def test_every_number_of_the_text_is_measured_or_a_start_value() -> None:
     known |= {choosing.START, choosing.MOMENTUM, 1 - choosing.MOMENTUM, choosing.ADAM_L2}
     known |= {*choosing.RATES.values(), *EXAMPLE}
     known |= {number for recipe in choosing.RECIPES for number in (recipe.decay, recipe.lr)}
-    known |= {abs(choosing.cost(one)) for some in tried_on_text().values() for one in some}
+    for some in tried_on_text().values():
+        known |= {abs(choosing.cost(one)) for one in some}
+        known |= {choosing.start(one)[0] for one in some} | {min(one.lrs) for one in some}
+        for one in some:
+            known |= {choosing.cost(one, lr=lr) for lr in (choosing.RATES["adam"], min(one.lrs))}
     tables = re.findall(r"<!-- (\w+): .*?<!-- /\1 -->", TEXT, re.DOTALL)
     assert tables == ["start", "short", "recipes"]
     prose, made = TEXT, ""

@@ -155,6 +155,30 @@ def test_the_safe_rule_costs_at_most_what_the_page_says() -> None:
     assert f"Leaving λ alone cost up to {paper:g}, and keeping λ/α up to {torch:g}." in page
 
 
+def test_exceptions_among_the_rules_cost_what_their_own_rules_cost() -> None:
+    """Each number is that of the rule which the sentence names: λ/α first, then λ/√α."""
+    page = " ".join((ROOT / "docs" / "carrying.md").read_text("utf-8").split())
+    generated = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
+
+    def costs(figure: str, label: str) -> tuple[str, str]:
+        _, _, chapter = generated.partition(f"\n## {figure}, text\n")
+        chapter, _, _ = chapter.partition("\n## ")
+        _, _, table = chapter.partition("| landscape | s = −1 | s = −0.5 | s = 0 |")
+        [row] = [line for line in table.splitlines() if line.startswith(f"| {label},")]
+        first, second = (cell.split()[0] for cell in row.split("|")[2:4])
+        return first, second
+
+    drops, fixed = (
+        costs("Figure 1", f"AdamW, {schedule}") for schedule in ("step-drop", "fixed learning rate")
+    )
+    assert f"λ/α kept, which costs {drops[0]} points, and {drops[1]} with λ/√α" in page
+    assert f"at a fixed learning rate, {fixed[0]} and {fixed[1]}, which these seeds do not" in page
+    both = [costs("Conjecture", f"{name}, cosine annealing") for name in ("AdaGradW", "RMSPropW")]
+    kept, root = (" and ".join(one) for one in zip(*both, strict=True))
+    assert f"AdaGradW and RMSPropW on text want λ/α kept as well: that costs {kept} points" in page
+    assert f"and λ/√α {root}." in page
+
+
 def _number(text: str) -> float:
     return float(text.replace("−", "-"))
 
