@@ -91,7 +91,7 @@ def test_an_export_needs_no_convention(capsys: pytest.CaptureFixture[str]) -> No
         assert main(["landscape", "runs.csv", option]) == 2
         said = capsys.readouterr().err
         assert "runs.csv was written by `weightdecay export`" in said
-        assert "Leave out --convention and the other options for a table" in said
+        assert "Drop --convention and the other options: they are for tables made" in said
     foreign = Path("foreign.csv")
     foreign.write_text("lr,weight_decay,decay,test_error\n0.1,0.1,0.2,0.3\n")
     assert main(["landscape", str(foreign), "--convention", "paper"]) == 2

@@ -346,7 +346,7 @@ def test_status_says_that_nothing_runs_and_what_goes_on(capsys: Output) -> None:
         "12 planned · 0 running · 0 done · 0 failed · 12 waiting · time left"
     )
     assert idle == (
-        "Nothing is running. To continue, run the command that began this again, or "
+        "Nothing is running. To continue, repeat the command that started it, or run "
         "`weightdecay retry s`."
     )
     assert main(["retry", "s", *HERE]) == 0

@@ -329,7 +329,7 @@ def test_a_stopped_tuning_is_said_to_continue_by_the_same_command(
     plan = made.plan()
     Store(tmp_path).ask_for({one.identity: one for one in plan})
     assert main(["status", str(tmp_path)]) == 0
-    assert "run the command that began this again" in capsys.readouterr().out
+    assert "repeat the command that started it" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

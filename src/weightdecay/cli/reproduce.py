@@ -53,7 +53,7 @@ def _figures() -> str:
             for at, there in zip(scales, possible, strict=True)
         )
         rows.append((study.name, *runs, study.title))
-    return f"figures, and the runs that choose in each at --scale small:\n{table(rows)}"
+    return f"figures, and the runs of the first stage of each at --scale small:\n{table(rows)}"
 
 
 def add(commands: Commands) -> None:

@@ -19,8 +19,8 @@ _ASK = """\
   --convention paper: λ, the fraction of a weight that one step removes
   --convention l2: the factor of L2 regularization; --convention normalized: λ_norm = λ·√N"""
 _OURS = """\
-{file} was written by `weightdecay export`, and its runs say what they are. Leave out \
---convention and the other options for a table that you made elsewhere."""
+{file} was written by `weightdecay export`, and its runs say what they are. Drop \
+--convention and the other options: they are for tables made elsewhere."""
 _OPTIONS = {"columns": "column", "labels": "label"}  # by the argument that they set
 _NAMED = re.compile(r"""columns=\{'(\w+)': (?:'([^']*)'|"([^"]*)"|…)\}""")
 

@@ -58,7 +58,7 @@ def lines(
         )
     if status.left and not status.running and advice:
         text.append(
-            "Nothing is running. To continue, run the command that began this again, or "
+            "Nothing is running. To continue, repeat the command that started it, or run "
             f"`weightdecay retry {folder}`."
         )
     reasons: dict[str, dict[str, list[Mapping[str, Any]]]] = {}

@@ -121,10 +121,10 @@ and 3d8080c.
   the records showed that they covered too rarely ([how often
   now](exponents.md#coverage-on-real-landscapes)), and they became wider. On text, "The best λ_norm
   is alike over budgets" turned from *not held* to *not decided*.
-- **Six seeds for two, 18 and 19 November:** (five and three for budgets) on mnist1d and text. Five
-  claims on text were decided by those of the 19th, this one among them. On mnist1d, "Longer
-  budgets want a smaller λ" turned from *held* to *not decided*: on the finer grid, the best λ
-  hardly moves with the epochs.
+- **Six seeds, 18 and 19 November:** on mnist1d and text, they replaced two, and for budgets five
+  and three. Those of the 19th decided five claims on text, "The best λ_norm is alike over budgets"
+  among them. On mnist1d, "Longer budgets want a smaller λ" turned from *held* to *not decided*: on
+  the finer grid, the best λ hardly moves with the epochs.
 - **Knees, 18 November:** their intervals became wider, so that fewer are seen. SGD and SGDW on
   mnist1d have one s now. No verdict changed.
 - **A run that diverged, 19 November:** its infinite training loss counts as the highest of the
@@ -133,8 +133,8 @@ and 3d8080c.
   within a seed. Before, a method without one of them was compared over the others. On text, "AdamW
   is more separable than Adam" turned from *not held* to *not decided*.
 - **The gap between Adam and SGDWR, 19 November:** its interval has the test set's sampling error,
-  as other errors of fresh seeds do. At the ends of earlier cycles it is unknown, as only the last
-  epoch keeps which examples were missed. No verdict changed.
+  as other errors of fresh seeds do. At the ends of earlier cycles that error is unknown, because
+  only the last epoch keeps which examples were missed. No verdict changed.
 - **Better schedules, 19 November:** the order of the schedules is now measured, and must be the
   same for Adam and AdamW. It had been taken from the paper, but on text step-drops do worse than a
   fixed rate. There, "Decoupled decay gains more, the better the schedule" turned from *not held* to

@@ -130,12 +130,10 @@ def _changed(
     said = [EDITED] if registration.edited else []
     said += changes(registration.rules, edited=registration.edited)
     if digest(first) != registration.digest:
-        now = str(len(first))
+        now = f"it had {registration.runs} runs, and now has {len(first)}"
         if len(first) == registration.runs:
-            now = "as many, but some are others or have other errors"
-        said.append(
-            f"The first stage has changed: it had {registration.runs} runs, and now has {now}."
-        )
+            now = f"it still has {len(first)} runs, but some are others, or their errors differ"
+        said.append(f"The first stage has changed: {now}.")
     for name, scape in scapes.items():
         method = registration.methods.get(name)
         if method is None:
