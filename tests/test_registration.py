@@ -1129,11 +1129,14 @@ def test_grids_of_unequal_size_are_named_where_they_choose_and_where_they_are_ju
 
 
 @pytest.mark.parametrize("name", ["judges", "carriers"])
-def test_seeds_that_are_no_seeds_are_named(folder: Path, name: str) -> None:
+@pytest.mark.parametrize("stated", ["5", "['a']", "[1.5]", "[[1]]"])
+def test_seeds_that_are_no_seeds_are_named(folder: Path, name: str, stated: str) -> None:
     main(["register", str(folder), "--seeds", "3", "--carry", "0"])
     path = folder / FILE
-    path.write_text(re.sub(rf"(?m)^{name} = .*$", f"{name} = 5", path.read_text("utf-8")), "utf-8")
-    with pytest.raises(ValueError, match=rf'`{name}` must be seeds such as "1000..1023", got 5'):
+    text = re.sub(rf"(?m)^{name} = .*$", f"{name} = {stated}", path.read_text("utf-8"))
+    path.write_text(text, "utf-8")
+    told = f'`{name}` must be seeds such as "1000..1023", got {stated}'
+    with pytest.raises(ValueError, match=re.escape(told)):
         read(folder)
 
 

@@ -204,8 +204,10 @@ def _check(said: Mapping[str, Any], methods: Mapping[str, Method]) -> None:
         if not isinstance(said.get(name, ""), str):
             raise TypeError(f"`{name}` must be a text, got {said[name]!r}")
     for name in ("judges", "carriers"):
-        if not isinstance(said[name], str | list):
-            raise TypeError(f'`{name}` must be seeds such as "1000..1023", got {said[name]!r}')
+        seeds = said[name]
+        listed = isinstance(seeds, list) and all(type(seed) is int for seed in seeds)
+        if not (listed or isinstance(seeds, str)):
+            raise TypeError(f'`{name}` must be seeds such as "1000..1023", got {seeds!r}')
     if not isinstance(said.get("rules", {}), dict):
         raise TypeError(f"`rules` must be a table, got {said['rules']!r}")
     if len(methods) < len(said["chosen"]):
