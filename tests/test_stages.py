@@ -22,8 +22,9 @@ from weightdecay.results import Judgement, judged
 from weightdecay.results.estimate import within
 from weightdecay.results.judging import contrasted
 from weightdecay.studies import STUDIES, Panel, registration_file, scale, scales
+from weightdecay.studies.costs import cost_of
 from weightdecay.studies.extension import together
-from weightdecay.studies.findings import cost_of, find, of_second_stage
+from weightdecay.studies.findings import find, of_second_stage
 from weightdecay.studies.formats import because, rule
 from weightdecay.studies.reasons import Comparison
 from weightdecay.studies.registration import Registration, register

@@ -207,7 +207,8 @@ def _judge(
 
 def _show(found: "Findings", page: Path, *, drawn: bool) -> None:
     from weightdecay.site import doubts
-    from weightdecay.studies.findings import cost_of, further_tables, of_second_stage, undrawn
+    from weightdecay.studies.costs import cost_of
+    from weightdecay.studies.findings import further_tables, of_second_stage, undrawn
     from weightdecay.studies.formats import because
     from weightdecay.studies.tables import BRIEF, table_of
 

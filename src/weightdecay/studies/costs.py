@@ -1,10 +1,11 @@
-"""What a decided claim costs on each task, in runs and in minutes: now, and earlier."""
+"""What decided claims cost in runs and minutes: those of a figure, and of each task till now."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from weightdecay.studies.findings import Findings, minutes_of, words_of
+from weightdecay.studies.findings import Findings, Spent
 from weightdecay.studies.reasons import Missing
 from weightdecay.studies.verdicts import NOT_DECIDED
 
@@ -41,6 +42,35 @@ EARLIER: Mapping[str, Sequence[State]] = {
 }
 HEAD = ["task", "state", "runs that choose", "that judge", "decided"]
 HEAD += ["runs per decided claim", "minutes per decided claim"]
+
+
+def cost_of(found: Findings) -> str:
+    """Return how many runs a figure has, how long they trained, and both per decided claim."""
+    runs, spent = len(found.spent), minutes_of(found.spent)
+    decided = sum(verdict.outcome != NOT_DECIDED for verdict in found.verdicts)
+    told, each = f"Cost: {runs:,} runs", f"{runs / max(1, decided):.0f} runs"
+    if spent is not None:
+        told += f" and {words_of(spent, unit=' minutes')}"
+        each += f" and {words_of(spent, each=max(1, decided), unit=' minutes')}"
+    told += f"; {decided} of {len(found.verdicts)} claims are decided"
+    return f"{told}, {each} each." if decided else f"{told}."
+
+
+def minutes_of(spent: Mapping[str, Spent]) -> dict[str, float] | None:
+    """Return how long runs trained in all on each kind of worker; None if that is not known."""
+    known: dict[str, list[float]] = {}
+    for seconds, worker in spent.values():
+        if seconds is None:
+            return None
+        known.setdefault(worker, []).append(seconds / 60)
+    return {one: math.fsum(known[one]) for one in ("core", "GPU") if one in known} or None
+
+
+def words_of(minutes: Mapping[str, float], *, each: int = 1, unit: str = "") -> str:
+    """Return the minutes of each kind of worker in words, in all or for each of some claims."""
+    (first, amount), *rest = minutes.items()
+    others = (f" and {other / each:.1f} of one {worker}" for worker, other in rest)
+    return f"{amount / each:.1f}{unit} of one {first}{''.join(others)}"
 
 
 def states(

@@ -1,7 +1,6 @@
 """The results of a study: its verdicts and numbers, and the files that show them."""
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -31,7 +30,7 @@ from weightdecay.studies.second_stage import UNCHANGED, Judged
 from weightdecay.studies.study import Evidence, Study, is_part
 from weightdecay.studies.tables import CARRYING, JUDGED, carrying_table, judged_table, titled
 from weightdecay.studies.verdict_json import as_json
-from weightdecay.studies.verdicts import NOT_DECIDED, Verdict
+from weightdecay.studies.verdicts import Verdict
 
 #: Said of results without a second stage.
 UNREGISTERED = "Nothing was registered for these results, and no fresh seeds judge them."
@@ -134,35 +133,6 @@ def find(
         otherwise=otherwise,
     )
     return found, seen
-
-
-def cost_of(found: Findings) -> str:
-    """Return how many runs a figure has, how long they trained, and both per decided claim."""
-    runs, spent = len(found.spent), minutes_of(found.spent)
-    decided = sum(verdict.outcome != NOT_DECIDED for verdict in found.verdicts)
-    told, each = f"Cost: {runs:,} runs", f"{runs / max(1, decided):.0f} runs"
-    if spent is not None:
-        told += f" and {words_of(spent, unit=' minutes')}"
-        each += f" and {words_of(spent, each=max(1, decided), unit=' minutes')}"
-    told += f"; {decided} of {len(found.verdicts)} claims are decided"
-    return f"{told}, {each} each." if decided else f"{told}."
-
-
-def minutes_of(spent: Mapping[str, Spent]) -> dict[str, float] | None:
-    """Return how long runs trained in all on each kind of worker; None if that is not known."""
-    known: dict[str, list[float]] = {}
-    for seconds, worker in spent.values():
-        if seconds is None:
-            return None
-        known.setdefault(worker, []).append(seconds / 60)
-    return {one: math.fsum(known[one]) for one in ("core", "GPU") if one in known} or None
-
-
-def words_of(minutes: Mapping[str, float], *, each: int = 1, unit: str = "") -> str:
-    """Return the minutes of each kind of worker in words, in all or for each of some claims."""
-    (first, amount), *rest = minutes.items()
-    others = (f" and {other / each:.1f} of one {worker}" for worker, other in rest)
-    return f"{amount / each:.1f}{unit} of one {first}{''.join(others)}"
 
 
 def of_second_stage(found: Findings) -> list[str]:

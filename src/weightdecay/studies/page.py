@@ -21,10 +21,10 @@ from weightdecay.site import (
 )
 from weightdecay.site import doubts as said
 from weightdecay.site.answers import QUESTION
+from weightdecay.studies.costs import cost_of
 from weightdecay.studies.findings import (
     Findings,
     command,
-    cost_of,
     further_tables,
     of_second_stage,
     undecided,
