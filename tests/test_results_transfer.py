@@ -1,6 +1,7 @@
 """Transfer regret says what carrying a decay costs, which rule to use, and how sure that is."""
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -453,6 +454,30 @@ def test_the_sentence_says_so_if_costs_were_measured_in_one_direction_alone(
     for text in texts:
         assert ("were measured for a" in text) == (words is not None)
         assert words is None or words in text
+
+
+@pytest.mark.parametrize(
+    ("cost", "scatter", "word", "does"),
+    [
+        (0.0, 0.001, "yes", "Then the error does not rise|Then the error rises by 0.0"),
+        (0.002, 0.001, "yes", "Then the error rises by 0.2"),  # below 3 % of the error, 10 %
+        (0.02, 0.001, "at a cost", "rises by 2.0 percentage points, and no other simple rule"),
+        (0.02, 0.05, "not decided", r"rises by .*\(uncertain: .*\), and no other simple rule"),
+    ],
+)
+def test_leaving_a_decay_alone_is_not_called_free_if_it_cost_something(
+    cost: float, scatter: float, word: str, does: str
+) -> None:
+    """It is the rule to use all the same, as each other costs more within every seed."""
+    own = cost + scatter * np.linspace(-1, 1, 8)
+    costs = dict.fromkeys((-1.0, -0.5, 1.0), own + 0.05) | {0.0: own}
+    regret = of_fresh_seeds(dict.fromkeys(PAIRS, costs), error=0.1, best=BEST)
+    assert regret.tied == (0.0,)
+    found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
+    advised = replace(found, knobs=Knobs(SURE, fitted=False, regret=regret))
+    assert plain_rules.alone(advised)[0] == word
+    assert re.search(does, plain_rules.alone(advised)[1])
+    assert (" cost " in rules.sentence(advised).partition("In these runs")[0]) == (cost > 0)
 
 
 def test_a_rule_that_surely_costs_more_is_not_among_those_left_open() -> None:

@@ -17,7 +17,12 @@ from weightdecay.table import shown
 #: What every page asks.
 QUESTION = "Which learning rate α, which weight decay λ, and may you change α and leave λ as it is?"
 # Which outcome of a claim has the colour and the shape of an answer.
-_ANSWERS = {"yes": "held", "no": "not held", "not decided": "not decided"}
+_ANSWERS = {
+    "yes": "held",
+    "no": "not held",
+    "at a cost": "not held",
+    "not decided": "not decided",
+}
 # With more landscapes, a sentence about all of them is too long.
 _SUMMED = 6
 # In these settings landscapes may differ, and their errors can be compared all the same.
@@ -136,6 +141,11 @@ def _alone(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[st
             )
     elif told["no"]:
         yield f"You may not with {names['no']}: change λ with α."
+    if told["at a cost"]:
+        yield (
+            f"With {names['at a cost']}, that costs something, and no simple rule costs measurably "
+            "less."
+        )
     if len(told["not decided"]) == len(known):
         yield "These runs do not decide yet whether you may change α alone."
     elif told["not decided"]:

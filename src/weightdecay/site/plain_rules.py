@@ -7,7 +7,10 @@ from weightdecay.site import rules
 
 
 def alone(advice: Recommendation) -> tuple[str, str]:
-    """Return whether α may change alone ("yes", "no", "not decided"), and what to do if known."""
+    """Return whether α may change alone, and what to do if that is known.
+
+    The first is "yes", "no", "at a cost" or "not decided".
+    """
     if advice.differ is False:
         return "not decided", ""  # the card says that any setting will do
     rule = advice.knobs.rule
@@ -19,8 +22,14 @@ def alone(advice: Recommendation) -> tuple[str, str]:
             "not decided",
             f"If you multiply α by 4, {ways}: these runs cannot tell which costs less.",
         )
+    if rule != 0:
+        word = "no"
+    elif advice.knobs.free:
+        word = "yes"
+    else:
+        word = "at a cost" if advice.knobs.regret.costs[0.0].low > 0 else "not decided"
     done = [f"If you multiply α by 4, {_plainly(rule)}.", *_if_kept(advice, rule)]
-    return "yes" if rule == 0 else "no", " ".join(done)
+    return word, " ".join(done)
 
 
 def _plainly(rule: float) -> str:
@@ -36,6 +45,8 @@ def _if_kept(advice: Recommendation, rule: float) -> Iterator[str]:
     rises = f"the error rises by {_rise(advice)}"
     if "nothing" in rises:
         rises = "the error does not rise"
+    if rule == 0 and not advice.knobs.free:
+        rises += ", and no other simple rule costs measurably less"
     yield f"{'Then' if rule == 0 else 'If λ stays,'} {rises}."
     yield from rules.one_way(found)
 

@@ -173,6 +173,8 @@ def _by_regret(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
         yield f"What {_and(unseen)} costs is unknown, as it leads out of the grid."
     if found.costs[rule].low > 0:
         yield f"It still cost {words(found, rule, scape)}, and no other rule measurably less."
+    elif not knobs.free:
+        yield f"It cost {words(found, rule, scape)} here."
     yield from _told(
         found, [one for one in _USUAL if one not in found.tied], scape, "In these runs"
     )
