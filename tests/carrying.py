@@ -26,7 +26,7 @@ from weightdecay.results.proposed import (
     total,
 )
 from weightdecay.results.transfer import RULES
-from weightdecay.site import rules
+from weightdecay.site import rule_costs
 from weightdecay.site.budgets import KEPT
 from weightdecay.studies.budget_numbers import budget_numbers, budget_table
 from weightdecay.studies.committed import found_in
@@ -111,7 +111,7 @@ def rate_rows(groups: Iterable[Group]) -> list[list[str]]:
     """Return what each rule over α costs, with those in bold that are best or tied."""
     groups = list(groups)
     tried = [s for s in RULES if any(s in one.transfer.costs for one in groups)]
-    head = ["", *(f"keep {rules.KEPT[s]}" for s in tried)]
+    head = ["", *(f"keep {rule_costs.KEPT[s]}" for s in tried)]
     found = [(one.title, over_rates(one.transfer)) for one in groups]
     return [head, *([title, *(_cell(own.get(s)) for s in tried)] for title, own in found)]
 
@@ -135,7 +135,7 @@ def _kept(rule: Proposal, change: str) -> str:
 
 
 def _words(change: str) -> Mapping[float, str]:
-    return rules.KEPT if change == "alpha" else KEPT
+    return rule_costs.KEPT if change == "alpha" else KEPT
 
 
 def rule_rows(groups: Iterable[Group]) -> list[list[str]]:
@@ -162,7 +162,7 @@ def _cell(one: Outcome | None) -> str:
     """Return a cost in points, in bold if it is best or tied with the best."""
     if one is None:
         return "–"
-    told = rules.at_least(one.cost, None) if one.beyond else rules.amount(one.cost, None)
+    told = rule_costs.at_least(one.cost, None) if one.beyond else rule_costs.amount(one.cost, None)
     return f"**{told}**" if one.best else told
 
 

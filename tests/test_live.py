@@ -249,7 +249,7 @@ def test_a_new_view_has_the_recommendation_and_an_older_viewer_is_told_to_fetch_
     found.news(before.version, 0)
     found.finish()
     assert found.view.data["landscapes"][0]["advice"] is not None
-    assert "Change α alone? Yes." in found.view.data["answers"]
+    assert "Change α and leave λ? Yes." in found.view.data["answers"]
     news = found.news(before.version, 0)
     assert news["version"] == found.view.version != before.version
     assert news["cells"] == []
@@ -479,7 +479,7 @@ def test_a_deleted_folder_is_told_and_the_page_stays() -> None:
     status = later(found, clock)["status"]
     assert "sweep is no longer there" in status["trouble"]
     assert found.view is before
-    assert "Change α alone?" in found.view.data["answers"]
+    assert "Change α and leave λ?" in found.view.data["answers"]
 
 
 @pytest.mark.parametrize("noticed", [True, False])
@@ -568,7 +568,7 @@ def test_a_folder_is_waited_for_until_a_sweep_begins_in_it() -> None:
     finish(planned(runs), runs)
     status = later(found, clock)["status"]
     assert (status["stages"][0]["done"], status["note"]) == (len(runs), "")
-    assert "Change α alone?" in found.view.data["answers"]
+    assert "Change α and leave λ?" in found.view.data["answers"]
 
 
 def test_a_reproduction_that_has_yet_to_plan_its_runs_is_served() -> None:

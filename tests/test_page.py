@@ -87,7 +87,7 @@ def test_the_page_says_what_the_landscape_command_says(capsys: pytest.CaptureFix
     for line in re.split(r" (?:use|error|ties|s|regret|knobs) (?=[A-Zα-ωa-z0-9])", f" use {lines}"):
         assert line.strip() in page
     assert heading.partition(":")[0] in page
-    assert "Change α alone? Yes. If you multiply α by 4, leave λ as it is." in page
+    assert "Change α and leave λ? Yes. If you multiply α by 4, leave λ as it is." in page
 
 
 @pytest.mark.parametrize(
@@ -97,23 +97,24 @@ def test_the_page_says_what_the_landscape_command_says(capsys: pytest.CaptureFix
 def test_the_first_answer_is_whether_one_knob_may_change_alone(s: float, answer: str) -> None:
     stored(sweep(s))
     page = text_of(written("sweep"))
-    assert f"Change α alone? {answer}" in page
-    assert page.index("Change α alone?") < page.index("Landscapes")
+    assert f"Change α and leave λ? {answer}" in page
+    assert page.index("Change α and leave λ?") < page.index("Landscapes")
     said_below = re.search(r"torch's weight_decay λ/α = ([\d.]+)", page)
     assert said_below is not None
     assert f"torch's weight_decay {said_below[1]} " in page
 
 
 def test_knobs_that_are_separate_in_torch_alone_say_so() -> None:
+    """Whoever brings torch's weight_decay is told what to do with that."""
     page = text_of(foreign(["plain"]))
-    assert "Change α alone? No. If you multiply α by 4, multiply λ by 4 too" in page
-    assert "That leaves torch's weight_decay, λ/α, as it is. All numbers" in page
+    assert "Change α and leave weight_decay? Yes. If you multiply α by 4, leave weight_d" in page
+    assert "For λ, which is α · weight_decay, that means: multiply λ by 4 too." in page
 
 
 def test_runs_that_decide_nothing_say_so() -> None:
     rows(["plain"], lrs=(0.002,))
     page = text_of(written("runs.csv", "--convention", "torch"))
-    assert "Change α alone? Not decided. These runs do not decide what to do with λ" in page
+    assert "Change α and leave weight_decay? Not decided. These runs do not decide what" in page
     assert "The best run: no surface could be fitted." in page
 
 

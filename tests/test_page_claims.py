@@ -82,7 +82,7 @@ def test_the_first_screen_answers_for_every_method_in_plain_words(page: Path) ->
     first = told[: told.index("Every claim in words")]
     for method in ("SGD", "SGDW", "Adam", "AdamW"):
         assert f" {method} learning rate α " in first
-    assert first.count("Change α alone? ") == 4
+    assert first.count("Change α and leave λ? ") == 4
     assert first.count("If you multiply α by 4, ") >= 4
     # Readers who know torch alone must not pass λ, and see what their own habit costs.
     assert re.search(

@@ -199,7 +199,8 @@ def test_a_csv_of_two_hundred_runs_is_advised_upon_as_the_readme_says(
     assert main(shlex.split(command)) == 0
     said = capsys.readouterr().out
     assert "  use    α = 0.001" in said
-    assert "  knobs  If you multiply α by 4, leave λ" in said
+    assert "  knobs  If you multiply α by 4, divide weight_decay by 4." in said
+    assert "that means: leave λ as it is." in " ".join(said.split())
     assert (tmp_path / "advice" / "figure.png").exists()
     assert (tmp_path / "advice" / "report.html").exists()
     executed("own-runs.md")

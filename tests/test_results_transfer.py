@@ -1,7 +1,6 @@
 """Transfer regret says what carrying a decay costs, which rule to use, and how sure that is."""
 
 import math
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,13 +44,12 @@ from weightdecay.results import (
 from weightdecay.results.choosing import PAIRS as MOVES
 from weightdecay.results.choosing import choose
 from weightdecay.results.estimate import student
-from weightdecay.results.exponent import unknown
 from weightdecay.results.interpolation import between, doubt
 from weightdecay.results.judging import mean_of
 from weightdecay.results.transfer import RULES, measure_moves, of_fresh_seeds
 from weightdecay.results.transfer_contrast import extra_cost, shared_moves
 from weightdecay.results.transfer_folds import Judges
-from weightdecay.site import plain_rules, rules
+from weightdecay.site import rule_costs
 from weightdecay.studies.registration import registered
 from weightdecay.studies.registration_file import read
 from weightdecay.studies.second_stage import judge
@@ -130,16 +128,16 @@ def test_a_rule_that_leads_out_of_the_grid_costs_at_least_the_last_decay_and_is_
     assert 2.0 in found.beyond
     assert 0.0 not in found.beyond
     assert 0 < found.costs[2.0].value < true_costs(truth, list(found.pairs))[2.0]
-    assert rules.cost(found, 2.0, None).startswith("≥ ")
+    assert rule_costs.cost(found, 2.0, None).startswith("≥ ")
     # A bound has no interval: it is the low end, and unknown if that is not above 0.
     bounds = {1.0: Estimate(0.023, 0.011, 0.035), 2.0: Estimate(0.023, -0.073, 0.12)}
     wide = replace(found, costs={**found.costs, **bounds}, beyond=(1.0, 2.0))
-    assert [rules.cost(wide, rule, None) for rule in bounds] == ["≥ 1.1", "unknown"]
+    assert [rule_costs.cost(wide, rule, None) for rule in bounds] == ["≥ 1.1", "unknown"]
     scape = landscape_of(truth, exact(truth.errors()))
-    assert rules.words(wide, 1.0, scape) == "at least 1.1 points"
-    assert rules.words(wide, 2.0, scape) == "an unknown amount, as it leads out of the grid"
-    assert "keeping λ·α² leads out of the grid" in rules.costs(wide, None)
-    assert "[−7.3, 12.0]" not in rules.costs(wide, None)
+    assert rule_costs.words(wide, 1.0, scape) == "at least 1.1 points"
+    assert rule_costs.words(wide, 2.0, scape) == "an unknown amount, as it leads out of the grid"
+    assert "keeping λ·α² leads out of the grid" in rule_costs.costs(wide, None)
+    assert "[−7.3, 12.0]" not in rule_costs.costs(wide, None)
     # Even if it seems to cost least.
     free = replace(found, costs={**found.costs, 2.0: Estimate(-1, -1, -1)}, tied=(0.0, 2.0))
     assert free.least == 0.0
@@ -153,7 +151,7 @@ def test_an_interval_needs_two_seeds_to_choose_and_one_to_judge(seeds: int, cert
     assert all(math.isfinite(cost.low) == certain for cost in found.costs.values())
     assert bool(found.tied) == certain
     assert (found.rule is not None) == certain
-    assert ("estimates without an interval" in rules.costs(found, None)) != certain
+    assert ("estimates without an interval" in rule_costs.costs(found, None)) != certain
 
 
 def test_a_seed_that_did_not_train_the_settings_does_not_judge() -> None:
@@ -248,8 +246,8 @@ def test_what_is_missing_for_a_regret_is_said(landscape: Landscape, why: str) ->
     found = measure_transfer(landscape)
     assert (found.costs, found.rule) == ({}, None)
     assert why in found.why
-    assert rules.costs(found, None).startswith("unknown: ")
-    assert rules.best(found, None) == "unknown"
+    assert rule_costs.costs(found, None).startswith("unknown: ")
+    assert rule_costs.best(found, None) == "unknown"
 
 
 def test_between_two_rates_only_rules_that_lead_out_there_cost_at_least_so_much() -> None:
@@ -262,8 +260,8 @@ def test_between_two_rates_only_rules_that_lead_out_there_cost_at_least_so_much(
         upward, downward = (-1.0, 1.0) if used > tuned else (1.0, -1.0)
         assert upward in own.beyond
         assert downward not in own.beyond
-        assert rules.cost(own, upward, None).startswith("≥ ")
-        assert not rules.cost(own, downward, None).startswith("≥ ")
+        assert rule_costs.cost(own, upward, None).startswith("≥ ")
+        assert not rule_costs.cost(own, downward, None).startswith("≥ ")
     assert {-1.0, 1.0} <= {*found.beyond}
 
 
@@ -417,230 +415,6 @@ def test_a_simpler_rule_that_noise_alone_keeps_is_named_and_not_recommended() ->
         {PAIRS[0]: {0.0: wild - 0.048, 1.0: np.linspace(-0.001, 0.001, 8)}}, error=0.1, best=BEST
     )
     assert near.rule == 0.0
-
-
-@pytest.mark.parametrize(
-    ("factors", "words"),
-    [
-        ([4.0], "measured for a larger α; for a smaller one they are unknown"),
-        ([0.25], "measured for a smaller α; for a larger one they are unknown"),
-        ([4.0, 0.25], None),
-    ],
-)
-@pytest.mark.parametrize(
-    ("exponent", "begins"),
-    [
-        (Exponent(0.0, -0.1, 0.1), "If you multiply α by 4, leave λ as it is."),
-        (Exponent(-0.5, -0.6, -0.4), "If you multiply α by 4, multiply λ by 2"),
-        (Exponent(-0.7, -1.1, -0.4), "These runs do not decide between"),
-    ],
-)
-def test_the_sentence_says_so_if_costs_were_measured_in_one_direction_alone(
-    factors: list[float], words: str | None, exponent: Exponent, begins: str
-) -> None:
-    """Also where s decides, because all rules with known costs cost something, or nothing does."""
-    least = 0.0 if exponent.value == 0 else 0.01
-    cost = {0.0: least + np.linspace(-0.001, 0.001, 8), 1.0: np.linspace(0.04, 0.05, 8)}
-    regret = of_fresh_seeds(
-        {(2**-7, 2**-7 * factor): cost for factor in factors}, error=0.1, best=BEST
-    )
-    found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
-    advised = replace(found, knobs=Knobs(exponent, fitted=False, regret=regret))
-    told = rules.sentence(advised)
-    assert told.startswith(begins)
-    texts = [told]
-    if not told.startswith("These runs do not decide"):
-        texts.append(plain_rules.alone(advised)[1])  # what a page says first
-    for text in texts:
-        assert ("were measured for a" in text) == (words is not None)
-        assert words is None or words in text
-
-
-@pytest.mark.parametrize(
-    ("cost", "scatter", "word", "does"),
-    [
-        (0.0, 0.001, "yes", "Then the error does not rise|Then the error rises by 0.0"),
-        (0.002, 0.001, "yes", "Then the error rises by 0.2"),  # below 3 % of the error, 10 %
-        (0.02, 0.001, "at a cost", "rises by 2.0 percentage points, and no other simple rule"),
-        (0.02, 0.05, "not decided", r"rises by .*\(uncertain: .*\), and no other simple rule"),
-    ],
-)
-def test_leaving_a_decay_alone_is_not_called_free_if_it_cost_something(
-    cost: float, scatter: float, word: str, does: str
-) -> None:
-    """It is the rule to use all the same, as each other costs more within every seed."""
-    own = cost + scatter * np.linspace(-1, 1, 8)
-    costs = dict.fromkeys((-1.0, -0.5, 1.0), own + 0.05) | {0.0: own}
-    regret = of_fresh_seeds(dict.fromkeys(PAIRS, costs), error=0.1, best=BEST)
-    assert regret.tied == (0.0,)
-    found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
-    advised = replace(found, knobs=Knobs(SURE, fitted=False, regret=regret))
-    assert plain_rules.alone(advised)[0] == word
-    assert re.search(does, plain_rules.alone(advised)[1])
-    assert (" cost " in rules.sentence(advised).partition("In these runs")[0]) == (cost > 0)
-
-
-def test_a_rule_that_surely_costs_more_is_not_among_those_left_open() -> None:
-    """Three rules lead out of the grid, inside the interval of s; one costs 20 points at least."""
-    scatter = np.linspace(-0.002, 0.002, 8)
-    costs = {-1.0: 0.2 + scatter, -0.5: 0.012 - scatter, 0.0: 0.012 + scatter, 1.0: 0.012 + scatter}
-    regret = replace(
-        of_fresh_seeds({PAIRS[0]: costs}, error=0.1, best=BEST), beyond=(-1.0, -0.5, 0.0)
-    )
-    knobs = Knobs(Exponent(-0.5, -1.1, 0.1), fitted=False, regret=regret)
-    assert regret.dearer == (-1.0,)
-    assert knobs.rule is None
-    found = replace(recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors()))), knobs=knobs)
-    assert "do not decide between keeping λ/√α and keeping λ." in rules.sentence(found)
-    assert "by 4: multiply λ by 2 or leave λ as it is." in plain_rules.alone(found)[1]
-
-
-def test_a_page_does_not_forbid_what_may_cost_as_little() -> None:
-    """The rule is to keep λ·α; leaving λ is five points worse on average, within its noise."""
-    wild = 0.05 + np.array([-0.2, 0.2, -0.1, 0.1, 0.15, -0.15, 0.05, -0.05])
-    regret = of_fresh_seeds(
-        {PAIRS[0]: {0.0: wild, 1.0: np.linspace(-0.001, 0.001, 8)}}, error=0.1, best=BEST
-    )
-    found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
-    word, done = plain_rules.alone(replace(found, knobs=Knobs(SURE, fitted=False, regret=regret)))
-    assert word == "not decided"
-    assert "divide λ by 4 or leave λ as it is: these runs cannot tell which costs less" in done
-    clear = of_fresh_seeds(
-        {PAIRS[0]: {0.0: wild / 100 + 0.05, 1.0: wild / 100}}, error=0.1, best=BEST
-    )
-    word, _ = plain_rules.alone(replace(found, knobs=Knobs(SURE, fitted=False, regret=clear)))
-    assert word == "no"
-
-
-SURE = Exponent(0.0, -0.1, 0.1)
-
-
-@pytest.mark.parametrize(
-    ("regret", "exponent", "words"),
-    [
-        (fresh(m1=0.02, p0=0.0, p1=0.05), SURE, "by 4, leave λ as it is. That divides torch's"),
-        (fresh(m1=0.0, p0=0.04, p1=0.05), SURE, "multiply λ by 4 too, which keeps λ/α. That leav"),
-        (
-            fresh(m1=0.02, p0=0.0, p1=0.05),
-            SURE,
-            "In these runs, keeping λ/α would have cost 2.0 points and keeping λ·α 5.0 points.",
-        ),
-        (
-            fresh(m1=0.02, p0=0.0, p0_5=0.0),
-            SURE,
-            "These runs cannot tell its cost from that of keeping λ·√α.",
-        ),
-        (fresh(m1=0.05, p0=0.05, p1=0.01), SURE, "It still cost 1.0 points, and no other rule"),
-        (
-            fresh(m1=0.05, p0=0.05, p1=0.0),
-            SURE,
-            "The exponent says otherwise, s = 0.00 [−0.10, 0.10], but this rule cost less.",
-        ),
-        # If the second stage did not train what the exponent points to, and no rule is free.
-        (
-            fresh(m1=0.05, p0=0.04, p1=0.01),
-            Exponent(2.0, 1.8, 2.2),
-            "and keeping λ·α. No seed has judged this rule. In these runs, keeping λ/α would",
-        ),
-        # Nor if it leads out of the grid: the last decay there may cost nothing.
-        (
-            replace(fresh(m1=0.05, m0_5=0.0, p0=0.04), beyond=(-0.5,)),
-            Exponent(-0.5, -0.6, -0.4),
-            "This rule leads out of the grid, so what it costs is unknown. In these runs",
-        ),
-        # But it decides if what leads out is known to cost more, even at its least.
-        (
-            replace(fresh(m1=0.05, m0_5=0.2, p0=0.01), beyond=(-0.5,)),
-            Exponent(-0.5, -0.6, -0.4),
-            "by 4, leave λ as it is.",
-        ),
-        # The cheapest known rule is named beside the one that s points to.
-        (
-            replace(fresh(p0_5=0.002, p1=0.0), beyond=(1.0,)),
-            Exponent(0.8, 0.6, 1.1),
-            "what it costs is unknown. In these runs, keeping λ·√α would have cost 0.2 points.",
-        ),
-        # So is what the last decay on its way costs, if that is known to cost something.
-        (
-            replace(fresh(noise=0.004, p0_5=0.009, p1=0.01), beyond=(1.0,)),
-            Exponent(0.8, 0.6, 1.1),
-            "This rule leads out of the grid, and costs at least 0.83 points.",
-        ),
-        # A rule that surely costs more is none of those that s leaves, if others are.
-        (
-            replace(fresh(m1=0.2, m0_5=0.0, p0=0.01), beyond=(-1.0, -0.5)),
-            Exponent(-0.75, -1.1, -0.4),
-            "by 4, multiply λ by 2, which keeps λ/√α.",
-        ),
-    ],
-)
-def test_the_sentence_comes_from_the_regret(
-    regret: TransferRegret, exponent: Exponent, words: str
-) -> None:
-    found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
-    told = rules.sentence(replace(found, knobs=Knobs(exponent, fitted=False, regret=regret)))
-    assert words in told
-
-
-@pytest.mark.parametrize(
-    ("cost", "words"),
-    [
-        (Estimate(0.001, -0.002, 0.003), None),
-        (Estimate(-0.00001, -0.002, 0.002), None),  # printed as 0.00
-        (Estimate(-0.001, -0.003, 0.001), "did better than the one tuned there, up to noise"),
-        (Estimate(-0.002, -0.003, -0.001), "keeping λ did better than the λ tuned there, by more"),
-        (Estimate(-0.01, math.nan, math.nan), "tuned there, whether by more than noise is unknown"),
-    ],
-)
-def test_a_negative_cost_is_explained(cost: Estimate, words: str | None) -> None:
-    found = TransferRegret({0.0: cost, 1.0: Estimate(0.05, 0.04, 0.06)}, tied=(0.0,), seeds=8)
-    told = rules.costs(found, None)
-    assert ("did better" in told) == (words is not None)
-    assert words is None or words in told
-
-
-def test_a_sentence_does_not_say_that_a_rule_costs_less_than_nothing() -> None:
-    none = math.nan
-    regret = TransferRegret({-1.0: Estimate(-0.02, none, none), 1.0: Estimate(0.03, none, none)})
-    found = replace(recommend(_separate()), knobs=Knobs(SURE, fitted=False, regret=regret))
-    assert "keeping λ/α would have cost nothing (−2.0 points) and" in rules.sentence(found)
-
-
-@pytest.mark.parametrize(
-    ("exponent", "contradicted"),
-    [
-        (SURE, False),
-        (Exponent(0.15, 0.1, 0.2), False),  # the nearest rule is the one that costs least
-        (Exponent(0.5, 0.4, 0.6), True),
-        (Exponent(0.7, 0.7, math.inf, "at least"), True),
-        (unknown("The ridge has a knee.", withheld=True), False),
-    ],
-)
-def test_s_and_regret_disagree_if_no_rule_that_costs_least_is_one_that_s_leaves(
-    exponent: Exponent, contradicted: bool
-) -> None:
-    knobs = Knobs(exponent, fitted=False, regret=measure_transfer(_separate()))
-    assert knobs.rule == 0.0
-    assert knobs.contradicted == contradicted
-    found = recommend(_separate())
-    said = "The exponent says otherwise" in rules.sentence(replace(found, knobs=knobs))
-    assert said == contradicted
-
-
-def _separate() -> Landscape:
-    truth = replace(WIDE, s=0.0)
-    return landscape_of(truth, exact(truth.errors()))
-
-
-def test_with_few_seeds_the_exponent_decides_and_an_estimate_that_differs_is_named() -> None:
-    found = recommend(noisy(Truth(s=0.0), 1, np.random.default_rng(0)))
-    other = replace(
-        found.knobs.regret,
-        costs={0.0: Estimate(0.02, math.nan, math.nan), 1.0: Estimate(0.01, math.nan, math.nan)},
-    )
-    told = rules.sentence(replace(found, knobs=replace(found.knobs, regret=other)))
-    assert told.startswith("If you multiply α by 4, leave λ as it is.")
-    assert told.endswith("By that estimate, keeping λ·α costs least.")
 
 
 def test_where_several_rules_cost_the_same_more_seeds_are_asked_for() -> None:
@@ -802,3 +576,8 @@ def test_the_page_has_every_landscape_and_in_each_the_true_rule_is_rarely_exclud
         assert share(said["true rule tied"]) >= (0.93 if strong else 0.945), place
         assert share(said["covered"]) >= (0.87 if strong else 0.93), place
         assert HARD.get(place, 0.93) <= share(said["of other rules"]) <= 0.97, place
+
+
+def _separate() -> Landscape:
+    truth = replace(WIDE, s=0.0)
+    return landscape_of(truth, exact(truth.errors()))

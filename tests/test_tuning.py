@@ -767,7 +767,7 @@ def test_the_page_of_a_tuner_recommends_no_setting_of_its_short_runs(
         (found.view.data, text_of(f"<body>{found.view.data['answers']}")),
     ):
         assert "long runs spent. The tuner recommends: For 64 epochs, use lr" in said
-        assert "Change α alone?" not in said
+        assert "Change α and leave λ?" not in said
         assert data["landscapes"]
         assert all(scape["advice"] is None for scape in data["landscapes"])
         assert all("where the tuner has looked" in scape["words"] for scape in data["landscapes"])

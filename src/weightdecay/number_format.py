@@ -1,7 +1,7 @@
 """How figures, pages and the terminal write numbers: percent, powers of two, intervals."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from weightdecay import checks, notation
@@ -155,3 +155,8 @@ def _exponent(value: float, base: float) -> int | None:
     exponent = math.log2(value / base)
     near = round(exponent)
     return near if abs(exponent - near) < 1e-6 else None
+
+
+def joined(words: Sequence[str], *, last: str = "and") -> str:
+    """Return words as a sentence lists them: a, b and c."""
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

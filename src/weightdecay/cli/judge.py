@@ -90,7 +90,7 @@ def _check_own(folder: Path) -> None:
 def _show(found: "Registration", seen: "Judged", costs: Mapping[str, float]) -> None:
     from weightdecay.labels import SYMBOLS
     from weightdecay.number_format import measured, metric_words
-    from weightdecay.site.rules import negative
+    from weightdecay.site.rule_costs import negative
     from weightdecay.studies.findings import unequal
     from weightdecay.studies.registered_when import when
     from weightdecay.studies.second_stage import UNCHANGED

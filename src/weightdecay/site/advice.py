@@ -15,7 +15,7 @@ from weightdecay.results import (
     Recommendation,
     Repeat,
 )
-from weightdecay.site import rules
+from weightdecay.site import rule_costs, rules
 from weightdecay.table import shown
 
 _GRID = (
@@ -80,7 +80,7 @@ def block(advice: Recommendation) -> list[tuple[str, str]]:
     told += [("ties", said)] if (said := ties(advice)) else []
     told += [("s", exponent(advice)), *_slopes(advice.coupling)]
     told += [
-        ("regret", rules.costs(advice.knobs.regret, advice.landscape.metric)),
+        ("regret", rule_costs.costs(advice.knobs.regret, advice.landscape.metric)),
         ("knobs", rules.sentence(advice)),
     ]
     return [*told, *(("add", line) for line in additions(advice))]

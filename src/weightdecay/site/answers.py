@@ -6,7 +6,7 @@ from html import escape
 
 from weightdecay.colours import OUTCOMES
 from weightdecay.labels import AXES
-from weightdecay.number_format import reported
+from weightdecay.number_format import joined, reported
 from weightdecay.results import Estimate, Recommendation
 from weightdecay.site import advice, plain_rules
 from weightdecay.site.page_data import used
@@ -127,20 +127,23 @@ def _alone(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[st
     told = {
         word: [one for one, own in known if plain_rules.alone(own)[0] == word] for word in _ANSWERS
     }
-    names = {word: _and([one.title for one in own]) for word, own in told.items()}
+    names = {word: joined([one.title for one in own]) for word, own in told.items()}
+    called = {plain_rules.decay_of(one.landscape) for one, _ in known}
+    decay = called.pop() if len(called) == 1 else "the decay"
     if told["yes"]:
-        yield f"You may change α and leave λ as it is with {names['yes']}{_divided(told['yes'])}."
+        kept = f"You may change α and leave {decay} as it is with {names['yes']}"
+        yield f"{kept}{_divided(told['yes'])}."
     if told["no"] and len(told["no"]) == len(known):
-        yield f"None of these {_count(len(known))} lets you change α alone: change λ with it."
+        yield f"None of these {_count(len(known))} lets you change α alone: change {decay} with it."
         least = plain_rules.least_kept([own for _, own in known])
         if least is not None:
             at, said = least
             yield (
                 f"{known[at][0].title} suffers least: if α becomes 4 times as large or small and "
-                f"λ stays, its error rises by {said}."
+                f"{decay} stays, its error rises by {said}."
             )
     elif told["no"]:
-        yield f"You may not with {names['no']}: change λ with α."
+        yield f"You may not with {names['no']}: change {decay} with α."
     if told["at a cost"]:
         yield (
             f"With {names['at a cost']}, that costs something, and no simple rule costs measurably "
@@ -154,7 +157,7 @@ def _alone(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[st
 
 def _divided(kept: Sequence[PageLandscape]) -> str:
     """Return what leaving λ means in torch, where decoupled methods have another number."""
-    if any(one.landscape.way == "l2" for one in kept):
+    if any(one.landscape.way == "l2" or one.landscape.told_in_torch for one in kept):
         return ""
     return "; in torch, divide weight_decay, which is λ/α, by what α is multiplied by"
 
@@ -162,10 +165,6 @@ def _divided(kept: Sequence[PageLandscape]) -> str:
 def _count(number: int) -> str:
     words = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
     return words[number]
-
-
-def _and(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def _card(one: PageLandscape, at: int) -> str:
@@ -177,12 +176,13 @@ def _card(one: PageLandscape, at: int) -> str:
     outcome = _ANSWERS[word]
     best_run = "<p>The best run: no surface could be fitted.</p>\n" if one.advice.best_run else ""
     ties = _sentence(advice.ties(one.advice), "ties")
-    torch = plain_rules.in_torch(one.advice)
-    small = _sentence(torch, "torch")
+    known = word != "not decided"
+    small = _sentence(plain_rules.restated(one.advice), "torch") if known else ""
     return (
         f"{head}<dl>{''.join(_rows(one, one.advice))}</dl>\n{best_run}{ties}"
         f'<p class="alone {outcome.replace(" ", "-")}">'
-        f'<span aria-hidden="true">{OUTCOMES[outcome][0]}</span> Change α alone? '
+        f'<span aria-hidden="true">{OUTCOMES[outcome][0]}</span> '
+        f"{escape(plain_rules.asked(one.landscape))} "
         f"{word.capitalize()}.</p>\n{_sentence(done, 'done')}{small}"
         f"<details><summary>All numbers</summary>{_lines(one)}</details>\n</article>\n"
     )

@@ -19,7 +19,7 @@ from weightdecay.results import (
     TransferRegret,
 )
 from weightdecay.results.budget import FACTORS
-from weightdecay.site import advice, rules
+from weightdecay.site import advice, rule_costs, rules
 from weightdecay.site.advice import title_value
 from weightdecay.site.doubts import pair_words
 from weightdecay.site.marks import about_marks
@@ -50,7 +50,7 @@ def page_data(found: Sequence[PageLandscape]) -> dict[str, Any]:
         "ways": {way: f"{name} {symbol}" for way, (name, symbol) in WAYS.items()},
         "scales": {name: _scales(found, name) for name in names},
         "budgets": [{"factor": name, "values": values} for name, values in budgets.items()],
-        "rules": [f"keep {kept}" for kept in rules.KEPT.values()],
+        "rules": [f"keep {kept}" for kept in rule_costs.KEPT.values()],
         "aboutMarks": about_marks(found),
         "landscapes": [
             _landscape(one, colour, budgets, count)
@@ -153,13 +153,13 @@ def _move(move: Move, scape: Landscape) -> dict[str, Any]:
         "texts": decay_texts(scape, [(move.used, decay) for decay in move.decays.values()]),
         "costs": [
             drawn(in_units(regret.costs[rule].value, scape.metric)) if rule in known else None
-            for rule in rules.KEPT
+            for rule in rule_costs.KEPT
         ],
         "costTexts": [
-            rules.cost(regret, rule, scape.metric) if rule in known else "unknown"
-            for rule in rules.KEPT
+            rule_costs.cost(regret, rule, scape.metric) if rule in known else "unknown"
+            for rule in rule_costs.KEPT
         ],
-        "beyond": [int(rule in regret.beyond) for rule in rules.KEPT],
+        "beyond": [int(rule in regret.beyond) for rule in rule_costs.KEPT],
         "judged": _judged(regret, scape.metric),
     }
 
@@ -168,7 +168,7 @@ def _judged(regret: TransferRegret, metric: str | None) -> str:
     """Return who judged the costs, or why they are unknown, as a sentence."""
     if not regret.costs:
         return f"What that costs is unknown. {regret.why}"
-    said = "; ".join([rules.judges(regret), *rules.negative(regret, metric)])
+    said = "; ".join([rule_costs.judges(regret), *rule_costs.negative(regret, metric)])
     return f"{said[0].upper()}{said[1:]}."
 
 

@@ -1,9 +1,18 @@
-"""What a page says first about the two knobs, in words that need no explanation."""
+"""What a page says first about the two knobs, in words that need no explanation.
+
+Whoever brings a table of torch's weight_decay, which is λ/α, reads what to do with that.
+"""
 
 from collections.abc import Iterator, Sequence
 
-from weightdecay.results import Knobs, Recommendation
-from weightdecay.site import rules
+from weightdecay.number_format import joined
+from weightdecay.results import Knobs, Landscape, Recommendation
+from weightdecay.site import rule_costs, rules
+
+
+def asked(scape: Landscape) -> str:
+    """Return the question that `alone` answers."""
+    return f"Change α and leave {decay_of(scape)}?"
 
 
 def alone(advice: Recommendation) -> tuple[str, str]:
@@ -13,81 +22,102 @@ def alone(advice: Recommendation) -> tuple[str, str]:
     """
     if advice.differ is False:
         return "not decided", ""  # the card says that any setting will do
-    rule = advice.knobs.rule
+    knobs, scape, kept = advice.knobs, advice.landscape, _kept(advice.landscape)
+    rule = knobs.rule
     if rule is None:
-        return "not decided", _open(advice.knobs)
-    if rule != 0 and advice.knobs.by_regret and 0.0 in advice.knobs.regret.tied:
-        ways = f"{_plainly(rule)} or {_plainly(0.0)}"
+        return "not decided", _open(knobs, scape)
+    if rule != kept and knobs.by_regret and kept in knobs.regret.tied:
+        ways = f"{_plainly(rule, scape)} or {_plainly(kept, scape)}"
         return (
             "not decided",
             f"If you multiply α by 4, {ways}: these runs cannot tell which costs less.",
         )
-    if rule != 0:
+    if rule != kept:
         word = "no"
-    elif advice.knobs.free:
+    elif knobs.free:
         word = "yes"
     else:
-        word = "at a cost" if advice.knobs.regret.costs[0.0].low > 0 else "not decided"
-    done = [f"If you multiply α by 4, {_plainly(rule)}.", *_if_kept(advice, rule)]
-    return word, " ".join(done)
+        word = "at a cost" if knobs.regret.costs[kept].low > 0 else "not decided"
+    done = [f"If you multiply α by 4, {_plainly(rule, scape)}.", *_if_kept(advice, rule)]
+    sides = rules.by_direction(knobs.regret, scape) if knobs.bent else []
+    return word, " ".join([*sides, *done])
 
 
-def _plainly(rule: float) -> str:
-    """Return what a rule does to λ, without its name."""
+def _kept(scape: Landscape) -> float:
+    """Return the rule that leaves the decay as it is, in the table's own convention."""
+    return -1.0 if scape.told_in_torch else 0.0
+
+
+def decay_of(scape: Landscape) -> str:
+    """Return what the decay is called, in the table's own convention."""
+    return "weight_decay" if scape.told_in_torch else "λ"
+
+
+def _plainly(rule: float, scape: Landscape) -> str:
+    """Return what a rule does to the decay, without its name."""
+    if scape.told_in_torch:
+        return rules.done_in_torch(rule)
     return rules.DONE[rule].partition(",")[0]
 
 
 def _if_kept(advice: Recommendation, rule: float) -> Iterator[str]:
-    """Yield what it costs to leave λ as it is, if that was measured, and in which direction."""
-    found = advice.knobs.regret
-    if 0.0 not in found.costs:
+    """Yield what leaving the decay costs, if that was measured, and in which direction."""
+    found, kept = advice.knobs.regret, _kept(advice.landscape)
+    if kept not in found.costs:
         return
-    rises = f"the error rises by {_rise(advice)}"
-    if "nothing" in rises:
-        rises = "the error does not rise"
-    if rule == 0 and not advice.knobs.free:
+    said = _rise(advice, kept)
+    rises = f"the error rises by {said}"
+    if said.startswith("nothing"):
+        _, uncertain, ends = said.partition("uncertain: ")
+        rises = f"the error does not rise{f' (uncertain: {ends}' if uncertain else ''}"
+    if rule == kept and not advice.knobs.free:
         rises += ", and no other simple rule costs measurably less"
-    yield f"{'Then' if rule == 0 else 'If λ stays,'} {rises}."
+    yield f"{'Then' if rule == kept else f'If {decay_of(advice.landscape)} stays,'} {rises}."
     yield from rules.one_way(found)
 
 
 def least_kept(found: Sequence[Recommendation]) -> tuple[int, str] | None:
-    """Return where leaving λ as it is costs least, and what; None if some cost is unknown."""
-    regrets = [one.knobs.regret for one in found]
-    if any(0.0 not in one.costs or 0.0 in one.beyond for one in regrets):
+    """Return where leaving the decay costs least, and what; None if some cost is unknown."""
+    kept = [(one.knobs.regret, _kept(one.landscape)) for one in found]
+    if any(rule not in regret.costs or rule in regret.beyond for regret, rule in kept):
         return None
-    at = min(range(len(found)), key=lambda at: regrets[at].costs[0.0].value)
-    return at, _rise(found[at])
+    at = min(range(len(found)), key=lambda at: kept[at][0].costs[kept[at][1]].value)
+    return at, _rise(found[at], kept[at][1])
 
 
-def _rise(advice: Recommendation, rule: float = 0.0) -> str:
+def _rise(advice: Recommendation, rule: float) -> str:
     """Return by how much the error rises with a rule, in words that need no explanation."""
-    said = rules.words(advice.knobs.regret, rule, advice.landscape)
+    said = rule_costs.words(advice.knobs.regret, rule, advice.landscape)
     return said.replace(" points", " percentage points")
 
 
-def in_torch(advice: Recommendation) -> str:
-    """Return what the rule does to torch's weight_decay, and what it costs to leave that as it is.
+def restated(advice: Recommendation) -> str:
+    """Return what the rule does to the decay in the other convention, and what leaving that costs.
 
     Nothing is said if no rule is known, or for L2.
     """
-    rule = advice.knobs.rule
-    if advice.differ is False or rule is None or advice.landscape.way == "l2":
+    rule, scape = advice.knobs.rule, advice.landscape
+    if advice.differ is False or rule is None or scape.way == "l2":
         return ""
-    if rule == -1 or -1.0 not in advice.knobs.regret.costs:
-        return rules.of_torch(rule)
-    return f"{rules.of_torch(rule)} If that stays, the error rises by {_rise(advice, -1.0)}."
+    other = 0.0 if scape.told_in_torch else -1.0
+    said = rules.of_decay(rule) if scape.told_in_torch else rules.of_torch(rule)
+    if rule == other or other not in advice.knobs.regret.costs:
+        return said
+    return f"{said} If that stays, the error rises by {_rise(advice, other)}."
 
 
-def _open(knobs: Knobs) -> str:
+def _open(knobs: Knobs, scape: Landscape) -> str:
     """Return in plain words what is left open."""
-    left = [_plainly(one) for one in knobs.left_open] if knobs.exponent.bound is None else []
+    bounded = knobs.exponent.bound is not None
+    left = [] if bounded else [_plainly(one, scape) for one in knobs.left_open]
     if knobs.exponent.value is None or not 2 <= len(left) <= 3:
-        said = "These runs do not decide what to do with λ when α changes."
+        said = f"These runs do not decide what to do with {decay_of(scape)} when α changes."
     else:
-        ways = f"{', '.join(left[:-1])} or {left[-1]}"
-        said = f"These runs do not decide what to do with λ if you multiply α by 4: {ways}."
+        said = (
+            f"These runs do not decide what to do with {decay_of(scape)} if you multiply α by 4: "
+            f"{joined(left, last='or')}."
+        )
     least = knobs.regret.least
     if least is None or least not in knobs.possible:
         return said
-    return f"{said} By a first estimate, {_plainly(least)}."
+    return f"{said} By a first estimate, {_plainly(least, scape)}."

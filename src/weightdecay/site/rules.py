@@ -1,16 +1,12 @@
-"""Rules for the two knobs in words: what each costs, and what to do with λ when α changes."""
+"""Rules for the two knobs in words: what to do with the decay when the learning rate changes."""
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from weightdecay.number_format import between, interval, measured, number
-from weightdecay.results import Estimate, Exponent, Knobs, Landscape, Recommendation, TransferRegret
-from weightdecay.results.estimate import bound
+from weightdecay.number_format import interval, joined, number
+from weightdecay.results import Exponent, Knobs, Landscape, Recommendation, TransferRegret
 from weightdecay.results.transfer import RULES
+from weightdecay.site.rule_costs import KEPT, is_known, words
 
-#: What each rule λ ∝ α^(−s) keeps.
-KEPT = {-1.0: "λ/α", -0.5: "λ/√α", 0.0: "λ", 0.5: "λ·√α", 1.0: "λ·α", 2.0: "λ·α²"}
-assert tuple(KEPT) == RULES
 #: What a rule does if α is multiplied by 4.
 DONE = {
     -1.0: "multiply λ by 4 too, which keeps λ/α",
@@ -24,111 +20,6 @@ DONE = {
 _USUAL = (-1.0, 0.0, 1.0)
 # What it does to torch's weight_decay, λ/α.
 _TORCH = {-1.0: "leaves", -0.5: "by 2", 0.0: "by 4", 0.5: "by 8", 1.0: "by 16", 2.0: "by 64"}
-_UNKNOWN = "unknown"
-_OUT = "an unknown amount, as it leads out of the grid"
-_UNCERTAIN = "as fewer than three seeds trained all of these settings"
-
-
-def costs(found: TransferRegret, metric: str | None) -> str:
-    """Return what each rule costs, with its interval, and who judged that."""
-    if not found.costs:
-        return f"unknown: {found.why.rstrip('.')}"
-    told = {KEPT[rule]: cost(found, rule, metric) for rule in found.costs}
-    out = [kept for kept, one in told.items() if one == _UNKNOWN]
-    if len(out) == len(told):
-        return "unknown: every rule leads out of the grid"
-    (first, one), *rest = ((kept, one) for kept, one in told.items() if kept not in out)
-    unit = "points" if metric is None else f"of {metric}"
-    others = "".join(f", {kept} {other}" for kept, other in rest)
-    notes = [judges(found), *negative(found, metric)]
-    notes += [f"keeping {_and(out)} leads out of the grid"] if out else []
-    return f"keeping {first} costs {one} {unit}{others}; {'; '.join(notes)}"
-
-
-#: What a negative cost is, for tables.
-BELOW = "below 0, the carried λ did better than the one tuned there"
-
-
-def negative(found: TransferRegret, metric: str | None) -> Iterator[str]:
-    """Yield what negative costs mean, if some are: noise, or not, or nobody knows."""
-    inside = {rule: one for rule, one in found.costs.items() if rule not in found.beyond}
-    below = {rule: one for rule, one in inside.items() if _is_negative(one, metric)}
-    beyond = [f"keeping {KEPT[rule]}" for rule, one in below.items() if one.high < 0]
-    if beyond:
-        yield f"{_and(beyond)} did better than the λ tuned there, by more than noise"
-    left = [one for one in below.values() if not one.high < 0]
-    if left:
-        noise = (
-            "whether by more than noise is unknown" if math.isnan(left[0].low) else "up to noise"
-        )
-        yield f"{BELOW}, {noise}"
-
-
-def _is_negative(one: Estimate, metric: str | None) -> bool:
-    """Whether a cost is printed with a minus sign."""
-    return amount(one, metric).startswith("−")
-
-
-def cost(found: TransferRegret, rule: float, metric: str | None) -> str:
-    """Return what a rule costs, without a unit; of one that leads out of the grid, at least."""
-    one = found.costs[rule]
-    return at_least(one, metric) if rule in found.beyond else amount(one, metric)
-
-
-def at_least(one: Estimate, metric: str | None) -> str:
-    """Return what a rule that leads out of the grid costs at least.
-
-    That is the low end of what the last decay there costs, or unknown if it may cost nothing.
-    """
-    least = bound(one)
-    return _UNKNOWN if least is None else f"≥ {_amount(least, metric, _digits(one))}"
-
-
-def _digits(one: Estimate) -> int:
-    """Return the decimals of a cost; a narrow interval has more."""
-    return 2 if one.high - one.low < 0.01 else 1
-
-
-def amount(one: Estimate, metric: str | None) -> str:
-    """Return a cost with its interval, in points or in the unit of a task's own metric.
-
-    If the interval is narrow, both have more digits.
-    """
-    digits = _digits(one)
-    value, low, high = (_amount(end, metric, digits) for end in (one.value, one.low, one.high))
-    return value if math.isnan(one.low) else f"{value} {between(low, high)}"
-
-
-def best(found: TransferRegret, metric: str | None) -> str:
-    """Return the rule to use and what it costs, in a few words."""
-    rule = found.least if found.rule is None else found.rule
-    if rule is None:
-        return "unknown"
-    unit = " points" * (metric is None)
-    tied = [KEPT[one] for one in found.tied if one not in (rule, *found.beyond)]
-    also = f"; tied with {_and(tied)}" if tied else "" if found.tied else ", an estimate"
-    return f"keep {KEPT[rule]}: {cost(found, rule, metric)}{unit}{also}"
-
-
-def judges(found: TransferRegret) -> str:
-    """Return who judged the costs."""
-    if found.fresh:
-        return f"judged by {found.seeds} fresh seeds"
-    if found.tied:
-        return "each seed judged what the others chose"
-    return f"estimates without an interval, {_UNCERTAIN}"
-
-
-def source(found: TransferRegret) -> str:
-    """Return where the costs come from, in a few words for a table."""
-    if found.fresh:
-        return f"{found.seeds} fresh seeds"
-    return "seeds left out" if found.tied else "an estimate"
-
-
-def _amount(value: float, metric: str | None, digits: int = 1) -> str:
-    """Return a difference of errors in points, or of a task's own metric as it is."""
-    return number(100 * value, digits=digits) if metric is None else measured(value, metric)
 
 
 def undecided(advice: Recommendation) -> bool:
@@ -144,12 +35,16 @@ def sentence(advice: Recommendation) -> str:
     if knobs.rule is None:
         return " ".join(_undecided(knobs))
     judged = _by_regret if knobs.by_regret else _by_exponent
-    first = [*_by_direction(knobs.regret, scape)] if knobs.bent else []
+    first = [*by_direction(knobs.regret, scape)] if knobs.bent else []
     return " ".join([*first, *_done(knobs.rule, scape), *judged(knobs, knobs.rule, scape)])
 
 
 def _done(rule: float, scape: Landscape) -> Iterable[str]:
-    """Yield what a rule does to λ, and to torch's weight_decay."""
+    """Yield what a rule does to λ and to torch's weight_decay, the table's own first."""
+    if scape.told_in_torch:
+        yield f"If you multiply α by 4, {done_in_torch(rule)}."
+        yield of_decay(rule)
+        return
     yield f"If you multiply α by 4, {DONE[rule]}."
     if scape.way != "l2":
         yield of_torch(rule)
@@ -163,14 +58,23 @@ def of_torch(rule: float) -> str:
     return f"That divides torch's weight_decay, λ/α, {done}."
 
 
+def done_in_torch(rule: float) -> str:
+    """Return what to do with torch's weight_decay if α is multiplied by 4."""
+    done = _TORCH[rule]
+    return "leave weight_decay as it is" if done == "leaves" else f"divide weight_decay {done}"
+
+
+def of_decay(rule: float) -> str:
+    """Return what a rule does to λ, for those who state torch's weight_decay, in a sentence."""
+    return f"For λ, which is α · weight_decay, that means: {DONE[rule].partition(',')[0]}."
+
+
 def _by_regret(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
     found = knobs.regret
     others = [f"keeping {KEPT[one]}" for one in found.tied if one not in (rule, *found.beyond)]
     if others:
-        yield f"These runs cannot tell its cost from that of {_and(others)}."
-    unseen = [f"keeping {KEPT[one]}" for one in found.tied if one in found.beyond]
-    if unseen:
-        yield f"What {_and(unseen)} costs is unknown, as it leads out of the grid."
+        yield f"These runs cannot tell its cost from that of {joined(others)}."
+    yield from _unknown([one for one in found.tied if one in found.beyond], "costs")
     if found.costs[rule].low > 0:
         yield f"It still cost {words(found, rule, scape)}, and no other rule measurably less."
     elif not knobs.free:
@@ -194,7 +98,7 @@ def one_way(found: TransferRegret) -> Iterable[str]:
         yield f"These costs were measured for a {way} α; for a {other} one they are unknown."
 
 
-def _by_direction(found: TransferRegret, scape: Landscape) -> Iterable[str]:
+def by_direction(found: TransferRegret, scape: Landscape) -> Iterable[str]:
     """Yield the rules that cost least on either side of a knee, if they are not the same.
 
     They come first: one rule for both may be wrong for either.
@@ -217,7 +121,7 @@ def _by_exponent(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
         yield _nearest(knobs.exponent)
     excluded = [f"keeping {KEPT[one]}" for one in _USUAL if one in knobs.excluded and one != rule]
     if excluded:
-        yield f"The interval of s excludes {_and(excluded)}."
+        yield f"The interval of s excludes {joined(excluded)}."
     usual = [one for one in _USUAL if one != rule]
     if found.tied:
         yield _unjudged(found, rule, scape)
@@ -234,7 +138,7 @@ def _by_exponent(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
 def _unjudged(found: TransferRegret, rule: float, scape: Landscape) -> str:
     if rule not in found.beyond:
         return "No seed has judged this rule."
-    if bound(found.costs[rule]) is None:
+    if not is_known(found, rule):
         return "This rule leads out of the grid, so what it costs is unknown."
     return f"This rule leads out of the grid, and costs {words(found, rule, scape)}."
 
@@ -242,29 +146,23 @@ def _unjudged(found: TransferRegret, rule: float, scape: Landscape) -> str:
 def _told(
     found: TransferRegret, rules: Sequence[float], scape: Landscape, where: str
 ) -> Iterable[str]:
+    asked = [one for one in rules if one in found.costs]
+    known = [one for one in asked if is_known(found, one)]
     told = [
         f"keeping {KEPT[one]} {'' if at else 'would have cost '}{words(found, one, scape)}"
-        for at, one in enumerate(one for one in rules if one in found.costs)
+        for at, one in enumerate(known)
     ]
     if told:
-        yield f"{where}, {_and(told)}."
+        yield f"{where}, {joined(told)}."
+    yield from _unknown([one for one in asked if one not in known], "would have cost")
 
 
-def words(found: TransferRegret, rule: float, scape: Landscape) -> str:
-    """Return what a rule costs in words, with its interval if that includes 0."""
-    unit = " points" * (scape.metric is None)
-    one = found.costs[rule]
-    if rule in found.beyond:
-        said = cost(found, rule, scape.metric)
-        return _OUT if bound(one) is None else f"{said.replace('≥', 'at least')}{unit}"
-    digits = 1 if abs(one.value) >= 0.001 else 2
-    said = f"{_amount(one.value, scape.metric, digits)}{unit}"
-    if said.startswith("−"):
-        return f"nothing ({said})"
-    if not one.low <= 0:
-        return said
-    low, high = (_amount(end, scape.metric, digits) for end in (one.low, one.high))
-    return f"{said} (uncertain: {between(low, high)})"
+def _unknown(rules: Sequence[float], costs: str) -> Iterable[str]:
+    """Yield that nobody knows what these rules cost."""
+    if rules:
+        kept = joined([f"keeping {KEPT[one]}" for one in rules])
+        leads = "it leads" if len(rules) == 1 else "they lead"
+        yield f"What {kept} {costs} is unknown, as {leads} out of the grid."
 
 
 def _nearest(found: Exponent) -> str:
@@ -282,18 +180,14 @@ def _undecided(knobs: Knobs) -> Iterable[str]:
     else:
         left_open = [f"keeping {KEPT[one]}" for one in knobs.left_open]
         if len(left_open) > 1:
-            yield f"These runs do not decide between {_and(left_open)}."
+            yield f"These runs do not decide between {joined(left_open)}."
         else:  # there is only a bound on s
             left = f"{left_open[0]}, or beyond it" if left_open else "none of the simple rules"
             yield f"These runs only bound s, which leaves {left}."
         excluded = [f"keeping {KEPT[one]}" for one in _USUAL if one in knobs.excluded]
         if excluded:
-            yield f"They exclude {_and(excluded)}."
+            yield f"They exclude {joined(excluded)}."
     if knobs.regret.least is not None:
         where = "Of the rules tried" if knobs.regret.tied else "By an estimate without an interval"
         yield f"{where}, keeping {KEPT[knobs.regret.least]} costs least."
         yield from one_way(knobs.regret)
-
-
-def _and(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

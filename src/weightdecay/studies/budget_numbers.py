@@ -13,7 +13,7 @@ from weightdecay.results import (
     compare_powers,
     pairs_over,
 )
-from weightdecay.site import rules
+from weightdecay.site import rule_costs
 from weightdecay.site.budgets import KEPT
 from weightdecay.studies.panel import titled
 
@@ -82,9 +82,9 @@ def _costs(row: BudgetNumbers) -> Iterator[str]:
         if one.why:
             yield "unknown"
         elif one.beyond:
-            yield rules.at_least(one.least, row.metric)
+            yield rule_costs.at_least(one.least, row.metric)
         else:
-            yield rules.amount(one.cost, row.metric)
+            yield rule_costs.amount(one.cost, row.metric)
 
 
 def _best(found: PowerCosts) -> str:

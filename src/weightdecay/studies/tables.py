@@ -6,7 +6,7 @@ from statistics import fmean, median, stdev
 from weightdecay.labels import AXES, NAMES
 from weightdecay.number_format import interval, measured, metric_words, power
 from weightdecay.results import Exponent
-from weightdecay.site import rules
+from weightdecay.site import rule_costs
 from weightdecay.studies.formats import points_of, shares_of
 from weightdecay.studies.landscape_numbers import Numbers
 from weightdecay.studies.registration import Registration
@@ -66,7 +66,7 @@ def _metric_of(second: Judged) -> str | None:
 #: The title of the table of carried decays.
 CARRYING = (
     "Transfer regret, in points or in the task's metric: what it costs to tune λ at one learning "
-    f"rate and carry it to another by λ ∝ α^(−s); {rules.BELOW}"
+    f"rate and carry it to another by λ ∝ α^(−s); {rule_costs.BELOW}"
 )
 
 
@@ -81,11 +81,11 @@ def carrying_table(rows: Iterable[Numbers], *, pairs: bool = False) -> list[list
     table = [head]
     for row in known:
         found = row.transfer
-        own = [rules.cost(found, s, row.metric) if s in found.costs else "–" for s in slopes]
-        table.append([row.label, *own, rules.source(found)])
+        own = [rule_costs.cost(found, s, row.metric) if s in found.costs else "–" for s in slopes]
+        table.append([row.label, *own, rule_costs.source(found)])
         for tuned, used in found.pairs if pairs else ():
             one = found.of_pair((tuned, used))
-            own = [rules.cost(one, s, row.metric) if s in one.costs else "–" for s in slopes]
+            own = [rule_costs.cost(one, s, row.metric) if s in one.costs else "–" for s in slopes]
             table.append([f"α = {power(tuned)} to {power(used)}", *own, "–"])
     return table if known else []
 
@@ -94,7 +94,7 @@ def carrying_table(rows: Iterable[Numbers], *, pairs: bool = False) -> list[list
 COLUMNS: Mapping[str, Callable[[Numbers], str]] = {
     "landscape": lambda row: row.label,
     "s, the coupling exponent": lambda row: interval(row.exponent),
-    "rule with the least transfer regret": lambda row: rules.best(row.transfer, row.metric),
+    "rule with the least transfer regret": lambda row: rule_costs.best(row.transfer, row.metric),
     "s in torch's convention": in_torch,
     "s below the best α": lambda row: _brief(row.below),
     "s above it": lambda row: _brief(row.above),

@@ -1,0 +1,141 @@
+"""What carrying a decay by each rule costs, in numbers and in words."""
+
+import math
+from collections.abc import Iterator
+
+from weightdecay.number_format import between, joined, measured, number
+from weightdecay.results import Estimate, Landscape, TransferRegret
+from weightdecay.results.estimate import bound
+from weightdecay.results.transfer import RULES
+
+#: What each rule λ ∝ α^(−s) keeps.
+KEPT = {-1.0: "λ/α", -0.5: "λ/√α", 0.0: "λ", 0.5: "λ·√α", 1.0: "λ·α", 2.0: "λ·α²"}
+assert tuple(KEPT) == RULES
+#: What a negative cost is, for tables.
+BELOW = "below 0, the carried λ did better than the one tuned there"
+_UNKNOWN = "unknown"
+_UNCERTAIN = "as fewer than three seeds trained all of these settings"
+
+
+def costs(found: TransferRegret, metric: str | None) -> str:
+    """Return what each rule costs, with its interval, and who judged that."""
+    if not found.costs:
+        return f"unknown: {found.why.rstrip('.')}"
+    told = {KEPT[rule]: cost(found, rule, metric) for rule in found.costs}
+    out = [kept for kept, one in told.items() if one == _UNKNOWN]
+    if len(out) == len(told):
+        return "unknown: every rule leads out of the grid"
+    (first, one), *rest = ((kept, one) for kept, one in told.items() if kept not in out)
+    unit = "points" if metric is None else f"of {metric}"
+    others = "".join(f", {kept} {other}" for kept, other in rest)
+    notes = [judges(found), *negative(found, metric)]
+    if out:
+        notes.append(f"keeping {joined(out)} lead{'s' * (len(out) == 1)} out of the grid")
+    return f"keeping {first} costs {one} {unit}{others}; {'; '.join(notes)}"
+
+
+def negative(found: TransferRegret, metric: str | None) -> Iterator[str]:
+    """Yield what negative costs mean, if some are: noise, or not, or nobody knows."""
+    inside = {rule: one for rule, one in found.costs.items() if rule not in found.beyond}
+    below = {rule: one for rule, one in inside.items() if _is_negative(one, metric)}
+    beyond = [f"keeping {KEPT[rule]}" for rule, one in below.items() if one.high < 0]
+    if beyond:
+        yield f"{joined(beyond)} did better than the λ tuned there, by more than noise"
+    left = {rule: one for rule, one in below.items() if not one.high < 0}
+    if left:
+        noise = (
+            "whether by more than noise is unknown"
+            if math.isnan(next(iter(left.values())).low)
+            else "up to noise"
+        )
+        others = joined([f"keeping {KEPT[rule]}" for rule in left])
+        yield f"{others} did so up to noise" if beyond else f"{BELOW}, {noise}"
+
+
+def _is_negative(one: Estimate, metric: str | None) -> bool:
+    """Whether a cost is printed with a minus sign."""
+    return amount(one, metric).startswith("−")
+
+
+def cost(found: TransferRegret, rule: float, metric: str | None) -> str:
+    """Return what a rule costs, without a unit; of one that leads out of the grid, at least."""
+    one = found.costs[rule]
+    return at_least(one, metric) if rule in found.beyond else amount(one, metric)
+
+
+def at_least(one: Estimate, metric: str | None) -> str:
+    """Return what a rule that leads out of the grid costs at least.
+
+    That is the low end of what the last decay there costs, or unknown if it may cost nothing.
+    """
+    least = bound(one)
+    return _UNKNOWN if least is None else f"≥ {_amount(least, metric, _digits(one))}"
+
+
+def _digits(one: Estimate) -> int:
+    """Return the decimals of a cost; a narrow interval has more."""
+    return 2 if one.high - one.low < 0.01 else 1
+
+
+def amount(one: Estimate, metric: str | None) -> str:
+    """Return a cost with its interval, in points or in the unit of a task's own metric.
+
+    If the interval is narrow, both have more digits.
+    """
+    digits = _digits(one)
+    value, low, high = (_amount(end, metric, digits) for end in (one.value, one.low, one.high))
+    return value if math.isnan(one.low) else f"{value} {between(low, high)}"
+
+
+def best(found: TransferRegret, metric: str | None) -> str:
+    """Return the rule to use and what it costs, in a few words."""
+    rule = found.least if found.rule is None else found.rule
+    if rule is None:
+        return "unknown"
+    unit = " points" * (metric is None)
+    tied = [KEPT[one] for one in found.tied if one not in (rule, *found.beyond)]
+    also = f"; tied with {joined(tied)}" if tied else "" if found.tied else ", an estimate"
+    return f"keep {KEPT[rule]}: {cost(found, rule, metric)}{unit}{also}"
+
+
+def judges(found: TransferRegret) -> str:
+    """Return who judged the costs."""
+    if found.fresh:
+        return f"judged by {found.seeds} fresh seeds"
+    if found.tied:
+        return "each seed judged what the others chose"
+    return f"estimates without an interval, {_UNCERTAIN}"
+
+
+def source(found: TransferRegret) -> str:
+    """Return where the costs come from, in a few words for a table."""
+    if found.fresh:
+        return f"{found.seeds} fresh seeds"
+    return "seeds left out" if found.tied else "an estimate"
+
+
+def _amount(value: float, metric: str | None, digits: int = 1) -> str:
+    """Return a difference of errors in points, or of a task's own metric as it is."""
+    return number(100 * value, digits=digits) if metric is None else measured(value, metric)
+
+
+def is_known(found: TransferRegret, rule: float) -> bool:
+    """Whether a rule's cost is known, or a bound on it if the rule leads out of the grid."""
+    return rule not in found.beyond or bound(found.costs[rule]) is not None
+
+
+def words(found: TransferRegret, rule: float, scape: Landscape) -> str:
+    """Return what a rule costs in words, with its interval if it is uncertain."""
+    unit = " points" * (scape.metric is None)
+    one = found.costs[rule]
+    if not is_known(found, rule):
+        return "an unknown amount, as it leads out of the grid"
+    if rule in found.beyond:
+        return f"{at_least(one, scape.metric).replace('≥', 'at least')}{unit}"
+    digits = 1 if abs(one.value) >= 0.001 else 2
+    said = f"{_amount(one.value, scape.metric, digits)}{unit}"
+    low, high = (_amount(end, scape.metric, digits) for end in (one.low, one.high))
+    if said.startswith("−"):
+        doubt = f", uncertain: {between(low, high)}" if one.high > found.margin else ""
+        return f"nothing ({said}{doubt})"
+    return f"{said} (uncertain: {between(low, high)})" if one.low <= 0 else said
