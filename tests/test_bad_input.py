@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.optim.lr_scheduler import StepLR
 
 from tests.cases import Case, every_case, every_decoupled_case, parameter
 from weightdecay import (
@@ -101,6 +102,11 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
         lambda p: SGD(p, 0.1, momentum=0, nesterov=True),
         ValueError,
         "`momentum` must be above 0 with nesterov=True, got 0",
+    ),
+    (
+        lambda p: Adam(p, schedule=StepLR(torch.optim.SGD(p), 1)),  # type: ignore[arg-type]
+        TypeError,
+        "A torch scheduler works without it: leave it out.",
     ),
     (lambda p: Adam(p, schedule=0.5), TypeError, "`schedule` must be a schedule or a function"),  # type: ignore[arg-type]
     (

@@ -82,7 +82,7 @@ def test_a_group_without_decay_and_one_with_another_schedule() -> None:
     told = explain(opt, steps=30)
     assert told.groups[0].stretches[0].decay is None
     assert told.groups[0].stretches[-1].left == 1
-    assert "group 1: restarts at none; the run ends in the middle of a cycle" in str(told)
+    assert "group 1: no restarts; the run ends in the middle of a cycle" in str(told)
 
 
 def test_l2_is_shown_as_torchs_number_and_decays_nothing() -> None:

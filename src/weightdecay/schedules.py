@@ -239,7 +239,11 @@ def as_schedule(schedule: Any, *, name: str = "schedule") -> Schedule:
     if isinstance(schedule, Schedule):
         return schedule
     if isinstance(schedule, type) or not callable(schedule):
-        raise TypeError(f"`{name}` must be a schedule or a function of t, got {schedule!r}.")
+        torchs = type(schedule).__module__.startswith("torch.optim")
+        instead = " A torch scheduler works without it: leave it out." * torchs
+        raise TypeError(
+            f"`{name}` must be a schedule or a function of t, got {schedule!r}.{instead}"
+        )
     return Custom(schedule)
 
 

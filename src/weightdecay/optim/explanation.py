@@ -246,13 +246,15 @@ def _ending(group: ExplainedGroup, steps: int) -> str:
         return "no weightdecay schedule; η is assumed to be 1 throughout"
     if group.warming_up:
         return "the run ends within the warm-up"
-    restarts = ", ".join(f"{t:,}" for t in group.restarts) or "none"
+    restarts = f"restarts at {', '.join(f'{t:,}' for t in group.restarts)}"
+    if not group.restarts:
+        restarts = "no restarts"
     if group.idle_from is not None:
-        return f"restarts at {restarts}; the last cycle ends at {group.idle_from:,}, η stays low"
+        return f"{restarts}; the last cycle ends at {group.idle_from:,}, η stays low"
     if group.unfinished is None:
-        return f"restarts at {restarts}; no cycle is cut short"
+        return f"{restarts}; no cycle is cut short" if group.restarts else restarts
     start, length = group.unfinished.start, group.unfinished.length
     return (
-        f"restarts at {restarts}; the run ends in the middle of a cycle, after {steps - start:,} "
+        f"{restarts}; the run ends in the middle of a cycle, after {steps - start:,} "
         f"of its {length:,} updates"
     )
