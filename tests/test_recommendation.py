@@ -261,7 +261,9 @@ def test_at_an_edge_two_more_steps_are_to_be_added(
     assert (one.knob, one.end) == (knob, end)
     assert one.values == pytest.approx(values)
     named = "lr" if knob == "lr" else "weight_decay"
-    assert dict(advice.block(found))["add"].startswith(f"{named} = 2^-")
+    told = dict(advice.block(found))["add"]
+    assert told.startswith(f"{named} = 2^-")
+    assert told.endswith(f"the {end} of the grid, where the best may be")
 
 
 def test_inside_the_grid_nothing_is_to_be_added() -> None:
@@ -275,6 +277,11 @@ def test_two_learning_rates_are_too_few_and_more_are_named() -> None:
     truth = Truth(s=0.0, rates=2)
     found = recommend(landscape_of(truth, exact(truth.errors())))
     assert {(one.knob, one.end) for one in found.add} == {("lr", "lowest"), ("lr", "highest")}
+    near = {one.end for one in found.add if one.edge}  # the best is at one of the two
+    assert len(near) == 1
+    for one, told in zip(found.add, advice.additions(found), strict=True):
+        why = "where the best may be" if one.end in near else "which has fewer than three values"
+        assert why in told
     assert found.knobs.rule is None
     assert sentence(found).startswith("These runs do not decide")
 

@@ -626,6 +626,8 @@ def test_without_seeds_repeats_of_a_setting_are_numbered_and_copies_left_out() -
     points = read_points(table, convention="l2")
     assert [(point.seed, point.tested) for point in points] == [(0, 0.2), (1, 0.3)]
     assert (kinds(points)["repeated"], kinds(points)["numbered"]) == (1, 1)
+    [left] = [one.text for one in points.remarks if one.kind == "repeated"]
+    assert left.endswith("A `seed` column would tell runs from copies.")
 
 
 def logged(*runs: tuple[str, int, list[Any]], rate: float = 0.1) -> dict[str, list[Any]]:

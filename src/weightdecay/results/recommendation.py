@@ -49,12 +49,14 @@ class Decays:
 class Extension:
     """Values to add to a grid: of a knob, beyond its "lowest" or "highest".
 
-    The knob is "lr" or "decay"; "torch" is λ/α, in which a grid may be made.
+    The knob is "lr" or "decay"; "torch" is λ/α, in which a grid may be made. `edge` says whether
+    the best setting is near that end; otherwise the grid has too few values there to tell.
     """
 
     knob: str
     end: str
     values: tuple[float, ...]
+    edge: bool = True
 
 
 @dataclass(frozen=True)
@@ -254,11 +256,11 @@ def _extensions(
     added = []
     for knob, best, values, step in (("lr", x, row, across), (name, z, column, along)):
         for end, edge, way in (("lowest", min(values), -1), ("highest", max(values), 1)):
-            beyond = way * (best - math.log2(edge)) > -_NEAR * step
-            beyond |= len(set(values)) < 3 and not few
+            near = way * (best - math.log2(edge)) > -_NEAR * step
+            beyond = near or (len(set(values)) < 3 and not few)
             new = [edge * 2.0 ** (way * step * n) for n in range(1, STEPS + 1)]
             if knob == "decay" and landscape.way == "weight_decay":
                 new = [value for value in new if value < 1]
             if beyond and new:
-                added.append(Extension(knob, end, tuple(new)))
+                added.append(Extension(knob, end, tuple(new), near))
     return tuple(added)

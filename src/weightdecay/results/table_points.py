@@ -201,7 +201,9 @@ class _Reading:
             told.append(Remark("earlier", earlier, f"{text}."))
         for reason, count in self.left.items():
             kind = "repeated" if reason == _COPY else "left out"
-            told.append(Remark(kind, count, f"{_rows(count)} left out: {_each(count)} {reason}."))
+            text = f"{_rows(count)} left out: {_each(count)} {reason}."
+            text += " A `seed` column would tell runs from copies." * (reason == _COPY)
+            told.append(Remark(kind, count, text))
         if self.repeated:
             each = _each(self.repeated)
             text = (

@@ -228,7 +228,8 @@ def _extension(one: Extension, decay: str) -> str:
     knob = {"lr": "lr", "torch": TORCH}.get(one.knob, decay)
     added = ", ".join(map(typed, one.values))
     beyond = "below the lowest" if one.end == "lowest" else "above the highest"
-    return f"{knob} = {added}: {beyond} of the grid, where the best may be"
+    why = "where the best may be" if one.edge else "which has fewer than three values there"
+    return f"{knob} = {added}: {beyond} of the grid, {why}"
 
 
 def _repeat(one: Repeat, decay: str) -> str:
