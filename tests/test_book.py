@@ -266,7 +266,7 @@ def test_transfer_regret_stands_beside_s_and_a_second_stages_replaces_the_sweeps
     for columns in (COLUMNS, BRIEF):
         assert [*columns][1:3] == [
             "s, the coupling exponent",
-            "rule with the least transfer regret",
+            "rule to use, and its transfer regret",
         ]
     head, *rows = carrying_table(found.numbers)
     assert head == ["landscape", *(f"s = {s:g}".replace("-", "−") for s in RULES), "judged by"]

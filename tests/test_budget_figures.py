@@ -103,7 +103,7 @@ def test_the_exponents_at_a_fixed_rate_and_along_the_ridge_stand_in_a_table_of_t
 
 
 def test_what_carrying_a_decay_over_budgets_costs_stands_in_a_table_of_its_own() -> None:
-    """A rule that leads out of the grid costs at least so much, and is neither best nor tied."""
+    """A rule that leads too far costs at least so much, and is neither best nor tied."""
     seen = trained("exponents", epochs=0.5, data=0.5, batch=0.5)
     found, _ = find(STUDIES["exponents"], seen.scale, seen.runs)
     tables = dict(further_tables(found))

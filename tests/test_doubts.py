@@ -66,7 +66,9 @@ def test_status_of_a_clean_sweep_says_nothing_more(tmp_path: Path, capsys: Outpu
 def test_status_says_which_errors_would_have_been_found(tmp_path: Path, capsys: Output) -> None:
     assert main(["status", str(kept(tmp_path, runs(wrong=False)))]) == 0
     *_, head, bound = capsys.readouterr().out.splitlines()
-    assert head == "A wrong cell is found if its error is too high by more than:"
+    assert (
+        head == "A wrongly trained cell would be noticed if its error were too high by more than:"
+    )
     pattern = r"  adamw: \d+ % in half of the cells, \d+ % in nine tenths, "
     assert re.fullmatch(pattern + "never in 4 of 63", bound)
 
@@ -173,7 +175,10 @@ def test_reproduce_says_it_in_the_picture_on_the_page_and_in_the_terminal(
     html = page.read_text("utf-8")
     assert (sentence in html) is doubted
     assert ("Cells that stand out from their neighbours</h3>" in html) is doubted
-    assert "A wrong cell is found if its error is too high by more than: adamw: " in html
+    assert (
+        "A wrongly trained cell would be noticed if its error were too high by more than: adamw: "
+        in html
+    )
 
 
 def triangles(landscape: Landscape) -> list[tuple[float, float]]:

@@ -258,7 +258,7 @@ def test_a_kept_decay_that_leads_out_of_the_grid_is_not_taken_to_be_cheap() -> N
     assert isinstance(verdict.reason, Measures)
     kept = verdict.reason.parts[0]
     assert kept.outcome == NOT_DECIDED
-    assert because(kept) == "AdamW: Keeping λ leads out of the grid."
+    assert because(kept) == "AdamW: Keeping λ leads beyond the trained decays."
 
 
 def test_sweeps_are_compared_over_the_changes_of_the_rate_that_both_have() -> None:

@@ -135,8 +135,11 @@ def test_a_rule_that_leads_out_of_the_grid_costs_at_least_the_last_decay_and_is_
     assert [rule_costs.cost(wide, rule, None) for rule in bounds] == ["≥ 1.1", "unknown"]
     scape = landscape_of(truth, exact(truth.errors()))
     assert rule_costs.words(wide, 1.0, scape) == "at least 1.1 points"
-    assert rule_costs.words(wide, 2.0, scape) == "an unknown amount, as it leads out of the grid"
-    assert "keeping λ·α² leads out of the grid" in rule_costs.costs(wide, None)
+    assert (
+        rule_costs.words(wide, 2.0, scape)
+        == "an unknown amount, as it leads beyond the trained decays"
+    )
+    assert "keeping λ·α² leads beyond the trained decays" in rule_costs.costs(wide, None)
     assert "[−7.3, 12.0]" not in rule_costs.costs(wide, None)
     # Even if it seems to cost least.
     free = replace(found, costs={**found.costs, 2.0: Estimate(-1, -1, -1)}, tied=(0.0, 2.0))

@@ -99,7 +99,7 @@ def test_leaving_a_decay_alone_is_not_called_free_if_it_cost_something(
 
 
 def test_a_rule_that_surely_costs_more_is_not_among_those_left_open() -> None:
-    """Three rules lead out of the grid, inside the interval of s; one costs 20 points at least."""
+    """Three rules lead too far, inside the interval of s; one costs 20 points at least."""
     scatter = np.linspace(-0.002, 0.002, 8)
     costs = {-1.0: 0.2 + scatter, -0.5: 0.012 - scatter, 0.0: 0.012 + scatter, 1.0: 0.012 + scatter}
     regret = replace(
@@ -157,11 +157,11 @@ def test_a_page_does_not_forbid_what_may_cost_as_little() -> None:
             Exponent(2.0, 1.8, 2.2),
             "and keeping λ·α. No seed has judged this rule. In these runs, keeping λ/α would",
         ),
-        # Nor if it leads out of the grid: the last decay there may cost nothing.
+        # Nor if it leads beyond the trained decays: the last decay there may cost nothing.
         (
             replace(fresh(m1=0.05, m0_5=0.0, p0=0.04), beyond=(-0.5,)),
             Exponent(-0.5, -0.6, -0.4),
-            "This rule leads out of the grid, so what it costs is unknown. In these runs",
+            "This rule leads beyond the trained decays, so what it costs is unknown. In these runs",
         ),
         # But it decides if what leads out is known to cost more, even at its least.
         (
@@ -179,7 +179,7 @@ def test_a_page_does_not_forbid_what_may_cost_as_little() -> None:
         (
             replace(fresh(noise=0.004, p0_5=0.009, p1=0.01), beyond=(1.0,)),
             Exponent(0.8, 0.6, 1.1),
-            "This rule leads out of the grid, and costs at least 0.83 points.",
+            "This rule leads beyond the trained decays, and costs at least 0.83 points.",
         ),
         # A rule that surely costs more is none of those that s leaves, if others are.
         (
@@ -334,11 +334,15 @@ def test_rules_whose_cost_nobody_knows_are_named_together() -> None:
     )
     told = rules.sentence(_advised(regret))
     assert (
-        "What keeping λ/α and keeping λ·α would have cost is unknown, as they lead out of the grid."
+        "What keeping λ/α and keeping λ·α would have cost is unknown, as they lead beyond the "
+        "trained decays."
     ) in told
     known = rules.sentence(_advised(replace(regret, beyond=(1.0,))))
     assert "keeping λ/α would have cost 1.0 points (uncertain: [−2.0, 4.0])." in known
-    assert "What keeping λ·α would have cost is unknown, as it leads out of the grid." in known
+    assert (
+        "What keeping λ·α would have cost is unknown, as it leads beyond the trained decays."
+        in known
+    )
 
 
 def test_a_rule_that_did_better_is_not_called_noise_beside_one_that_may_be() -> None:

@@ -75,7 +75,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument(
         "--scale",
-        help="small, medium, or paper (only one seed), for a task with scales (default small)",
+        help="small, medium, or paper, which has one seed; for a task with scales (default small)",
     )
     parser.add_argument(
         "--out",

@@ -66,9 +66,9 @@ class Knobs:
     def by_regret(self) -> bool:
         """Whether the regret decides: its costs have intervals, and it leaves nothing untried.
 
-        A second stage does not train every rule, and in a finished sweep some lead out of the grid.
-        If each rule whose cost is known costs something, and the exponent points to others alone
-        that may cost less, the exponent decides.
+        A second stage does not train every rule, and in a finished sweep some lead beyond the
+        trained decays. If each rule whose cost is known costs something, and the exponent points to
+        others alone that may cost less, the exponent decides.
         """
         found = self.regret
         inside = found.costs.keys() - {*found.beyond}

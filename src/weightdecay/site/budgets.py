@@ -53,7 +53,7 @@ def _rules(pairs: Sequence[Pair], metric: str | None) -> Iterator[str]:
     against = [f"{_points(costs[power], metric)} for {KEPT[power]}" for power in others]
     said = f", against {' and '.join(against)}" if against else ""
     out = [KEPT[power] for power in found.costs if power not in costs]
-    far = [f" Keeping {kept} led out of the grid." for kept in out]
+    far = [f" Keeping {kept} led beyond the trained decays." for kept in out]
     kept = f"To carry λ to more updates N, keep {KEPT[best]}: {cost}{said}."
     if math.isnan(costs[best].low):
         kept += " This is an estimate without an interval, from fewer than three seeds."

@@ -50,7 +50,7 @@ def bounds(doubts: Doubts) -> list[str]:
     """
     judged = [one for one in doubts.rises if any(map(math.isfinite, one[1]))]
     told = [_rises(scape, rises, doubts.varied) for scape, rises in judged]
-    head = "A wrong cell is found if its error is too high by more than:"
+    head = "A wrongly trained cell would be noticed if its error were too high by more than:"
     return [head, *_listed(told)] if told else []
 
 

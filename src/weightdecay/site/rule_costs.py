@@ -24,13 +24,13 @@ def costs(found: TransferRegret, metric: str | None) -> str:
     told = {KEPT[rule]: cost(found, rule, metric) for rule in found.costs}
     out = [kept for kept, one in told.items() if one == _UNKNOWN]
     if len(out) == len(told):
-        return "unknown: every rule leads out of the grid"
+        return "unknown: every rule leads beyond the trained decays"
     (first, one), *rest = ((kept, one) for kept, one in told.items() if kept not in out)
     unit = "points" if metric is None else f"of {metric}"
     others = "".join(f", {kept} {other}" for kept, other in rest)
     notes = [judges(found), *negative(found, metric)]
     if out:
-        notes.append(f"keeping {joined(out)} lead{'s' * (len(out) == 1)} out of the grid")
+        notes.append(f"keeping {joined(out)} lead{'s' * (len(out) == 1)} beyond the trained decays")
     return f"keeping {first} costs {one} {unit}{others}; {'; '.join(notes)}"
 
 
@@ -58,13 +58,13 @@ def _is_negative(one: Estimate, metric: str | None) -> bool:
 
 
 def cost(found: TransferRegret, rule: float, metric: str | None) -> str:
-    """Return what a rule costs, without a unit; of one that leads out of the grid, at least."""
+    """Return what a rule costs, without a unit; of one that leads too far, at least."""
     one = found.costs[rule]
     return at_least(one, metric) if rule in found.beyond else amount(one, metric)
 
 
 def at_least(one: Estimate, metric: str | None) -> str:
-    """Return what a rule that leads out of the grid costs at least.
+    """Return what a rule that leads beyond the trained decays costs at least.
 
     That is the low end of what the last decay there costs, or unknown if it may cost nothing.
     """
@@ -120,7 +120,7 @@ def _amount(value: float, metric: str | None, digits: int = 1) -> str:
 
 
 def is_known(found: TransferRegret, rule: float) -> bool:
-    """Whether a rule's cost is known, or a bound on it if the rule leads out of the grid."""
+    """Whether a rule's cost is known, or a bound on it if the rule leads too far."""
     return rule not in found.beyond or bound(found.costs[rule]) is not None
 
 
@@ -129,7 +129,7 @@ def words(found: TransferRegret, rule: float, scape: Landscape) -> str:
     unit = " points" * (scape.metric is None)
     one = found.costs[rule]
     if not is_known(found, rule):
-        return "an unknown amount, as it leads out of the grid"
+        return "an unknown amount, as it leads beyond the trained decays"
     if rule in found.beyond:
         return f"{at_least(one, scape.metric).replace('≥', 'at least')}{unit}"
     digits = 1 if abs(one.value) >= 0.001 else 2

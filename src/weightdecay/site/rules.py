@@ -139,8 +139,8 @@ def _unjudged(found: TransferRegret, rule: float, scape: Landscape) -> str:
     if rule not in found.beyond:
         return "No seed has judged this rule."
     if not is_known(found, rule):
-        return "This rule leads out of the grid, so what it costs is unknown."
-    return f"This rule leads out of the grid, and costs {words(found, rule, scape)}."
+        return "This rule leads beyond the trained decays, so what it costs is unknown."
+    return f"This rule leads beyond the trained decays, and costs {words(found, rule, scape)}."
 
 
 def _told(
@@ -162,7 +162,7 @@ def _unknown(rules: Sequence[float], costs: str) -> Iterable[str]:
     if rules:
         kept = joined([f"keeping {KEPT[one]}" for one in rules])
         leads = "it leads" if len(rules) == 1 else "they lead"
-        yield f"What {kept} {costs} is unknown, as {leads} out of the grid."
+        yield f"What {kept} {costs} is unknown, as {leads} beyond the trained decays."
 
 
 def _nearest(found: Exponent) -> str:

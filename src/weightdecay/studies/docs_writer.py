@@ -31,6 +31,7 @@ from weightdecay.studies.findings import (
 )
 from weightdecay.studies.formats import because, rule
 from weightdecay.studies.index import write_index
+from weightdecay.studies.landscape_numbers import Numbers
 from weightdecay.studies.page import tell
 from weightdecay.studies.reasons import Missing
 from weightdecay.studies.tables import in_torch, table_of
@@ -64,7 +65,8 @@ def chapters(found: Sequence[Findings], results: str) -> str:
             tables = further_tables(one, pairs=True)
             parts += [f"{title}:\n\n{_markdown(rows)}" for title, rows in tables]
         parts += [f"{line}\n" for line in of_second_stage(one)]
-        parts.append(f"{one.small_print}\n")
+        if one.small_print != command(one.study, one.scale):
+            parts.append(f"{one.small_print}\n")
     return "\n".join(parts)
 
 
@@ -185,7 +187,7 @@ def summary(found: Sequence[Findings]) -> str:
 def _conventions(found: Sequence[Findings]) -> list[str]:
     """Return AdamW's s on each task, with λ as it is stated here and as torch states it."""
     told = [
-        f"on {place_of(one)}, {interval(row.exponent)} here and {in_torch(row)} in torch's"
+        f"on {place_of(one)}, {_slopes(row)}"
         for one in found
         if one.study.name == _MAIN[0]
         for row in one.numbers
@@ -197,6 +199,19 @@ def _conventions(found: Sequence[Findings]) -> list[str]:
         "In torch's convention s is greater by 1, so knobs that are separate in one convention are"
     )
     return [f"{said} not in the other. For AdamW: {'; '.join(told)}.\n"]
+
+
+def _slopes(row: Numbers) -> str:
+    """Return a decoupled decay's s in both conventions, on either side where it has a knee."""
+    sides = row.below, row.above
+    if row.exponent.value is None and all(side.value is not None for side in sides):
+        here, there = (
+            f"{interval(below)} below the best α and {interval(above)} above it"
+            for below, above in (sides, [side.in_torch for side in sides])
+        )
+    else:
+        here, there = interval(row.exponent), in_torch(row)
+    return f"{here} here, and {there} in torch's"
 
 
 def inserted(text: str, summary: str) -> str:

@@ -166,7 +166,7 @@ def _chosen_otherwise(method: Method, scape: Landscape) -> Iterator[str]:
         for choice in (then, now)
     ]
     if columns[0] != columns[1]:
-        yield f"The best decays of {method.name} are not those that were registered."
+        yield f"Some best decays of {method.name} are not those that were registered."
     if method.grid and method.grid != grid_of(scape):
         yield f"The grid of {method.name} is not the one that was registered."
 

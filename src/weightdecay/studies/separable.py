@@ -22,7 +22,7 @@ from weightdecay.studies.verdicts import Verdict
 # The rule λ ∝ α^(−s) that leaves λ alone.
 _KEPT = 0.0
 # Its cost is then a lower bound alone.
-_OUT = "Keeping λ leads out of the grid."
+_OUT = "Keeping λ leads beyond the trained decays."
 _UNTRAINED = "The seeds that carry its decay are missing."
 _APART = "No change of α was measured for all of the methods."
 

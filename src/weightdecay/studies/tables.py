@@ -94,7 +94,7 @@ def carrying_table(rows: Iterable[Numbers], *, pairs: bool = False) -> list[list
 COLUMNS: Mapping[str, Callable[[Numbers], str]] = {
     "landscape": lambda row: row.label,
     "s, the coupling exponent": lambda row: interval(row.exponent),
-    "rule with the least transfer regret": lambda row: rule_costs.best(row.transfer, row.metric),
+    "rule to use, and its transfer regret": lambda row: rule_costs.best(row.transfer, row.metric),
     "s in torch's convention": in_torch,
     "s below the best α": lambda row: _brief(row.below),
     "s above it": lambda row: _brief(row.above),
@@ -110,7 +110,7 @@ COLUMNS: Mapping[str, Callable[[Numbers], str]] = {
 }
 #: The columns that fit into a terminal.
 BRIEF = (
-    *("landscape", "s, the coupling exponent", "rule with the least transfer regret"),
+    *("landscape", "s, the coupling exponent", "rule to use, and its transfer regret"),
     *("best α", "best λ", "test error there"),
 )
 
