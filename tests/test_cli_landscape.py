@@ -499,8 +499,11 @@ def test_a_random_search_made_elsewhere_gets_picture_setting_and_sentence(
     elsewhere(Path("runs.csv"))
     out = told(capsys, "runs.csv", "--convention", "torch", "--out", "page")
     joined = " ".join(out.split())
-    assert "If you multiply α by 4, leave λ as it is. That divides torch's weight_decay, " in joined
-    assert "The interval of s excludes keeping λ/α and keeping λ·α." in joined
+    assert "If you multiply α by 4, divide weight_decay by 4. For λ, which is α ·" in joined
+    assert (
+        "that means: leave λ as it is. The interval of s excludes keeping λ/α and keeping λ·α."
+        in joined
+    )
     assert {path.name for path in Path("page").iterdir()} >= {"figure.png", "report.html"}
     [found] = json.loads(told(capsys, "runs.csv", "--convention", "torch", "--json"))["landscapes"]
     assert found["recommendation"]["lr"]["value"] == pytest.approx(0.003, rel=0.2)

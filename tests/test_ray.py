@@ -22,7 +22,7 @@ from tests.disturbed import MARK
 from tests.toys import config, toy
 from weightdecay.records import Notice, Progress, RunConfig
 from weightdecay.runs import pack
-from weightdecay.sweeps import CellFailed, Store, Working, sweep_events
+from weightdecay.sweeps import CellFailed, Store, SweepEvent, Working, sweep_events
 from weightdecay.sweeps.engine import Died, Ended, Engine, Job, Message
 from weightdecay.sweeps.inprocess import InProcess
 from weightdecay.tasks import Task
@@ -97,6 +97,11 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         return swept(tmp_path_factory.mktemp("whole"), slow_cells(), InProcess("cpu"))
 
 
+def begins(event: SweepEvent) -> bool:
+    """Whether a pack begins; a worker that was slow to start is heard of again, and begins none."""
+    return isinstance(event, Working) and event.progress is None and not event.unheard
+
+
 def workers_of(node: Any) -> list[int]:
     """Return the processes of a node that train."""
     raylet = node.all_processes["raylet"][0].process.pid
@@ -161,7 +166,7 @@ def test_a_killed_worker_changes_nothing(
     begun = 0
     killed: list[int] = []
     for event in sweep_events(slow_cells(), folder=tmp_path, engine=OnRay(cluster.address)):
-        begun += isinstance(event, Working) and event.progress is None
+        begun += begins(event)
         if not killed and isinstance(event, Working) and event.progress is not None:
             killed = workers_of(cluster.head_node)
             for worker in killed:
@@ -178,7 +183,7 @@ def test_a_killed_node_changes_nothing(
 ) -> None:
     begun = 0
     for event in sweep_events(slow_cells(), folder=tmp_path, engine=OnRay(cluster.address)):
-        begun += isinstance(event, Working) and event.progress is None
+        begun += begins(event)
         if node in cluster.worker_nodes and workers_of(node):
             cluster.remove_node(node, allow_graceful=False)
         assert not isinstance(event, CellFailed)
