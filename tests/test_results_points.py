@@ -421,7 +421,17 @@ REFUSED: list[tuple[dict[str, list[Any]], dict[str, Any], str]] = [
         {},
         "One column must be the lr, got 'lr', 'learning_rate', which differ. Name the right one",
     ),
-    ({"lr": [0.1], "error": [0.1]}, {}, r"a column with the decay.*columns=\{'decay'"),
+    ({"lr": [0.1], "error": [0.1]}, {}, r"a column with the decay.*columns=\{'decay': …\}"),
+    (
+        {"learnig_rate": [0.1], "weight_decy": [0.1], "error": [0.1]},
+        {},
+        r"rate and a column with the decay.*'lr': 'learnig_rate'.*'decay': 'weight_decy'",
+    ),
+    (
+        TWO | {"val_error": [80, 90]},
+        {"metric": "accuracy"},
+        r"is an accuracy, got 'val_error', .* columns=\{'accuracy': 'val_error'\}",
+    ),
     (TWO | {"error": [0.1, 0.2]}, {"columns": {"rate": "lr"}}, "`columns` must use lr, decay,"),
     (TWO | {"error": [0.1, 0.2]}, {"columns": {"lr": "lrs"}}, "'lrs', got .* Did you mean 'lr'"),
     (TWO | {"error": [0.1, 0.2]}, {"labels": ["width"]}, "must have the column 'width'"),
@@ -577,7 +587,7 @@ def test_a_path_to_somebody_elses_table_is_refused_with_the_call_that_reads_it(
 
 
 def test_empty_cells_nan_and_infinity_are_told_apart(written: Callable[[str], Path]) -> None:
-    text = "lr,wd,loss\n1,1,2.5\n2,1,NaN\n3,1,inf\n4,1,\n5,1,-Infinity\n,1,3\n7,,3\n0,1,3\n"
+    text = "lr,wd,loss\n1,1,2.5\n2,1,NaN\n3,1,inf\n4,1,\n5,1,-Infinity\n,1,3\n7,,3\n0,1,3\n8,-1,3\n"
     points = read_points(written(text), convention="l2")
     assert [(point.lr, point.diverged) for point in points] == [
         (1, False),
@@ -590,8 +600,37 @@ def test_empty_cells_nan_and_infinity_are_told_apart(written: Callable[[str], Pa
         "1 row left out: it has no metric.": 1,
         "2 rows left out: each has no learning rate or no decay.": 2,
         "1 row left out: it has a learning rate that is 0, negative or infinite.": 1,
+        "1 row left out: it has a decay that is negative or infinite.": 1,
     }
     assert kinds(points)["diverged"] == 3
+
+
+def test_a_metric_named_against_its_columns_name_is_not_called_unused() -> None:
+    table = TWO | {"val_error": [80, 90]}
+    points = read_points(table, convention="l2", columns={"accuracy": "val_error"})
+    assert [point.tested for point in points] == pytest.approx([0.2, 0.1])
+    assert "unused" not in kinds(points)
+
+
+@pytest.mark.parametrize(
+    ("convention", "decays", "told"),
+    [
+        ("paper", [0.1, 1e-4], True),
+        ("paper", [1e-4, 0.1], False),
+        ("torch", [0.1, 1e-4], False),
+        ("l2", [0.1, 1e-4], False),
+    ],
+)
+def test_a_best_decay_that_looks_like_torchs_is_remarked_on(
+    convention: str, decays: list[float], told: bool
+) -> None:
+    table = {"lr": [1e-3, 2e-3], "weight_decay": decays, "error": [0.1, 0.2]}
+    remarks = read_points(table, convention=convention).remarks
+    texts = [remark.text for remark in remarks if remark.kind == "convention"]
+    assert len(texts) == told
+    if told:
+        assert "λ = 0.1 with lr 0.001" in texts[0]
+        assert texts[0].endswith("pass convention='torch'.")
 
 
 @pytest.mark.parametrize("column", ["schedule", "seed", "updates"])

@@ -36,6 +36,17 @@ def checked_weight_decay(value: object) -> float:
     return checks.number("weight_decay", value, at_least=0, below=1, cure=NOT_TORCH)
 
 
+# From these values on, λ was probably meant as torch's: a weight without gradients halves within 69
+# updates, and AdamW keeps weights within about α/λ, which is at most a third. In no landscape under
+# results/ is such a cell near the best; the best cells have λ up to 0.0156, but then α ≥ λ.
+_LARGE, _TIMES_LR = 0.01, 3
+
+
+def meant_as_torchs(weight_decay: float, lr: float) -> bool:
+    """Whether λ was probably meant as torch's: it is at least 0.01 and at least three times α."""
+    return weight_decay >= max(_LARGE, _TIMES_LR * lr)
+
+
 @checks.constructor
 @dataclass(frozen=True)
 class Normalized:

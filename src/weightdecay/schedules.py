@@ -239,7 +239,8 @@ def as_schedule(schedule: Any, *, name: str = "schedule") -> Schedule:
     if isinstance(schedule, Schedule):
         return schedule
     if isinstance(schedule, type) or not callable(schedule):
-        torchs = type(schedule).__module__.startswith("torch.optim")
+        kind = schedule if isinstance(schedule, type) else type(schedule)
+        torchs = name == "schedule" and kind.__module__ == "torch.optim.lr_scheduler"
         instead = " A torch scheduler works without it: leave it out." * torchs
         raise TypeError(
             f"`{name}` must be a schedule or a function of t, got {schedule!r}.{instead}"

@@ -162,6 +162,8 @@ def gathered(options: argparse.Namespace) -> "tuple[list[Advised], Source, Doubt
 
 
 def _landscape(options: argparse.Namespace) -> int:
+    if options.out is not None and options.out.is_file():
+        raise ValueError(f"`out` must be a folder to write to, got the file {options.out}.")
     found, source, doubtful = gathered(options)
     if options.out is not None:
         from weightdecay.cli.landscape_files import write

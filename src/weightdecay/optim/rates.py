@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from weightdecay import checks
-from weightdecay.decay import Decay, Normalized, checked_weight_decay
+from weightdecay.decay import Decay, Normalized, checked_weight_decay, meant_as_torchs
 from weightdecay.schedules import Schedule
 
 Group: TypeAlias = dict[str, Any]
@@ -37,10 +37,6 @@ class Applied(NamedTuple):
 
 #: The start of the warning that a decay was probably meant as torch's.
 TORCHS = "`weight_decay` looks like torch's"
-# From these values on, λ was probably meant as torch's: a weight without gradients halves within 69
-# updates, and AdamW keeps weights within about α/λ, which is at most a third. In no landscape under
-# results/ is such a cell near the best; the best cells have λ up to 0.0156, but then α ≥ λ.
-_LARGE, _TIMES_LR = 0.01, 3
 
 
 def checked_lr(lr: object) -> float:
@@ -116,7 +112,7 @@ def looks_like_torchs(group: Group) -> str | None:
     if "weight_decay" not in group or group["normalized"] is not None:
         return None
     lr, weight_decay = group["base"], group["weight_decay"]
-    if weight_decay < max(_LARGE, _TIMES_LR * lr):
+    if not meant_as_torchs(weight_decay, lr):
         return None
     return (
         f"{TORCHS}: {weight_decay:g} with lr {lr:g} halves a weight without gradients every "

@@ -95,6 +95,17 @@ def find(table: Mapping[str, Sequence[Any]], role: str) -> str | None:
     return _only(table, whole, role) or _only(table, ends, role)
 
 
+def naming(table: Mapping[str, object], role: str) -> str:
+    """Return how to name a setting that was not found, with the column whose name is nearest."""
+    known = {_plain(column): column for column in table}
+    close = [
+        known[near]
+        for name in SETTINGS[role]
+        for near in difflib.get_close_matches(name, list(known), n=1, cutoff=0.8)
+    ]
+    return f"columns={{{role!r}: {repr(close[0]) if close else '…'}}}"
+
+
 def find_all(table: Mapping[str, object], role: str) -> list[str]:
     """Return the columns of a run's names, or of epochs and steps, in the order of their names.
 
@@ -159,7 +170,7 @@ def unused(table: Mapping[str, Sequence[Any]], found: Mapping[str, Metric]) -> l
         f"{main.column!r} ({main.kind}). To choose on validation, give both the same kind of "
         "metric."
         for one in known
-        if one.split == "validation" and one.kind != main.kind
+        if one.split == "validation" and one.kind != main.kind and one.column != main.column
     ]
 
 

@@ -92,8 +92,8 @@ class Point:
 class Remark:
     """Something to know about how a table was read: its kind, the number of rows, and a text.
 
-    Kinds are "columns", "spelling", "optimizer", "diverged", "earlier", "repeated", "left out",
-    "numbered" and "unused".
+    Kinds are "columns", "convention", "spelling", "optimizer", "diverged", "earlier", "repeated",
+    "left out", "numbered" and "unused".
     """
 
     kind: str

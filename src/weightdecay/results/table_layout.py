@@ -14,6 +14,7 @@ from weightdecay.results.column_names import (
     find_all,
     metrics,
     named,
+    naming,
     present,
     unused,
     words_of,
@@ -24,8 +25,9 @@ from weightdecay.results.points import CONVENTIONS, Label, Remark
 
 # Numbers that differ by less than this are one: 0.001 * 0.1 and 0.01 * 0.01, or 0.3 and 3 * 0.1.
 _ALIKE = 1e-9
-_SPELLED = {"lr": "learning rate", "decay": "decay"}
+_SPELLED = {"lr": "a column with the learning rate", "decay": "a column with the decay"}
 _MADE_ON = ("error", "validation_error")
+_A = {"error": "an error", "accuracy": "an accuracy", "loss": "a loss"}
 
 
 class TableLayout:
@@ -50,12 +52,13 @@ class TableLayout:
         self._alike: dict[str, dict[float, float]] = {}
         self._spellings: dict[str, dict[str, str]] = {}
         self.settings = {role: columns.get(role) or find(table, role) for role in SETTINGS}
-        for role in ("lr", "decay"):
-            if self.settings[role] is None:
-                raise ValueError(
-                    f"A table must have a column with the {_SPELLED[role]}, got "
-                    f"{', '.join(map(repr, table))}. Name it: columns={{{role!r}: …}}."
-                )
+        missing = [role for role in _SPELLED if self.settings[role] is None]
+        if missing:
+            raise ValueError(
+                f"A table must have {_and([_SPELLED[role] for role in missing])}, got "
+                f"{', '.join(map(repr, table))}. Name {'it' if len(missing) == 1 else 'them'}: "
+                f"{', '.join(naming(table, role) for role in missing)}."
+            )
         found = {role: columns.get(role) or find(table, role) for role in LABELS}
         self.labels = {role: column for role, column in found.items() if column is not None}
         self.labels |= {label: label for label in labels}
@@ -286,6 +289,12 @@ def _metrics(
         raise ValueError(
             "The metric to choose on and the one to report must be of the same kind, got "
             f"{told}. Convert one of the columns, or name only one."
+        )
+    if main is None and kind is not None and (other := metrics(table, None)):
+        column = (other.get("error") or other["validation_error"]).column
+        raise ValueError(
+            f"A table must have a column whose name says that it is {_A[kind]}, got {column!r}, "
+            f"whose name says otherwise. If it is one, name it: columns={{{kind!r}: {column!r}}}."
         )
     if main is None:
         raise ValueError(

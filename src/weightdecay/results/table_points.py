@@ -6,10 +6,11 @@ left out, repeated or diverged are counted in the remarks of `Points`.
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from weightdecay import checks
+from weightdecay.decay import meant_as_torchs
 from weightdecay.results.last_rows import Logged, logged
 from weightdecay.results.points import HUGE, Point, Points, Remark, checked_convention
 from weightdecay.results.raw_tables import table_of
@@ -85,7 +86,7 @@ class _Reading:
                 same.append(self._point(row, decay, seed=len(same)))
                 self.numbered += 1
         found = tuple(point for same in known.values() for point in same)
-        remarks = tuple(self._remarks(sum(point.diverged for point in found)))
+        remarks = tuple(self._remarks(found))
         if not found:
             raise ValueError(
                 "A table must have a row with a learning rate, a decay and a metric, got none. "
@@ -124,6 +125,8 @@ class _Reading:
             return "has no learning rate or no decay"
         if not 0 < lr < math.inf:
             return "has a learning rate that is 0, negative or infinite"
+        if not 0 <= decay < math.inf:
+            return "has a decay that is negative or infinite"
         return ""
 
     def _point(self, row: int, decay: float, *, seed: int | None) -> Point:
@@ -178,8 +181,9 @@ class _Reading:
         seed = point.seed if self.seeded else None
         return point.lr, point.decay, seed, tuple(sorted(point.labels.items()))
 
-    def _remarks(self, diverged: int) -> list[Remark]:
-        told = self.layout.remarks()
+    def _remarks(self, found: Sequence[Point]) -> list[Remark]:
+        told = [*self.layout.remarks(), *self._of_convention(found)]
+        diverged = sum(point.diverged for point in found)
         if diverged:
             reasons = f"the metric is NaN, infinite or above {HUGE:.0e}, or a column says so."
             if self.logged.diverged:
@@ -221,6 +225,20 @@ class _Reading:
                 )
             told.append(Remark("numbered", self.numbered, text))
         return told
+
+    def _of_convention(self, found: Iterable[Point]) -> Iterator[Remark]:
+        """Yield a remark if the best run's λ was probably meant as torch's weight_decay."""
+        trained = [one for one in found if not one.diverged]
+        if self.layout.convention != "paper" or not trained:
+            return
+        best = min(trained, key=lambda one: one.tested if one.chosen is None else one.chosen)
+        if meant_as_torchs(best.decay, best.lr):
+            text = (
+                f"At the best run, λ = {best.decay:g} with lr {best.lr:g}: every update would "
+                f"remove {100 * best.decay:.2g} % of every weight. If the column holds torch's "
+                "weight_decay, pass convention='torch'."
+            )
+            yield Remark("convention", 1, text)
 
 
 def _finite(value: object) -> float | None:
