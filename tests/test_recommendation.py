@@ -280,7 +280,11 @@ def test_two_learning_rates_are_too_few_and_more_are_named() -> None:
     near = {one.end for one in found.add if one.edge}  # the best is at one of the two
     assert len(near) == 1
     for one, told in zip(found.add, advice.additions(found), strict=True):
-        why = "where the best may be" if one.end in near else "which has fewer than three values"
+        why = (
+            "where the best may be"
+            if one.end in near
+            else "which has fewer than three learning rates"
+        )
         assert why in told
     assert found.knobs.rule is None
     assert sentence(found).startswith("These runs do not decide")

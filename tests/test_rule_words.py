@@ -19,9 +19,11 @@ from weightdecay.results import (
     measure_transfer,
     recommend,
 )
+from weightdecay.results.estimate import Array
 from weightdecay.results.exponent import unknown
 from weightdecay.results.transfer import of_fresh_seeds
-from weightdecay.site import plain_rules, rule_costs, rules
+from weightdecay.site import PageLandscape, plain_rules, rule_costs, rules
+from weightdecay.site.answers import summary
 
 pytestmark = pytest.mark.cpu("sentences do not depend on the device")
 SURE = Exponent(0.0, -0.1, 0.1)
@@ -31,10 +33,21 @@ def _separate(s: float) -> Landscape:
     return landscape_of(truth := Truth(s=s, decays=15, cliff=5.0), exact(truth.errors()))
 
 
-def _advised(regret: TransferRegret) -> Recommendation:
+def _advised(
+    regret: TransferRegret,
+    exponent: Exponent = SURE,
+    *,
+    bent: bool = False,
+    told_in: str | None = None,
+    of: str = "error",
+) -> Recommendation:
     """Return advice on a grid whose rules cost so much."""
     found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
-    return replace(found, knobs=Knobs(SURE, fitted=False, regret=regret))
+    return replace(
+        found,
+        landscape=replace(found.landscape, told_in=told_in, of=of),
+        knobs=Knobs(exponent, fitted=False, regret=regret, bent=bent),
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,8 +75,7 @@ def test_the_sentence_says_so_if_costs_were_measured_in_one_direction_alone(
     regret = of_fresh_seeds(
         {(2**-7, 2**-7 * factor): cost for factor in factors}, error=0.1, best=BEST
     )
-    found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
-    advised = replace(found, knobs=Knobs(exponent, fitted=False, regret=regret))
+    advised = _advised(regret, exponent)
     told = rules.sentence(advised)
     assert told.startswith(begins)
     texts = [told]
@@ -80,7 +92,7 @@ def test_the_sentence_says_so_if_costs_were_measured_in_one_direction_alone(
         (0.0, 0.001, "yes", "Then the error does not rise|Then the error rises by 0.0"),
         (0.002, 0.001, "yes", "Then the error rises by 0.2"),  # below 3 % of the error, 10 %
         (0.02, 0.001, "at a cost", "rises by 2.0 percentage points, and no other simple rule"),
-        (0.02, 0.05, "not decided", r"rises by .*\(uncertain: .*\), and no other simple rule"),
+        (0.02, 0.05, "not decided", r"favour this .*: leave λ .*\(uncertain: .*\), and no other"),
     ],
 )
 def test_leaving_a_decay_alone_is_not_called_free_if_it_cost_something(
@@ -91,8 +103,7 @@ def test_leaving_a_decay_alone_is_not_called_free_if_it_cost_something(
     costs = dict.fromkeys((-1.0, -0.5, 1.0), own + 0.05) | {0.0: own}
     regret = of_fresh_seeds(dict.fromkeys(PAIRS, costs), error=0.1, best=BEST)
     assert regret.tied == (0.0,)
-    found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
-    advised = replace(found, knobs=Knobs(SURE, fitted=False, regret=regret))
+    advised = _advised(regret)
     assert plain_rules.alone(advised)[0] == word
     assert re.search(does, plain_rules.alone(advised)[1])
     assert (" cost " in rules.sentence(advised).partition("In these runs")[0]) == (cost > 0)
@@ -105,10 +116,9 @@ def test_a_rule_that_surely_costs_more_is_not_among_those_left_open() -> None:
     regret = replace(
         of_fresh_seeds({PAIRS[0]: costs}, error=0.1, best=BEST), beyond=(-1.0, -0.5, 0.0)
     )
-    knobs = Knobs(Exponent(-0.5, -1.1, 0.1), fitted=False, regret=regret)
+    found = _advised(regret, Exponent(-0.5, -1.1, 0.1))
     assert regret.dearer == (-1.0,)
-    assert knobs.rule is None
-    found = replace(recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors()))), knobs=knobs)
+    assert found.knobs.rule is None
     assert "do not decide between keeping λ/√α and keeping λ." in rules.sentence(found)
     assert "by 4: multiply λ by 2 or leave λ as it is." in plain_rules.alone(found)[1]
 
@@ -119,14 +129,14 @@ def test_a_page_does_not_forbid_what_may_cost_as_little() -> None:
     regret = of_fresh_seeds(
         {PAIRS[0]: {0.0: wild, 1.0: np.linspace(-0.001, 0.001, 8)}}, error=0.1, best=BEST
     )
-    found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
-    word, done = plain_rules.alone(replace(found, knobs=Knobs(SURE, fitted=False, regret=regret)))
+    word, done = plain_rules.alone(_advised(regret))
     assert word == "not decided"
     assert "divide λ by 4 or leave λ as it is: these runs cannot tell which costs less" in done
+    assert plain_rules.restated(_advised(regret)) == ""
     clear = of_fresh_seeds(
         {PAIRS[0]: {0.0: wild / 100 + 0.05, 1.0: wild / 100}}, error=0.1, best=BEST
     )
-    word, _ = plain_rules.alone(replace(found, knobs=Knobs(SURE, fitted=False, regret=clear)))
+    word, _ = plain_rules.alone(_advised(clear))
     assert word == "no"
 
 
@@ -145,7 +155,11 @@ def test_a_page_does_not_forbid_what_may_cost_as_little() -> None:
             SURE,
             "These runs cannot tell its cost from that of keeping λ·√α.",
         ),
-        (fresh(m1=0.05, p0=0.05, p1=0.01), SURE, "It still cost 1.0 points, and no other rule"),
+        (
+            fresh(m1=0.05, p0=0.05, p1=0.01),
+            SURE,
+            "Keeping λ·α still cost 1.0 points, and no other rule",
+        ),
         (
             fresh(m1=0.05, p0=0.05, p1=0.0),
             SURE,
@@ -192,9 +206,7 @@ def test_a_page_does_not_forbid_what_may_cost_as_little() -> None:
 def test_the_sentence_comes_from_the_regret(
     regret: TransferRegret, exponent: Exponent, words: str
 ) -> None:
-    found = recommend(landscape_of(QUADRATIC, exact(QUADRATIC.errors())))
-    told = rules.sentence(replace(found, knobs=Knobs(exponent, fitted=False, regret=regret)))
-    assert words in told
+    assert words in rules.sentence(_advised(regret, exponent))
 
 
 @pytest.mark.parametrize(
@@ -279,10 +291,185 @@ def test_whoever_states_torchs_decay_is_told_what_to_do_with_that(
     assert plain_rules.restated(found).startswith("For λ, which is α · weight_decay, that means: ")
     assert f"that means: {restated}" in plain_rules.restated(found)
     assert rules.sentence(found).startswith(done[: done.index(".")])
-    assert f"that means: {restated.partition('.')[0]}." in rules.sentence(found)
+    assert f"that means: {restated.partition('.')[0]}" in rules.sentence(found)
+    assert "which keeps λ" in rules.sentence(found) or s == 0
     plain = replace(found, landscape=replace(scape, told_in=None))
     assert plain_rules.asked(plain.landscape) == "Change α and leave λ?"
     assert (plain_rules.alone(plain)[0] == "yes") == (s == 0)
+
+
+_NONE = math.nan
+
+
+@pytest.mark.parametrize(
+    ("costs", "beyond", "exponent", "word", "told"),
+    [
+        # The exponent decides alone: nothing was carried, by any rule.
+        ({}, (), SURE, "yes", "If you multiply α by 4, leave λ as it is."),
+        # An estimate speaks against it: of 0.08, and of 0.001, which is within 3 % of the error.
+        (
+            {0.0: Estimate(0.08, _NONE, _NONE), 1.0: Estimate(0.01, _NONE, _NONE)},
+            (),
+            SURE,
+            "not decided",
+            (
+                "the error rises by 8.0 percentage points. By a first estimate, it costs least to "
+                "divide λ by 4."
+            ),
+        ),
+        (
+            {0.0: Estimate(0.001, _NONE, _NONE), 1.0: Estimate(0.0, _NONE, _NONE)},
+            (),
+            Exponent(1.0, 0.9, 1.1),
+            "not decided",
+            "if you multiply α by 4: divide λ by 4. If λ stays, the error rises by 0.1",
+        ),
+        # The rule leads too far, so what it costs is unknown.
+        (
+            {0.0: Estimate(0.01, -0.02, 0.04), 0.5: Estimate(0.03, 0.02, 0.04)},
+            (0.0,),
+            SURE,
+            "not decided",
+            "Then nobody knows how much the error rises, as that leads beyond the trained decays.",
+        ),
+        # Another rule is measurably better, by less than counts.
+        (
+            {0.0: Estimate(0.002, 0.001, 0.003), 0.5: Estimate(-0.001, -0.002, 0.0)},
+            (),
+            Exponent(0.5, 0.4, 0.6),
+            "yes",
+            "by 0.2 percentage points. A little better: divide λ by 2 if you multiply α by 4.",
+        ),
+        # It is not if that rule alone is within 3 %.
+        (
+            {0.0: Estimate(0.02, 0.01, 0.03), 0.5: Estimate(0.002, 0.001, 0.003)},
+            (),
+            Exponent(0.5, 0.4, 0.6),
+            "no",
+            "by 4, divide λ by 2. If λ stays, the error rises by 2.0 percentage points.",
+        ),
+    ],
+)
+def test_the_answer_agrees_with_what_leaving_the_decay_costs(
+    costs: dict[float, Estimate],
+    beyond: tuple[float, ...],
+    exponent: Exponent,
+    word: str,
+    told: str,
+) -> None:
+    inside = [rule for rule in costs if rule not in beyond and not math.isnan(costs[rule].low)]
+    tied = (*beyond, min(inside, key=lambda rule: costs[rule].value)) if inside else ()
+    regret = TransferRegret(costs, tied=tied, beyond=beyond, margin=0.003, seeds=3)
+    answer, done = plain_rules.alone(_advised(regret, exponent))
+    assert answer == word
+    assert told in done
+
+
+def test_of_tied_rules_the_one_that_leaves_the_stated_decay_comes_first() -> None:
+    even = TransferRegret(
+        {rule: Estimate(0.001, -0.001, 0.003) for rule in (-1.0, 0.0)},
+        tied=(-1.0, 0.0),
+        margin=0.003,
+        seeds=3,
+    )
+    assert even.rule == 0.0
+    assert plain_rules.alone(_advised(even))[0] == "yes"
+    torchs = replace(even, unchanged=-1.0)
+    assert torchs.rule == -1.0
+    answer, done = plain_rules.alone(_advised(torchs, told_in="torch"))
+    assert answer == "yes"
+    assert "leave weight_decay as it is" in done
+    scape = replace(_separate(0.0), told_in="torch")
+    assert measure_transfer(scape).unchanged == -1.0
+    assert measure_transfer(_separate(0.0)).unchanged == 0.0
+
+
+def test_what_leaving_the_other_decay_costs_is_that_of_the_other() -> None:
+    regret = fresh(m1=0.07, p0=0.04, p0_5=0.0)
+    half = Exponent(0.5, 0.4, 0.6)
+    assert plain_rules.restated(_advised(regret, half)).endswith(
+        "by 8. If that stays, the error rises by 7.0 percentage points."
+    )
+    assert plain_rules.restated(_advised(regret, half, told_in="torch")).endswith(
+        "divide λ by 2. If that stays, the error rises by 4.0 percentage points."
+    )
+
+
+def test_a_rule_for_both_directions_is_not_said_to_cost_least_in_each() -> None:
+    noise = np.linspace(-0.001, 0.001, 8)
+    up = {-0.5: 0.06 + noise, 0.0: 0.02 + noise, 0.5: noise}
+    down = {-0.5: noise, 0.0: 0.02 + noise, 0.5: 0.06 + noise}
+    regret = of_fresh_seeds({(BEST, 4 * BEST): up, (BEST, BEST / 4): down}, error=0.1, best=BEST)
+    knee = unknown("The ridge has a knee.", withheld=True)
+    answer, done = plain_rules.alone(_advised(regret, knee, bent=True))
+    assert answer == "at a cost"
+    assert "keeping λ·√α cost nothing (−0.0" not in done
+    assert done.endswith("points, and no one rule for both directions costs measurably less.")
+    told = rules.sentence(_advised(regret, knee, bent=True))
+    assert re.search("From the best α, keeping λ·√α .* raised, and keeping λ/√α .* lowered", told)
+    assert "still cost 2.0 points, and no other rule for both directions measurably less" in told
+    assert "weight_decay by 8 if" not in told
+    torchs = rules.sentence(_advised(regret, knee, bent=True, told_in="torch"))
+    assert (
+        "That is: divide weight_decay by 8 if α is multiplied by 4, and multiply weight_decay by 2 "
+        "if α is divided by 4. One rule for both directions:"
+    ) in torchs
+
+
+def test_a_loss_is_not_called_an_error() -> None:
+    regret = fresh(p0=0.0, p1=0.04)
+    assert "the loss " in plain_rules.alone(_advised(regret, of="loss"))[1]
+    assert "the error " in plain_rules.alone(_advised(regret))[1]
+
+
+def test_what_is_undecided_is_undecided_about_the_decay_that_is_stated() -> None:
+    nothing = TransferRegret(why="Nothing was carried.")
+    unsure = unknown("The ridge bends.")
+    for told_in, decay in ((None, "λ"), ("torch", "weight_decay")):
+        advised = _advised(nothing, unsure, told_in=told_in)
+        assert f"do not decide what to do with {decay} when" in rules.sentence(advised)
+        flat = rules.sentence(replace(advised, differ=False))
+        assert flat.endswith(f"so no rule for {decay} is better.")
+
+
+def _page(title: str, advised: Recommendation) -> PageLandscape:
+    return PageLandscape(title, advised, "", {"test": advised.landscape})
+
+
+@pytest.mark.parametrize(
+    ("told_in", "decay", "torchs"),
+    [(None, "λ", "; in torch, divide weight_decay, which is λ/α"), ("torch", "weight_decay", "")],
+)
+def test_the_summary_names_the_decay_and_what_leaving_it_does(
+    told_in: str | None, decay: str, torchs: str
+) -> None:
+    kept = 0.0 if told_in is None else -1.0
+    zero, small, far = np.zeros(8), np.linspace(-0.001, 0.001, 8), np.linspace(-0.2, 0.2, 8)
+
+    def page(title: str, leaving: Array, other: Array) -> PageLandscape:
+        costs = {kept: leaving, 1.0: other}
+        found = of_fresh_seeds(dict.fromkeys(PAIRS, costs), error=0.1, best=BEST)
+        exponent = Exponent(kept, kept - 0.1, kept + 0.1)
+        advised = _advised(replace(found, unchanged=kept), exponent, told_in=told_in)
+        return _page(title, advised)
+
+    free = page("A", small, 0.05 + small)
+    dear, dearer = (page(name, 0.02 + small, 0.05 + small) for name in "BC")
+    never, unsure = page("D", 0.05 + small, zero), page("E", 0.05 + far, zero)
+    yes, no, cost, open_ = summary([free, dear, never, unsure])[1:]
+    assert yes.startswith(f"You may change α and leave {decay} as it is with A{torchs}")
+    assert ("; in torch" in yes) == bool(torchs)
+    assert no == f"You may not with D: change {decay} with α."
+    assert cost == (
+        f"With B, changing α and leaving {decay} costs something, and no simple rule for both "
+        "directions costs measurably less."
+    )
+    assert open_ == "For E, these runs do not decide whether you may."
+    both = summary([dear, dearer])[1]
+    assert both.startswith(f"With B and C, changing α and leaving {decay} costs something")
+    none, least = summary([never, replace(never, title="F")])[1:]
+    assert none == f"Neither of these two lets you change α alone: change {decay} with it."
+    assert least.endswith(f"{decay} stays, the error rises by 5.0 percentage points there.")
 
 
 @pytest.mark.parametrize(("s", "word"), [(-1.0, "yes"), (0.0, "no")])
@@ -292,7 +479,7 @@ def test_the_least_that_leaving_a_decay_costs_is_of_the_decay_that_is_stated(
     found = recommend(replace(_separate(s), told_in="torch"))
     least = plain_rules.least_kept([found])
     assert least is not None
-    assert least[1].startswith("0.0") == (word == "yes")
+    assert ("rises by 0.0" in least[1]) == (word == "yes")
 
 
 def test_on_either_side_of_a_knee_a_page_says_first_what_to_do_there() -> None:
@@ -306,17 +493,19 @@ def test_on_either_side_of_a_knee_a_page_says_first_what_to_do_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "told"),
+    ("rise", "low", "high", "told"),
     [
-        (-0.012, 0.010, "does not rise (uncertain: [−1.2, 1.0])."),
-        (-0.003, 0.001, "does not rise."),
+        (-0.001, -0.012, 0.010, "does not rise (uncertain: [−1.2, 1.0])."),
+        (-0.001, -0.003, 0.001, "does not rise."),
+        (0.001, -0.008, 0.010, "rises by 0.1 percentage points (uncertain: [−0.8, 1.0])."),
+        (0.001, -0.001, 0.003, "rises by 0.1 percentage points."),
     ],
 )
-def test_a_rise_below_zero_is_uncertain_if_it_may_be_larger_than_the_margin(
-    low: float, high: float, told: str
+def test_a_rise_is_uncertain_if_it_may_be_none_or_larger_than_the_margin(
+    rise: float, low: float, high: float, told: str
 ) -> None:
     regret = TransferRegret(
-        {-1.0: Estimate(0.05, 0.04, 0.06), 0.0: Estimate(-0.001, low, high)},
+        {-1.0: Estimate(0.05, 0.04, 0.06), 0.0: Estimate(rise, low, high)},
         tied=(0.0,),
         seeds=8,
         margin=0.003,
@@ -337,6 +526,11 @@ def test_rules_whose_cost_nobody_knows_are_named_together() -> None:
         "What keeping λ/α and keeping λ·α would have cost is unknown, as they lead beyond the "
         "trained decays."
     ) in told
+    tied = rules.sentence(_advised(replace(regret, tied=(-1.0, 0.0))))
+    assert tied.count("unknown") == 1
+    bounded = Estimate(0.05, 0.03, 0.07)
+    least = replace(regret, tied=(-1.0, 0.0), costs={**regret.costs, -1.0: bounded})
+    assert "keeping λ/α would have cost at least 3.0 points" in rules.sentence(_advised(least))
     known = rules.sentence(_advised(replace(regret, beyond=(1.0,))))
     assert "keeping λ/α would have cost 1.0 points (uncertain: [−2.0, 4.0])." in known
     assert (

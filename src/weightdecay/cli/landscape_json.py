@@ -83,7 +83,13 @@ def _advice(advice: Recommendation) -> dict[str, Any]:
         **regret(knobs.regret),
         "sentence": sentence(advice),
         "add": [
-            {"knob": one.knob, "beyond": one.end, "values": list(one.values)} for one in advice.add
+            {
+                "knob": one.knob,
+                "beyond": one.end,
+                "values": list(one.values),
+                "best_is_near": one.edge,
+            }
+            for one in advice.add
         ],
         "repeat": None
         if advice.repeat is None

@@ -78,13 +78,6 @@ class Knobs:
         return bool(found.tied) and bool(known or free)
 
     @property
-    def free(self) -> bool:
-        """Whether the rule to use is not known to cost more than the margin, by its value."""
-        if not self.by_regret or self.rule is None:
-            return True
-        return self.regret.costs[self.rule].value <= self.regret.margin
-
-    @property
     def decided(self) -> bool:
         """Whether one rule is left."""
         return self.rule is not None and len(self.tied) == 1

@@ -146,6 +146,11 @@ class Landscape:
         return self.told_in == "torch" and self.way == "weight_decay"
 
     @property
+    def unchanged(self) -> float:
+        """Return the s of the rule that leaves the decay as its table states it: λ, or λ/α."""
+        return -1.0 if self.told_in_torch else 0.0
+
+    @property
     def in_torchs_decay(self) -> bool:
         """Whether it is a grid in torch's λ/α: learning rates share more of these than of λ."""
         decays = {decay for _, decay in self.cells if decay > 0}

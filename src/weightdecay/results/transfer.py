@@ -31,8 +31,8 @@ __all__ += ["of_fresh_seeds"]
 FEWEST = 3
 _OFF = 0.5  # a learning rate stands for another that is at most so many doublings away
 _OF_CURVES = 3.0  # the freedom of what parabolas between cells differ by, as in `coupling`
-# Of rules that cost the same, the simplest is recommended: leave λ, or else keep λ/α as torch does.
-_SIMPLEST = (0.0, -1.0)
+# The conventions: leave λ, or keep λ/α as torch does.
+_CONVENTIONS = (0.0, -1.0)
 _TOO_FAR_APART = (
     "The decays that were trained are more than a factor of 4 apart, too far to say what lies "
     "between them."
@@ -50,8 +50,8 @@ class TransferRegret:
     least what the last decay there costs. `out` has them for each pair. Costs that differ by less
     than `margin` count as equal, where one of tied rules is recommended. `seeds` is the number of
     seeds that judged, and `fresh` says that they are of a second stage; `by_seed` then has what
-    each of them found. `best` is the best learning rate. If there are no costs, `why` says what is
-    missing.
+    each of them found. `best` is the best learning rate, and `unchanged` the rule that leaves the
+    decay as the runs' table states it. If there are no costs, `why` says what is missing.
     """
 
     costs: Mapping[float, Estimate] = field(default_factory=dict)
@@ -64,6 +64,7 @@ class TransferRegret:
     fresh: bool = False
     by_seed: Mapping[Pair, Mapping[float, tuple[float, ...]]] = field(default_factory=dict)
     best: float = math.nan
+    unchanged: float = 0.0
     why: str = ""
 
     @property
@@ -81,15 +82,21 @@ class TransferRegret:
     def rule(self) -> float | None:
         """Return the rule to use; None if there are no intervals.
 
-        It is the simplest of those that are tied and, by their values, within the margin.
+        It is the simplest of those that are tied and, by their values, within the margin: to leave
+        the decay as it is stated or, failing that, as the other convention states it.
         """
         least = self.least
         if not self.tied or least is None:
             return None
         most = self.costs[least].value + self.margin
         inside = [one for one in self.tied if one not in self.beyond]
-        simplest = (one for one in _SIMPLEST if one in inside and self.costs[one].value <= most)
-        return next(simplest, least)
+        cheap = [one for one in _CONVENTIONS if one in inside and self.costs[one].value <= most]
+        return self.unchanged if self.unchanged in cheap else next(iter(cheap), least)
+
+    def slight(self, rule: float) -> bool:
+        """Whether what a rule costs is known, and is by its value no more than the margin."""
+        known = rule in self.costs and rule not in self.beyond
+        return known and self.costs[rule].value <= self.margin
 
     @property
     def dearer(self) -> tuple[float, ...]:
@@ -235,7 +242,12 @@ def _judged(judges: Judges, pairs: Sequence[Pair]) -> TransferRegret:
     if len(folds) < 2:
         folds = [judges.together(pairs)]
     found = _summary(judges.measured, folds, pairs, judges.doubts(pairs))
-    return replace(found, margin=_margin(judges.choice.error), best=judges.choice.lr)
+    return replace(
+        found,
+        margin=_margin(judges.choice.error),
+        best=judges.choice.lr,
+        unchanged=judges.landscape.unchanged,
+    )
 
 
 def _margin(error: float) -> float:

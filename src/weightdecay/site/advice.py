@@ -19,8 +19,8 @@ from weightdecay.site import rule_costs, rules
 from weightdecay.table import shown
 
 _GRID = (
-    "In parentheses: values at which the expected error is at most 2 % above the lowest. "
-    "In brackets:"
+    "In parentheses: values at which the expected error is at most 2 % above the lowest, the other "
+    "of α and λ unchanged. In brackets:"
 )
 # As docs/landscape.md has it: beside a cliff, ranges hold the best λ less often than others.
 PROBABLY = "where the best values probably lie (they did in 76 to 100 % of simulations)"
@@ -228,7 +228,11 @@ def _extension(one: Extension, decay: str) -> str:
     knob = {"lr": "lr", "torch": TORCH}.get(one.knob, decay)
     added = ", ".join(map(typed, one.values))
     beyond = "below the lowest" if one.end == "lowest" else "above the highest"
-    why = "where the best may be" if one.edge else "which has fewer than three values there"
+    why = (
+        "where the best may be"
+        if one.edge
+        else f"which has fewer than three {'learning rates' if one.knob == 'lr' else 'decays'}"
+    )
     return f"{knob} = {added}: {beyond} of the grid, {why}"
 
 

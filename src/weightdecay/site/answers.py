@@ -8,14 +8,16 @@ from weightdecay.colours import OUTCOMES
 from weightdecay.labels import AXES
 from weightdecay.number_format import joined, reported
 from weightdecay.results import Estimate, Recommendation
-from weightdecay.site import advice, plain_rules
+from weightdecay.site import advice, plain_rules, rules
 from weightdecay.site.page_data import used
 from weightdecay.site.page_landscape import PageLandscape
 from weightdecay.site.parts import text
 from weightdecay.table import shown
 
 #: What every page asks.
-QUESTION = "Which learning rate α, which weight decay λ, and may you change α and leave λ as it is?"
+QUESTION = (
+    "Which learning rate α, which weight decay, and may you change α and leave the decay as it is?"
+)
 # Which outcome of a claim has the colour and the shape of an answer.
 _ANSWERS = {
     "yes": "held",
@@ -69,7 +71,10 @@ def _meaning(found: Sequence[PageLandscape]) -> str:
     shown_ones = [one for one in found if one.answered]
     told = []
     if any(one.judged is None and not one.landscape.scattered for one in shown_ones):
-        told.append("“Nearly as good”: the error is at most 2 % above the lowest, relative to it.")
+        told.append(
+            "“Nearly as good”: the error is at most 2 % above the lowest, relative to it, if the "
+            "other of α and λ is left as it is."
+        )
     fresh = {one.judged.seeds for one in shown_ones if one.judged is not None}
     if fresh:
         seeds = " or ".join(map(str, sorted(fresh)))
@@ -82,7 +87,7 @@ def _meaning(found: Sequence[PageLandscape]) -> str:
     if any(one.advice is not None and one.advice.knobs.regret.costs for one in shown_ones):
         told.append(
             "Rises are above the error with the λ that is best at the new α, and are means over an "
-            "α 4 times as large and as small."
+            "α 4 times as large and as small, if nothing else is said."
         )
     return " ".join([*told, "The small numbers under errors are 95 % intervals."])
 
@@ -128,31 +133,32 @@ def _alone(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[st
         word: [one for one, own in known if plain_rules.alone(own)[0] == word] for word in _ANSWERS
     }
     names = {word: joined([one.title for one in own]) for word, own in told.items()}
-    called = {plain_rules.decay_of(one.landscape) for one, _ in known}
+    called = {rules.decay_of(one.landscape) for one, _ in known}
     decay = called.pop() if len(called) == 1 else "the decay"
     if told["yes"]:
         kept = f"You may change α and leave {decay} as it is with {names['yes']}"
         yield f"{kept}{_divided(told['yes'])}."
     if told["no"] and len(told["no"]) == len(known):
-        yield f"None of these {_count(len(known))} lets you change α alone: change {decay} with it."
+        these = "Neither of these two" if len(known) == 2 else f"None of these {_count(len(known))}"
+        yield f"{these} lets you change α alone: change {decay} with it."
         least = plain_rules.least_kept([own for _, own in known])
         if least is not None:
             at, said = least
             yield (
                 f"{known[at][0].title} suffers least: if α becomes 4 times as large or small and "
-                f"{decay} stays, its error rises by {said}."
+                f"{decay} stays, {said} there."
             )
     elif told["no"]:
         yield f"You may not with {names['no']}: change {decay} with α."
     if told["at a cost"]:
         yield (
-            f"With {names['at a cost']}, that costs something, and no simple rule costs measurably "
-            "less."
+            f"With {names['at a cost']}, changing α and leaving {decay} costs something, and no "
+            "simple rule for both directions costs measurably less."
         )
     if len(told["not decided"]) == len(known):
         yield "These runs do not decide yet whether you may change α alone."
     elif told["not decided"]:
-        yield f"For {names['not decided']}, these runs do not decide that."
+        yield f"For {names['not decided']}, these runs do not decide whether you may."
 
 
 def _divided(kept: Sequence[PageLandscape]) -> str:
@@ -163,7 +169,7 @@ def _divided(kept: Sequence[PageLandscape]) -> str:
 
 
 def _count(number: int) -> str:
-    words = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
+    words = {3: "three", 4: "four", 5: "five", 6: "six"}
     return words[number]
 
 
@@ -176,8 +182,7 @@ def _card(one: PageLandscape, at: int) -> str:
     outcome = _ANSWERS[word]
     best_run = "<p>The best run: no surface could be fitted.</p>\n" if one.advice.best_run else ""
     ties = _sentence(advice.ties(one.advice), "ties")
-    known = word != "not decided"
-    small = _sentence(plain_rules.restated(one.advice), "torch") if known else ""
+    small = _sentence(plain_rules.restated(one.advice), "torch")
     return (
         f"{head}<dl>{''.join(_rows(one, one.advice))}</dl>\n{best_run}{ties}"
         f'<p class="alone {outcome.replace(" ", "-")}">'

@@ -12,7 +12,7 @@ from weightdecay.site import rule_costs, rules
 
 def asked(scape: Landscape) -> str:
     """Return the question that `alone` answers."""
-    return f"Change α and leave {decay_of(scape)}?"
+    return f"Change α and leave {rules.decay_of(scape)}?"
 
 
 def alone(advice: Recommendation) -> tuple[str, str]:
@@ -22,35 +22,46 @@ def alone(advice: Recommendation) -> tuple[str, str]:
     """
     if advice.differ is False:
         return "not decided", ""  # the card says that any setting will do
-    knobs, scape, kept = advice.knobs, advice.landscape, _kept(advice.landscape)
-    rule = knobs.rule
+    knobs, scape = advice.knobs, advice.landscape
+    rule, kept = knobs.rule, scape.unchanged
     if rule is None:
         return "not decided", _open(knobs, scape)
-    if rule != kept and knobs.by_regret and kept in knobs.regret.tied:
+    if _either(knobs, scape):
         ways = f"{_plainly(rule, scape)} or {_plainly(kept, scape)}"
         return (
             "not decided",
             f"If you multiply α by 4, {ways}: these runs cannot tell which costs less.",
         )
-    if rule != kept:
-        word = "no"
-    elif knobs.free:
-        word = "yes"
-    else:
-        word = "at a cost" if knobs.regret.costs[kept].low > 0 else "not decided"
+    word = _answer(knobs, rule, kept)
     done = [f"If you multiply α by 4, {_plainly(rule, scape)}.", *_if_kept(advice, rule)]
+    if word == "not decided":
+        done[0] = f"These runs favour this if you multiply α by 4: {_plainly(rule, scape)}."
+    elif word == "yes" and rule != kept:
+        better = f"A little better: {_plainly(rule, scape)} if you multiply α by 4."
+        done = [*done[1:], better]
     sides = rules.by_direction(knobs.regret, scape) if knobs.bent else []
     return word, " ".join([*sides, *done])
 
 
-def _kept(scape: Landscape) -> float:
-    """Return the rule that leaves the decay as it is, in the table's own convention."""
-    return -1.0 if scape.told_in_torch else 0.0
+def _either(knobs: Knobs, scape: Landscape) -> bool:
+    """Whether leaving the decay may cost as little as the rule to use."""
+    kept = scape.unchanged
+    return knobs.rule != kept and knobs.by_regret and kept in knobs.regret.tied
 
 
-def decay_of(scape: Landscape) -> str:
-    """Return what the decay is called, in the table's own convention."""
-    return "weight_decay" if scape.told_in_torch else "λ"
+def _answer(knobs: Knobs, rule: float, kept: float) -> str:
+    """Return the answer in a word: what counts is whether the error rises by more than 3 % of it.
+
+    If the exponent alone decides, an estimate of that rise must not speak against it.
+    """
+    found = knobs.regret
+    if rule != kept:
+        if not found.slight(kept):
+            return "no"
+        return "yes" if knobs.by_regret else "not decided"
+    if kept not in found.costs or found.slight(kept):
+        return "yes"
+    return "at a cost" if found.costs[kept].low > 0 else "not decided"
 
 
 def _plainly(rule: float, scape: Landscape) -> str:
@@ -62,23 +73,25 @@ def _plainly(rule: float, scape: Landscape) -> str:
 
 def _if_kept(advice: Recommendation, rule: float) -> Iterator[str]:
     """Yield what leaving the decay costs, if that was measured, and in which direction."""
-    found, kept = advice.knobs.regret, _kept(advice.landscape)
+    knobs, scape = advice.knobs, advice.landscape
+    found, kept = knobs.regret, scape.unchanged
     if kept not in found.costs:
         return
-    said = _rise(advice, kept)
-    rises = f"the error rises by {said}"
-    if said.startswith("nothing"):
-        _, uncertain, ends = said.partition("uncertain: ")
-        rises = f"the error does not rise{f' (uncertain: {ends}' if uncertain else ''}"
-    if rule == kept and not advice.knobs.free:
-        rises += ", and no other simple rule costs measurably less"
-    yield f"{'Then' if rule == kept else f'If {decay_of(advice.landscape)} stays,'} {rises}."
+    dear = rule == kept and not found.slight(kept)
+    no_less = ""
+    if dear and knobs.by_regret:
+        other = "one rule for both directions" if knobs.bent else "other simple rule"
+        no_less = f", and no {other} costs measurably less"
+    then = "Then" if rule == kept else f"If {rules.decay_of(scape)} stays,"
+    yield f"{then} {_rise(advice, kept)}{no_less}."
+    if dear and not knobs.by_regret and found.least not in (None, rule):
+        yield f"By a first estimate, it costs least to {_plainly(found.least or 0.0, scape)}."
     yield from rules.one_way(found)
 
 
 def least_kept(found: Sequence[Recommendation]) -> tuple[int, str] | None:
     """Return where leaving the decay costs least, and what; None if some cost is unknown."""
-    kept = [(one.knobs.regret, _kept(one.landscape)) for one in found]
+    kept = [(one.knobs.regret, one.landscape.unchanged) for one in found]
     if any(rule not in regret.costs or rule in regret.beyond for regret, rule in kept):
         return None
     at = min(range(len(found)), key=lambda at: kept[at][0].costs[kept[at][1]].value)
@@ -86,37 +99,43 @@ def least_kept(found: Sequence[Recommendation]) -> tuple[int, str] | None:
 
 
 def _rise(advice: Recommendation, rule: float) -> str:
-    """Return by how much the error rises with a rule, in words that need no explanation."""
-    said = rule_costs.words(advice.knobs.regret, rule, advice.landscape)
-    return said.replace(" points", " percentage points")
+    """Return that the error rises with a rule, and by how much, in words for everybody."""
+    found, scape = advice.knobs.regret, advice.landscape
+    what = "the loss" if scape.of == "loss" else "the error"
+    if not rule_costs.is_known(found, rule):
+        return f"nobody knows how much {what} rises, as that leads beyond the trained decays"
+    said = rule_costs.words(found, rule, scape).replace(" points", " percentage points")
+    if said.startswith("nothing"):
+        _, uncertain, ends = said.partition("uncertain: ")
+        return f"{what} does not rise{f' (uncertain: {ends}' if uncertain else ''}"
+    return f"{what} rises by {said}"
 
 
 def restated(advice: Recommendation) -> str:
     """Return what the rule does to the decay in the other convention, and what leaving that costs.
 
-    Nothing is said if no rule is known, or for L2.
+    Nothing is said if no one rule is known, or for L2.
     """
-    rule, scape = advice.knobs.rule, advice.landscape
-    if advice.differ is False or rule is None or scape.way == "l2":
+    knobs, scape = advice.knobs, advice.landscape
+    rule = knobs.rule
+    if advice.differ is False or rule is None or _either(knobs, scape) or scape.way == "l2":
         return ""
     other = 0.0 if scape.told_in_torch else -1.0
     said = rules.of_decay(rule) if scape.told_in_torch else rules.of_torch(rule)
-    if rule == other or other not in advice.knobs.regret.costs:
+    if rule == other or other not in knobs.regret.costs:
         return said
-    return f"{said} If that stays, the error rises by {_rise(advice, other)}."
+    return f"{said} If that stays, {_rise(advice, other)}."
 
 
 def _open(knobs: Knobs, scape: Landscape) -> str:
     """Return in plain words what is left open."""
     bounded = knobs.exponent.bound is not None
     left = [] if bounded else [_plainly(one, scape) for one in knobs.left_open]
+    said = f"These runs do not decide what to do with {rules.decay_of(scape)}"
     if knobs.exponent.value is None or not 2 <= len(left) <= 3:
-        said = f"These runs do not decide what to do with {decay_of(scape)} when α changes."
+        said += " when α changes."
     else:
-        said = (
-            f"These runs do not decide what to do with {decay_of(scape)} if you multiply α by 4: "
-            f"{joined(left, last='or')}."
-        )
+        said += f" if you multiply α by 4: {joined(left, last='or')}."
     least = knobs.regret.least
     if least is None or least not in knobs.possible:
         return said

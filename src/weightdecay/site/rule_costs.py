@@ -138,4 +138,5 @@ def words(found: TransferRegret, rule: float, scape: Landscape) -> str:
     if said.startswith("−"):
         doubt = f", uncertain: {between(low, high)}" if one.high > found.margin else ""
         return f"nothing ({said}{doubt})"
-    return f"{said} (uncertain: {between(low, high)})" if one.low <= 0 else said
+    uncertain = one.low <= 0 and one.high > found.margin
+    return f"{said} (uncertain: {between(low, high)})" if uncertain else said

@@ -22,6 +22,11 @@ _USUAL = (-1.0, 0.0, 1.0)
 _TORCH = {-1.0: "leaves", -0.5: "by 2", 0.0: "by 4", 0.5: "by 8", 1.0: "by 16", 2.0: "by 64"}
 
 
+def decay_of(scape: Landscape) -> str:
+    """Return what the decay is called, in the table's own convention."""
+    return "weight_decay" if scape.told_in_torch else "λ"
+
+
 def undecided(advice: Recommendation) -> bool:
     """Whether settings differ and no rule is left; the sentence then says why s is unknown."""
     return advice.differ is not False and advice.knobs.rule is None
@@ -31,9 +36,12 @@ def sentence(advice: Recommendation) -> str:
     """Return what to do with the decay when the learning rate changes."""
     knobs, scape = advice.knobs, advice.landscape
     if advice.differ is False:
-        return "The settings do not differ by more than noise, so no rule for λ is better."
+        return (
+            "The settings do not differ by more than noise, so no rule for "
+            f"{decay_of(scape)} is better."
+        )
     if knobs.rule is None:
-        return " ".join(_undecided(knobs))
+        return " ".join(_undecided(knobs, decay_of(scape)))
     judged = _by_regret if knobs.by_regret else _by_exponent
     first = [*by_direction(knobs.regret, scape)] if knobs.bent else []
     return " ".join([*first, *_done(knobs.rule, scape), *judged(knobs, knobs.rule, scape)])
@@ -43,7 +51,7 @@ def _done(rule: float, scape: Landscape) -> Iterable[str]:
     """Yield what a rule does to λ and to torch's weight_decay, the table's own first."""
     if scape.told_in_torch:
         yield f"If you multiply α by 4, {done_in_torch(rule)}."
-        yield of_decay(rule)
+        yield f"For λ, which is α · weight_decay, that means: {DONE[rule]}."
         return
     yield f"If you multiply α by 4, {DONE[rule]}."
     if scape.way != "l2":
@@ -74,14 +82,14 @@ def _by_regret(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
     others = [f"keeping {KEPT[one]}" for one in found.tied if one not in (rule, *found.beyond)]
     if others:
         yield f"These runs cannot tell its cost from that of {joined(others)}."
-    yield from _unknown([one for one in found.tied if one in found.beyond], "costs")
+    kept = f"Keeping {KEPT[rule]}"
     if found.costs[rule].low > 0:
-        yield f"It still cost {words(found, rule, scape)}, and no other rule measurably less."
-    elif not knobs.free:
-        yield f"It cost {words(found, rule, scape)} here."
-    yield from _told(
-        found, [one for one in _USUAL if one not in found.tied], scape, "In these runs"
-    )
+        no_other = "no other rule for both directions" if knobs.bent else "no other rule"
+        yield f"{kept} still cost {words(found, rule, scape)}, and {no_other} measurably less."
+    elif not found.slight(rule):
+        yield f"{kept} cost {words(found, rule, scape)} here."
+    asked = [one for one in RULES if one in (found.beyond if one in found.tied else _USUAL)]
+    yield from _told(found, asked, scape, "In these runs")
     yield from one_way(found)
     if knobs.contradicted:
         yield (
@@ -111,8 +119,20 @@ def by_direction(found: TransferRegret, scape: Landscape) -> Iterable[str]:
         )
         yield (
             f"The ridge has a knee. From the best α, {raised} if α was raised, and {lowered} if it "
-            "was lowered: no other rule cost less there. One rule for both directions:"
+            f"was lowered: no other rule cost less there.{_in_torch(known, scape)} One rule for "
+            "both directions:"
         )
+
+
+def _in_torch(sides: Sequence[tuple[object, float]], scape: Landscape) -> str:
+    """Return what rules for a larger and a smaller α mean for weight_decay, if that is stated."""
+    if not scape.told_in_torch:
+        return ""
+    raised, lowered = (done_in_torch(rule) for _, rule in sides)
+    return (
+        f" That is: {raised} if α is multiplied by 4, and {lowered.replace('divide', 'multiply')} "
+        "if α is divided by 4."
+    )
 
 
 def _by_exponent(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
@@ -154,15 +174,10 @@ def _told(
     ]
     if told:
         yield f"{where}, {joined(told)}."
-    yield from _unknown([one for one in asked if one not in known], "would have cost")
-
-
-def _unknown(rules: Sequence[float], costs: str) -> Iterable[str]:
-    """Yield that nobody knows what these rules cost."""
-    if rules:
-        kept = joined([f"keeping {KEPT[one]}" for one in rules])
-        leads = "it leads" if len(rules) == 1 else "they lead"
-        yield f"What {kept} {costs} is unknown, as {leads} beyond the trained decays."
+    unknown = joined([f"keeping {KEPT[one]}" for one in asked if one not in known])
+    if unknown:
+        leads = "it leads" if len(asked) - len(known) == 1 else "they lead"
+        yield f"What {unknown} would have cost is unknown, as {leads} beyond the trained decays."
 
 
 def _nearest(found: Exponent) -> str:
@@ -173,10 +188,10 @@ def _nearest(found: Exponent) -> str:
     return f"This is only the nearest simple rule; the interval says to {verb} λ by {factors}."
 
 
-def _undecided(knobs: Knobs) -> Iterable[str]:
+def _undecided(knobs: Knobs, decay: str) -> Iterable[str]:
     if knobs.exponent.value is None:
         why = knobs.exponent.why.strip() or "There is no fit."
-        yield f"These runs do not decide what to do with λ when α changes. {why}"
+        yield f"These runs do not decide what to do with {decay} when α changes. {why}"
     else:
         left_open = [f"keeping {KEPT[one]}" for one in knobs.left_open]
         if len(left_open) > 1:
