@@ -11,7 +11,8 @@ from pathlib import Path
 
 from tests.choosing import NAMES
 from tests.tables import all_inserted, tell
-from weightdecay.number_format import number
+from weightdecay.labels import LAWS
+from weightdecay.number_format import interval, number, power
 from weightdecay.records import Run
 from weightdecay.results import Landscape, TransferRegret, landscapes, pairs_over
 from weightdecay.results.proposed import (
@@ -210,6 +211,19 @@ def exponent_rows(groups: Sequence[Group]) -> list[list[str]]:
     return budget_table(row for group in groups for row in budget_numbers(group.scapes))
 
 
+def changing_rows(groups: Iterable[Group]) -> list[list[str]]:
+    """Return e at each α where it changes with α: the intervals of two of them do not overlap."""
+    rows = [["method", "task", "law", "e at each α"]]
+    for group in groups:
+        for row in budget_numbers(group.scapes):
+            rates = row.exponent.rates
+            known = [one for one in rates.values() if one.value is not None]
+            if known and max(one.low for one in known) > min(one.high for one in known):
+                told = [f"{power(lr)}: {interval(one, symbol='e')}" for lr, one in rates.items()]
+                rows.append([row.method, row.task, LAWS[row.factor], "; ".join(told)])
+    return rows
+
+
 def tables() -> dict[str, list[list[str]]]:
     """Return the page's tables by the names of their marks."""
     groups = committed()
@@ -219,6 +233,7 @@ def tables() -> dict[str, list[list[str]]]:
         "proposed": proposal_rows(),
         "rules": rule_rows(budgets),
         "powers": exponent_rows(budgets),
+        "changing": changing_rows(budgets),
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, median, stdev
 
-from weightdecay.labels import AXES, NAMES
+from weightdecay.labels import NAMES, SYMBOLS
 from weightdecay.number_format import interval, measured, metric_words, power
 from weightdecay.results import Exponent
 from weightdecay.site import rule_costs
@@ -47,7 +47,7 @@ def judged_table(registration: Registration | None, second: Judged | None) -> li
             mean, spread, middle = (
                 measured(value, metric) for value in (fmean(errors), stdev(errors), median(errors))
             )
-            setting = f"{method.choice.lr:g}", f"{AXES[method.way][1]} {method.choice.decay:g}"
+            setting = f"{method.choice.lr:g}", f"{SYMBOLS[method.way]} {method.choice.decay:g}"
             rows.append([titled(name), *setting, f"{mean} ± {spread}", middle, str(len(runs))])
     head = ["method", "α", "decay", f"test {metric or 'error'}", "median", "seeds"]
     return [head, *rows] if rows else []
