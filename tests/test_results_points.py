@@ -432,6 +432,7 @@ REFUSED: list[tuple[dict[str, list[Any]], dict[str, Any], str]] = [
         {"metric": "accuracy"},
         r"is an accuracy, got 'val_error', .* columns=\{'accuracy': 'val_error'\}",
     ),
+    (TWO | {"train_loss": [1, 2]}, {"metric": "accuracy"}, "a column with an error, an accuracy"),
     (TWO | {"error": [0.1, 0.2]}, {"columns": {"rate": "lr"}}, "`columns` must use lr, decay,"),
     (TWO | {"error": [0.1, 0.2]}, {"columns": {"lr": "lrs"}}, "'lrs', got .* Did you mean 'lr'"),
     (TWO | {"error": [0.1, 0.2]}, {"labels": ["width"]}, "must have the column 'width'"),

@@ -290,24 +290,30 @@ def _metrics(
             "The metric to choose on and the one to report must be of the same kind, got "
             f"{told}. Convert one of the columns, or name only one."
         )
-    if main is None and kind is not None and (other := metrics(table, None)):
-        column = (other.get("error") or other["validation_error"]).column
-        raise ValueError(
-            f"A table must have a column whose name says that it is {_A[kind]}, got {column!r}, "
-            f"whose name says otherwise. If it is one, name it: columns={{{kind!r}: {column!r}}}."
-        )
     if main is None:
-        raise ValueError(
-            "A table must have a column with an error, an accuracy or a loss, got "
-            f"{', '.join(map(repr, table))}. Name it: columns={{'error': …}}, "
-            "columns={'accuracy': …} or columns={'loss': …}."
-        )
+        raise ValueError(_no_metric(table, kind))
     if main.kind is None:
         raise ValueError(
             f"Column {main.column!r} must be known to be an error, an accuracy or a loss, and "
             "its name does not say. Pass metric='error', metric='accuracy' or metric='loss'."
         )
     return found
+
+
+def _no_metric(table: Mapping[str, Sequence[Any]], kind: str | None) -> str:
+    """Return what to do about a table without a metric, or without one of the kind asked for."""
+    other = {} if kind is None else metrics(table, None)
+    found = other.get("error") or other.get("validation_error")
+    if kind is None or found is None:
+        return (
+            "A table must have a column with an error, an accuracy or a loss, got "
+            f"{', '.join(map(repr, table))}. Name it: columns={{'error': …}}, "
+            "columns={'accuracy': …} or columns={'loss': …}."
+        )
+    return (
+        f"A table must have a column whose name says that it is {_A[kind]}, got {found.column!r}, "
+        f"whose name says otherwise. If it is one, name it: columns={{{kind!r}: {found.column!r}}}."
+    )
 
 
 def _as_one(values: set[float]) -> dict[float, float]:
