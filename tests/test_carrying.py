@@ -250,11 +250,8 @@ def test_the_sentences_about_the_rules_say_what_the_tables_say() -> None:
         "Leaving λ alone costs several points on mnist1d and on text.": all(
             found[place]["data"][0.0].cost.low > 0.03 for place in (mnist1d, text)
         ),
-        "grows from 0.43 at α = 2⁻⁹ to 1.56 at 2⁻⁶": (
-            [f"{powers[2.0**k]:.2f}" for k in (-9, -6)] == ["0.43", "1.56"]
-            and [*powers.values()] == sorted(powers.values())
-        ),
-        "λ_norm is right up to the best α, 2⁻⁸, and λ·N above it": (
+        "On mnist1d, e grows with α (below)": [*powers.values()] == sorted(powers.values()),
+        "λ_norm costs less than λ·N up to the best α, 2⁻⁸, and more above it": (
             [rates[2.0**k][0.5] < rates[2.0**k][1.0] for k in (-9, -8)] == [True, True]
             and [rates[2.0**k][0.5] < rates[2.0**k][1.0] for k in (-7, -6)] == [False, False]
         ),

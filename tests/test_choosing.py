@@ -256,7 +256,7 @@ def test_what_doing_nothing_cost_is_what_the_page_on_budgets_says() -> None:
 def chosen(method: str) -> list[tuple[float, float]]:
     """Return α and λ of a method's settings that fresh seeds judged, on CIFAR-10 and mnist1d."""
     page = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
-    found = re.findall(rf"^\| {method} \| ([\d.]+) \| λ ([\d.]+) \|", page, re.MULTILINE)
+    found = re.findall(rf"^\| {method} \| ([\d.]+) \| (?:λ|L2) ([\d.]+) \|", page, re.MULTILINE)
     return [(float(lr), float(decay)) for lr, decay in found]
 
 
