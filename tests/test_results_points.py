@@ -425,7 +425,7 @@ REFUSED: list[tuple[dict[str, list[Any]], dict[str, Any], str]] = [
     (
         {"learnig_rate": [0.1], "weight_decy": [0.1], "error": [0.1]},
         {},
-        r"rate and a column with the decay.*'lr': 'learnig_rate'.*'decay': 'weight_decy'",
+        r"and a column with the .* them: columns=\{'lr': 'learnig_rate', 'decay': 'weight_decy'\}",
     ),
     (
         TWO | {"val_error": [80, 90]},
@@ -614,23 +614,25 @@ def test_a_metric_named_against_its_columns_name_is_not_called_unused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("convention", "decays", "told"),
+    ("convention", "decays", "models", "told"),
     [
-        ("paper", [0.1, 1e-4], True),
-        ("paper", [1e-4, 0.1], False),
-        ("torch", [0.1, 1e-4], False),
-        ("l2", [0.1, 1e-4], False),
+        ("paper", [0.1, 1e-4], "aa", True),
+        ("paper", [1e-4, 0.1], "aa", False),
+        ("paper", [1e-4, 0.1], "ab", True),
+        ("torch", [0.1, 1e-4], "aa", False),
+        ("l2", [0.1, 1e-4], "aa", False),
     ],
 )
 def test_a_best_decay_that_looks_like_torchs_is_remarked_on(
-    convention: str, decays: list[float], told: bool
+    convention: str, decays: list[float], models: str, told: bool
 ) -> None:
-    table = {"lr": [1e-3, 2e-3], "weight_decay": decays, "error": [0.1, 0.2]}
+    table = {"lr": [1e-3, 2e-3], "weight_decay": decays, "error": [0.1, 0.2], "model": [*models]}
     remarks = read_points(table, convention=convention).remarks
     texts = [remark.text for remark in remarks if remark.kind == "convention"]
     assert len(texts) == told
     if told:
-        assert "λ = 0.1 with lr 0.001" in texts[0]
+        assert "λ = 0.1 with lr 0.00" in texts[0]
+        assert "remove 10 % of every weight" in texts[0]
         assert texts[0].endswith("pass convention='torch'.")
 
 

@@ -22,7 +22,8 @@ _OURS = """\
 {file} was written by `weightdecay export`, and its runs say what they are. Drop \
 --convention and the other options: they are for tables made elsewhere."""
 _OPTIONS = {"columns": "column", "labels": "label"}  # by the argument that they set
-_NAMED = re.compile(r"""columns=\{'(\w+)': (?:'([^']*)'|"([^"]*)"|…)\}""")
+_COLUMN = r"""'(\w+)': (?:'([^']*)'|"([^"]*)"|…)"""
+_NAMED = re.compile(rf"columns=\{{{_COLUMN}(?:, {_COLUMN})*\}}")
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,9 @@ def as_options(text: str) -> str:
 
     "columns={'lr': 'rate'}" becomes "--column lr=rate".
     """
-    text = _NAMED.sub(lambda found: _option(*found.groups()), text)
+    text = _NAMED.sub(
+        lambda found: " ".join(_option(*one) for one in re.findall(_COLUMN, found[0])), text
+    )
     text = re.sub(r"\b(convention|metric|unit)='(\w+)'", r"--\1 \2", text)
     return text.replace("`columns`", "--column").replace("`labels`", "--label")
 

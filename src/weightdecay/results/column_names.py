@@ -95,15 +95,18 @@ def find(table: Mapping[str, Sequence[Any]], role: str) -> str | None:
     return _only(table, whole, role) or _only(table, ends, role)
 
 
-def naming(table: Mapping[str, object], role: str) -> str:
-    """Return how to name a setting that was not found, with the column whose name is nearest."""
+def naming(table: Mapping[str, object], roles: Iterable[str]) -> str:
+    """Return how to name settings that were not found, with the columns whose names are nearest."""
     known = {_plain(column): column for column in table}
-    close = [
-        known[near]
-        for name in SETTINGS[role]
-        for near in difflib.get_close_matches(name, list(known), n=1, cutoff=0.8)
-    ]
-    return f"columns={{{role!r}: {repr(close[0]) if close else '…'}}}"
+    told = []
+    for role in roles:
+        close = [
+            known[near]
+            for name in SETTINGS[role]
+            for near in difflib.get_close_matches(name, list(known), n=1, cutoff=0.8)
+        ]
+        told.append(f"{role!r}: {repr(close[0]) if close else '…'}")
+    return f"columns={{{', '.join(told)}}}"
 
 
 def find_all(table: Mapping[str, object], role: str) -> list[str]:

@@ -57,7 +57,7 @@ class TableLayout:
             raise ValueError(
                 f"A table must have {_and([_SPELLED[role] for role in missing])}, got "
                 f"{', '.join(map(repr, table))}. Name {'it' if len(missing) == 1 else 'them'}: "
-                f"{', '.join(naming(table, role) for role in missing)}."
+                f"{naming(table, missing)}."
             )
         found = {role: columns.get(role) or find(table, role) for role in LABELS}
         self.labels = {role: column for role, column in found.items() if column is not None}

@@ -227,18 +227,25 @@ class _Reading:
         return told
 
     def _of_convention(self, found: Iterable[Point]) -> Iterator[Remark]:
-        """Yield a remark if the best run's λ was probably meant as torch's weight_decay."""
-        trained = [one for one in found if not one.diverged]
-        if self.layout.convention != "paper" or not trained:
-            return
-        best = min(trained, key=lambda one: one.tested if one.chosen is None else one.chosen)
-        if meant_as_torchs(best.decay, best.lr):
-            text = (
-                f"At the best run, λ = {best.decay:g} with lr {best.lr:g}: every update would "
-                f"remove {100 * best.decay:.2g} % of every weight. If the column holds torch's "
-                "weight_decay, pass convention='torch'."
-            )
-            yield Remark("convention", 1, text)
+        """Yield a remark if the λ of a best run was probably meant as torch's weight_decay.
+
+        Runs with other labels, which may be another landscape, have a best of their own.
+        """
+        groups: dict[Hashable, list[Point]] = {}
+        if self.layout.convention == "paper":
+            for one in found:
+                if not one.diverged:
+                    groups.setdefault(tuple(sorted(one.labels.items())), []).append(one)
+        for own in groups.values():
+            best = min(own, key=lambda one: one.tested if one.chosen is None else one.chosen)
+            if meant_as_torchs(best.decay, best.lr):
+                text = (
+                    f"At the best run, λ = {best.decay:g} with lr {best.lr:g}: every update would "
+                    f"remove {100 * best.decay:.3g} % of every weight. If the column holds torch's "
+                    "weight_decay, pass convention='torch'."
+                )
+                yield Remark("convention", 1, text)
+                return
 
 
 def _finite(value: object) -> float | None:

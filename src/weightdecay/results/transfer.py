@@ -94,9 +94,13 @@ class TransferRegret:
         return self.unchanged if self.unchanged in cheap else next(iter(cheap), least)
 
     def slight(self, rule: float) -> bool:
-        """Whether what a rule costs is known, and is by its value no more than the margin."""
-        known = rule in self.costs and rule not in self.beyond
-        return known and self.costs[rule].value <= self.margin
+        """Whether a rule is known to cost no more than the margin, by the values.
+
+        That is more than the best decay there and, if some rule did better, more than that rule.
+        """
+        if rule not in self.costs or rule in self.beyond or self.least is None:
+            return False
+        return self.costs[rule].value <= min(0.0, self.costs[self.least].value) + self.margin
 
     @property
     def dearer(self) -> tuple[float, ...]:
