@@ -283,7 +283,7 @@ def test_two_learning_rates_are_too_few_and_more_are_named() -> None:
         why = (
             "where the best may be"
             if one.end in near
-            else "which has fewer than three learning rates"
+            else "at the best decay, where fewer than three learning rates are"
         )
         assert why in told
     assert found.knobs.rule is None

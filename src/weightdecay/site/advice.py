@@ -19,8 +19,8 @@ from weightdecay.site import rule_costs, rules
 from weightdecay.table import shown
 
 _GRID = (
-    "In parentheses: values at which the expected error is at most 2 % above the lowest, the other "
-    "of α and λ unchanged. In brackets:"
+    "In parentheses: values at which the expected {error} is at most 2 % above the lowest, the "
+    "other of α and λ unchanged. In brackets:"
 )
 # As docs/landscape.md has it: beside a cliff, ranges hold the best λ less often than others.
 PROBABLY = "where the best values probably lie (they did in 76 to 100 % of simulations)"
@@ -31,8 +31,8 @@ _ALIKE = (
 )
 _SYMBOLS = (
     "95 % intervals. α is the learning rate, λ the decay, and λ ∝ α^(−s) at the best. Regret is "
-    "the error that it costs to tune λ at one α and carry it, by a rule, to one 4 times higher or "
-    "lower."
+    "the {error} that it costs to tune λ at one α and carry it, by a rule, to one 4 times higher "
+    "or lower."
 )
 
 #: What torch's number is called.
@@ -41,10 +41,18 @@ TORCH = "torch's weight_decay"
 
 def legend(landscapes: Iterable[Landscape]) -> str:
     """Return the meaning of the numbers in parentheses and in brackets."""
-    kinds = {landscape.scattered for landscape in landscapes}
+    every = [*landscapes]
+    kinds = {landscape.scattered for landscape in every}
     if kinds == {True, False}:
-        return f"{_GRID} {_SYMBOLS} For scattered runs, parentheses hold {PROBABLY}."
-    return f"{_SCATTERED if kinds == {True} else _GRID} {_SYMBOLS}"
+        said = f"{_GRID} {_SYMBOLS} For scattered runs, parentheses hold {PROBABLY}."
+    else:
+        said = f"{_SCATTERED if kinds == {True} else _GRID} {_SYMBOLS}"
+    return said.format(error=noun(every))
+
+
+def noun(landscapes: Iterable[Landscape]) -> str:
+    """Return what is measured, in a word: a loss if it is that in all landscapes, or an error."""
+    return "loss" if {one.of for one in landscapes} == {"loss"} else "error"
 
 
 def title(landscape: Landscape, varied: Sequence[str] = ()) -> str:
@@ -75,7 +83,7 @@ def title_value(config: RunConfig, name: str) -> object:
 
 def block(advice: Recommendation) -> list[tuple[str, str]]:
     """Return the lines about a landscape, each with its label."""
-    kind = "loss" if advice.landscape.of == "loss" else "error"
+    kind = noun([advice.landscape])
     told = [("use", _setting(advice)), *_conventions(advice), (kind, _error(advice))]
     told += [("ties", said)] if (said := ties(advice)) else []
     told += [("s", exponent(advice)), *_slopes(advice.coupling)]
@@ -228,12 +236,10 @@ def _extension(one: Extension, decay: str) -> str:
     knob = {"lr": "lr", "torch": TORCH}.get(one.knob, decay)
     added = ", ".join(map(typed, one.values))
     beyond = "below the lowest" if one.end == "lowest" else "above the highest"
-    why = (
-        "where the best may be"
-        if one.edge
-        else f"which has fewer than three {'learning rates' if one.knob == 'lr' else 'decays'}"
-    )
-    return f"{knob} = {added}: {beyond} of the grid, {why}"
+    if one.edge:
+        return f"{knob} = {added}: {beyond} of the grid, where the best may be"
+    few, at = ("learning rates", "decay") if one.knob == "lr" else ("decays", "learning rate")
+    return f"{knob} = {added}: {beyond} at the best {at}, where fewer than three {few} are"
 
 
 def _repeat(one: Repeat, decay: str) -> str:

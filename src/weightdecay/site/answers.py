@@ -69,27 +69,33 @@ def _trained(found: Sequence[PageLandscape]) -> str:
 def _meaning(found: Sequence[PageLandscape]) -> str:
     """Return what the small numbers are, and how settings were judged."""
     shown_ones = [one for one in found if one.answered]
+    noun = advice.noun(one.landscape for one in shown_ones)
     told = []
     if any(one.judged is None and not one.landscape.scattered for one in shown_ones):
         told.append(
-            "“Nearly as good”: the error is at most 2 % above the lowest, relative to it, if the "
+            f"“Nearly as good”: the {noun} is at most 2 % above the lowest, relative to it, if the "
             "other of α and λ is left as it is."
         )
     fresh = {one.judged.seeds for one in shown_ones if one.judged is not None}
     if fresh:
         seeds = " or ".join(map(str, sorted(fresh)))
         told.append(
-            f"Each setting was chosen on validation examples, and its error measured by {seeds} "
+            f"Each setting was chosen on validation examples, and its {noun} measured by {seeds} "
             "other seeds."
         )
     if any(one.landscape.scattered for one in shown_ones):
         told.append(f"The small numbers under scattered settings: {advice.PROBABLY}.")
     if any(one.advice is not None and one.advice.knobs.regret.costs for one in shown_ones):
         told.append(
-            "Rises are above the error with the λ that is best at the new α, and are means over an "
-            "α 4 times as large and as small, if nothing else is said."
+            f"Rises are above the {noun} with the λ that is best at the new α, and are means over "
+            "an α 4 times as large and as small, if nothing else is said."
         )
-    return " ".join([*told, "The small numbers under errors are 95 % intervals."])
+    return " ".join(
+        [
+            *told,
+            "The small numbers under what is measured are 95 % intervals.",
+        ]
+    )
 
 
 def summary(found: Sequence[PageLandscape]) -> list[str]:
@@ -158,7 +164,8 @@ def _alone(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[st
     if len(told["not decided"]) == len(known):
         yield "These runs do not decide yet whether you may change α alone."
     elif told["not decided"]:
-        yield f"For {names['not decided']}, these runs do not decide whether you may."
+        open_ = names["not decided"]
+        yield f"For {open_}, these runs do not decide whether you may change α alone."
 
 
 def _divided(kept: Sequence[PageLandscape]) -> str:

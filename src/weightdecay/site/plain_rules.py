@@ -3,11 +3,13 @@
 Whoever brings a table of torch's weight_decay, which is λ/α, reads what to do with that.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 
 from weightdecay.number_format import joined
 from weightdecay.results import Knobs, Landscape, Recommendation
 from weightdecay.site import rule_costs, rules
+from weightdecay.site.advice import noun
 
 
 def asked(scape: Landscape) -> str:
@@ -26,42 +28,59 @@ def alone(advice: Recommendation) -> tuple[str, str]:
     rule, kept = knobs.rule, scape.unchanged
     if rule is None:
         return "not decided", _open(knobs, scape)
+    does, stays = _plainly(rule, scape), _plainly(kept, scape)
     if _either(knobs, scape):
-        ways = f"{_plainly(rule, scape)} or {_plainly(kept, scape)}"
-        return (
-            "not decided",
-            f"If you multiply α by 4, {ways}: these runs cannot tell which costs less.",
-        )
-    word = _answer(knobs, rule, kept)
-    done = [f"If you multiply α by 4, {_plainly(rule, scape)}.", *_if_kept(advice, rule)]
-    if word == "not decided":
-        done[0] = f"These runs favour this if you multiply α by 4: {_plainly(rule, scape)}."
-    elif word == "yes" and rule != kept:
-        better = f"A little better: {_plainly(rule, scape)} if you multiply α by 4."
-        done = [*done[1:], better]
+        word, done = "not decided", [f"{does} or {stays}: these runs cannot tell which costs less."]
+    else:
+        word = _answer(knobs, rule, kept)
+        better = [f"A little better: {does}."] if word == "yes" and rule != kept else []
+        if better:
+            does = f"you may {stays}"
+        elif word == "not decided":
+            does = f"these runs favour this: {does}"
+        done = [f"{does}.", *_if_kept(advice, rule), *better]
     sides = rules.by_direction(knobs.regret, scape) if knobs.bent else []
-    return word, " ".join([*sides, *done])
+    return word, " ".join([*sides, "If you multiply α by 4,", *done])
 
 
 def _either(knobs: Knobs, scape: Landscape) -> bool:
-    """Whether leaving the decay may cost as little as the rule to use."""
-    kept = scape.unchanged
-    return knobs.rule != kept and knobs.by_regret and kept in knobs.regret.tied
+    """Whether leaving the decay may cost as little as the rule to use: both are tied."""
+    found, kept = knobs.regret, scape.unchanged
+    tied = kept in found.tied and kept not in found.beyond
+    return knobs.rule != kept and knobs.by_regret and tied
 
 
 def _answer(knobs: Knobs, rule: float, kept: float) -> str:
-    """Return the answer in a word: what counts is whether the error rises by more than 3 % of it.
+    """Return the answer in a word.
 
-    If the exponent alone decides, an estimate of that rise must not speak against it.
+    What counts is whether leaving the decay raises the error by more than the margin, 3 % of it. If
+    the exponent alone decides, an estimate of that rise must not speak against it.
     """
     found = knobs.regret
+    if found.slight(kept):
+        return "yes" if knobs.by_regret or rule == kept else "not decided"
     if rule != kept:
-        if not found.slight(kept):
-            return "no"
-        return "yes" if knobs.by_regret else "not decided"
-    if kept not in found.costs or found.slight(kept):
+        return "no" if _costs_more(knobs, rule, kept) else "not decided"
+    if kept not in found.costs:
         return "yes"
-    return "at a cost" if found.costs[kept].low > 0 else "not decided"
+    return "at a cost" if knobs.by_regret and found.costs[kept].low > 0 else "not decided"
+
+
+def _costs_more(knobs: Knobs, rule: float, kept: float) -> bool:
+    """Whether leaving the decay, which is not slight, is known to cost more than the rule to use.
+
+    Of a decay that leads beyond the trained ones, what it costs at least must be above the margin.
+    """
+    found = knobs.regret
+    if kept not in found.costs:
+        return True
+    at_least = rule_costs.least_of(found, kept) or 0.0
+    if kept in found.beyond and at_least <= found.margin:
+        return False
+    if knobs.by_regret:
+        return kept not in found.tied
+    known = rule in found.costs and rule not in found.beyond
+    return at_least > found.margin and (not known or found.costs[rule].value < at_least)
 
 
 def _plainly(rule: float, scape: Landscape) -> str:
@@ -77,15 +96,17 @@ def _if_kept(advice: Recommendation, rule: float) -> Iterator[str]:
     found, kept = knobs.regret, scape.unchanged
     if kept not in found.costs:
         return
-    dear = rule == kept and not found.slight(kept)
     no_less = ""
-    if dear and knobs.by_regret:
+    if rule == kept and knobs.by_regret and not found.slight(kept):
         other = "one rule for both directions" if knobs.bent else "other simple rule"
         no_less = f", and no {other} costs measurably less"
-    then = "Then" if rule == kept else f"If {rules.decay_of(scape)} stays,"
+    then = f"If {rules.decay_of(scape)} stays,"
+    if rule == kept or (knobs.by_regret and found.slight(kept)):
+        then = "Then"
     yield f"{then} {_rise(advice, kept)}{no_less}."
-    if dear and not knobs.by_regret and found.least not in (None, rule):
-        yield f"By a first estimate, it costs least to {_plainly(found.least or 0.0, scape)}."
+    least = found.least
+    if not knobs.by_regret and least not in (None, rule) and not found.slight(rule):
+        yield f"By that estimate, it costs least to {_plainly(least or 0.0, scape)}."
     yield from rules.one_way(found)
 
 
@@ -101,14 +122,15 @@ def least_kept(found: Sequence[Recommendation]) -> tuple[int, str] | None:
 def _rise(advice: Recommendation, rule: float) -> str:
     """Return that the error rises with a rule, and by how much, in words for everybody."""
     found, scape = advice.knobs.regret, advice.landscape
-    what = "the loss" if scape.of == "loss" else "the error"
+    what = f"the {noun([scape])}"
     if not rule_costs.is_known(found, rule):
         return f"nobody knows how much {what} rises, as that leads beyond the trained decays"
     said = rule_costs.words(found, rule, scape).replace(" points", " percentage points")
-    if said.startswith("nothing"):
-        _, uncertain, ends = said.partition("uncertain: ")
-        return f"{what} does not rise{f' (uncertain: {ends}' if uncertain else ''}"
-    return f"{what} rises by {said}"
+    first = ", by a first estimate" * math.isnan(found.costs[rule].low)
+    _, uncertain, ends = said.partition("uncertain: ")
+    if said.startswith("nothing") or not set(said.split()[0]) - set("0."):
+        return f"{what} does not rise{f' (uncertain: {ends}' if uncertain else ''}{first}"
+    return f"{what} rises by {said}{first}"
 
 
 def restated(advice: Recommendation) -> str:

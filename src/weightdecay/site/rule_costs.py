@@ -124,6 +124,12 @@ def is_known(found: TransferRegret, rule: float) -> bool:
     return rule not in found.beyond or bound(found.costs[rule]) is not None
 
 
+def least_of(found: TransferRegret, rule: float) -> float | None:
+    """Return what a rule costs, or costs at least if it leads too far; None if nobody knows."""
+    one = found.costs[rule]
+    return bound(one) if rule in found.beyond else one.value
+
+
 def words(found: TransferRegret, rule: float, scape: Landscape) -> str:
     """Return what a rule costs in words, with its interval if it is uncertain."""
     unit = " points" * (scape.metric is None)
