@@ -417,6 +417,9 @@ def test_a_reproduction_shows_both_its_stages_and_what_fresh_seeds_found() -> No
     assert [stage["done"] for stage in stages] == [stage["planned"] for stage in stages]
     found.finish()
     assert "judged by 8 fresh seeds" in found.view.data["answers"]
+    notes = " ".join(found.view.data["notes"])
+    assert "These settings were registered in figure-2-registered.toml (2026-11-16" in notes
+    assert "The rule `interval` has changed." in notes, "every page lists what has changed"
 
 
 def test_a_table_is_shown_again_when_it_changes() -> None:

@@ -188,6 +188,7 @@ def _second_stage(
     """Return the regrets that fresh seeds have judged, by landscapes' configurations, and notes.
 
     They are those of `weightdecay judge`, if the sweep was registered and its second stage trained.
+    The notes say when that was, and what differs from it.
     """
     from weightdecay.cli import sources
     from weightdecay.studies.registration_file import FILE, SECOND, read
@@ -195,8 +196,9 @@ def _second_stage(
     folder, own = options.source, (options.of, options.choose_on) == ("error", "validation")
     if not own or not (folder / FILE).is_file() or not (folder / SECOND / "log").is_dir():
         return {}, []
+    from weightdecay.studies.registered_when import when
     from weightdecay.studies.registration import registered
-    from weightdecay.studies.second_stage import EDITED, judge
+    from weightdecay.studies.second_stage import UNCHANGED, judge
 
     registration = read(folder)
     scapes = registered(registration, source.runs)
@@ -206,7 +208,7 @@ def _second_stage(
         for name, found in seen.regrets.items()
         if name in scapes and found.costs
     }
-    return fresh, [EDITED] if registration.edited and fresh else []
+    return fresh, [when(registration), *(seen.changed or [UNCHANGED])] if fresh else []
 
 
 def _blocks(
