@@ -44,6 +44,7 @@ from weightdecay.results import (
 from weightdecay.results.choosing import PAIRS as MOVES
 from weightdecay.results.choosing import choose
 from weightdecay.results.estimate import student
+from weightdecay.results.exponent import unknown
 from weightdecay.results.interpolation import between, doubt
 from weightdecay.results.judging import mean_of
 from weightdecay.results.transfer import RULES, measure_moves, of_fresh_seeds
@@ -250,7 +251,8 @@ def test_what_is_missing_for_a_regret_is_said(landscape: Landscape, why: str) ->
     assert (found.costs, found.rule) == ({}, None)
     assert why in found.why
     assert rule_costs.costs(found, None).startswith("unknown: ")
-    assert rule_costs.best(found, None) == "unknown"
+    knobs = Knobs(unknown("no line"), fitted=False, regret=found)
+    assert rule_costs.best(knobs, None) == rule_costs.costs(found, None)
 
 
 def test_between_two_rates_only_rules_that_lead_out_there_cost_at_least_so_much() -> None:

@@ -169,7 +169,7 @@ def test_a_page_does_not_forbid_what_may_cost_as_little() -> None:
         (
             fresh(m1=0.05, p0=0.04, p1=0.01),
             Exponent(2.0, 1.8, 2.2),
-            "and keeping λ·α. No seed has judged this rule. In these runs, keeping λ/α would",
+            "and keeping λ·α. No fresh seed has judged this rule. In these runs, keeping λ/α would",
         ),
         # Nor if it leads beyond the trained decays: the last decay there may cost nothing.
         (
@@ -207,6 +207,58 @@ def test_the_sentence_comes_from_the_regret(
     regret: TransferRegret, exponent: Exponent, words: str
 ) -> None:
     assert words in rules.sentence(_advised(regret, exponent))
+
+
+@pytest.mark.parametrize(
+    ("regret", "exponent", "told"),
+    [
+        (fresh(m1=0.05, p0=0.0, p1=0.05), SURE, "keep λ: "),
+        # The second stage did not train the rule that s points to, and no rule is free.
+        (
+            fresh(m1=0.1, p0=0.05, p1=0.01),
+            Exponent(1.94, 1.3, 2.6),
+            "keep λ·α², by s: unknown; keeping λ·α costs ",
+        ),
+        (fresh(p0=0.01, p1=0.03), Exponent(-0.7, -1.1, -0.4), "not decided; keeping λ costs "),
+        (
+            TransferRegret({0.0: Estimate(0.01, math.nan, math.nan)}),
+            SURE,
+            "keep λ, by s: 1.0 points, an estimate",
+        ),
+        (TransferRegret(why="All runs have the same α."), unknown("one α"), "unknown: All runs "),
+    ],
+)
+def test_a_table_names_the_rule_that_the_sentence_names(
+    regret: TransferRegret, exponent: Exponent, told: str
+) -> None:
+    advised = _advised(regret, exponent)
+    said = rule_costs.best(advised.knobs, None)
+    assert said.startswith(told)
+    kept = advised.knobs.rule
+    assert said.startswith("keep") == (kept is not None)
+    if kept is not None:
+        assert said.split(":")[0].split(",")[0] == f"keep {rule_costs.KEPT[kept]}"
+        assert rules.sentence(advised).startswith(f"If you multiply α by 4, {rules.DONE[kept]}")
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        (Estimate(-0.0007, math.nan, math.nan), "By an estimate of the sweep's own runs, it costs"),
+        (Estimate(0.002, 0.001, 0.003), "By the sweep's own runs, it costs 0.2 points."),
+    ],
+)
+def test_what_no_fresh_seed_judged_costs_what_the_sweep_says(own: Estimate, words: str) -> None:
+    """It is said beside the rules that fresh seeds judged, in the sentence and in tables."""
+    found = _advised(
+        TransferRegret({2.0: own}, tied=() if math.isnan(own.low) else (2.0,)),
+        Exponent(1.94, 1.3, 2.6),
+    )
+    judged = found.judged(fresh(m1=0.1, p0=0.05, p1=0.01))
+    assert judged.knobs.rule == 2.0
+    assert f"No fresh seed has judged this rule. {words}" in rules.sentence(judged)
+    cost = rule_costs.cost(found.knobs.regret, 2.0, None)
+    assert rule_costs.best(judged.knobs, None).startswith(f"keep λ·α², by s: {cost} points")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ seeds, that of the fitted surface (`fit`), which is wider. If `coupling` withhol
 its estimates contradict each other, there is none.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from weightdecay.results.exponent import Exponent
 from weightdecay.results.fit import Surface
@@ -20,13 +20,19 @@ class Knobs:
     """Which rule carries a decay to another learning rate, by its regret or by the exponent.
 
     `fitted` says that the exponent comes from the fitted surface. `possible` are the rules inside
-    its interval. `bent` says that there is no exponent because the ridge has a knee.
+    its interval. `bent` says that there is no exponent because the ridge has a knee. If fresh seeds
+    found the regret, `swept` is what the sweep's own runs say, also of rules that no seed judged.
     """
 
     exponent: Exponent
     fitted: bool
     regret: TransferRegret = field(default_factory=TransferRegret)
     bent: bool = False
+    swept: TransferRegret | None = None
+
+    def judged(self, fresh: TransferRegret) -> "Knobs":
+        """Return it with the costs that fresh seeds have measured."""
+        return replace(self, regret=fresh, swept=self.regret)
 
     @property
     def possible(self) -> tuple[float, ...]:

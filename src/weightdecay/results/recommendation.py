@@ -117,7 +117,7 @@ class Recommendation:
 
         Seeds that would decide on a rule are not needed once others have.
         """
-        knobs = replace(self.knobs, regret=fresh)
+        knobs = self.knobs.judged(fresh)
         return replace(self, knobs=knobs, repeat=None if knobs.decided else self.repeat)
 
     def __repr__(self) -> str:

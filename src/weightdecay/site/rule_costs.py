@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from weightdecay.number_format import between, joined, measured, number
-from weightdecay.results import Estimate, Landscape, TransferRegret
+from weightdecay.results import Estimate, Knobs, Landscape, TransferRegret
 from weightdecay.results.estimate import bound
 from weightdecay.results.transfer import RULES
 
@@ -87,15 +87,31 @@ def amount(one: Estimate, metric: str | None) -> str:
     return value if math.isnan(one.low) else f"{value} {between(low, high)}"
 
 
-def best(found: TransferRegret, metric: str | None) -> str:
-    """Return the rule to use and what it costs, in a few words."""
-    rule = found.least if found.rule is None else found.rule
+def best(knobs: Knobs, metric: str | None) -> str:
+    """Return the rule to use and what it costs, in a few words; the same as `rules.sentence`."""
+    found, rule = knobs.regret, knobs.rule
+    least = found.least
     if rule is None:
-        return "unknown"
-    unit = " points" * (metric is None)
-    tied = [KEPT[one] for one in found.tied if one not in (rule, *found.beyond)]
-    also = f"; tied with {joined(tied)}" if tied else "" if found.tied else ", an estimate"
-    return f"keep {KEPT[rule]}: {cost(found, rule, metric)}{unit}{also}"
+        if least is None:
+            return f"unknown: {found.why.rstrip('.')}" if found.why else _UNKNOWN
+        return f"not decided; keeping {KEPT[least]} costs {_brief(found, least, metric)}"
+    if knobs.by_regret:
+        tied = [KEPT[one] for one in found.tied if one not in (rule, *found.beyond)]
+        also = f"; tied with {joined(tied)}" if tied else ""
+        return f"keep {KEPT[rule]}: {_brief(found, rule, metric)}{also}"
+    sources = (one for one in (found, knobs.swept) if one is not None and rule in one.costs)
+    told = [_brief(one, rule, metric) for one in sources][:1]
+    said = f"keep {KEPT[rule]}, by s: {told[0] if told else _UNKNOWN}"
+    if least is None or least == rule:
+        return said
+    return f"{said}; keeping {KEPT[least]} costs {_brief(found, least, metric)}"
+
+
+def _brief(found: TransferRegret, rule: float, metric: str | None) -> str:
+    """Return what a rule costs, with its unit, and whether that is an estimate."""
+    said = cost(found, rule, metric)
+    unit = " points" * (metric is None and said != _UNKNOWN)
+    return f"{said}{unit}{'' if found.tied else ', an estimate'}"
 
 
 def judges(found: TransferRegret) -> str:

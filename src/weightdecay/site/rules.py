@@ -144,7 +144,7 @@ def _by_exponent(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
         yield f"The interval of s excludes {joined(excluded)}."
     usual = [one for one in _USUAL if one != rule]
     if found.tied:
-        yield _unjudged(found, rule, scape)
+        yield _unjudged(knobs, rule, scape)
         others = [one for one in RULES if one in usual or one == found.least]
         yield from _told(found, others, scape, "In these runs")
         yield from one_way(found)
@@ -155,9 +155,14 @@ def _by_exponent(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
     yield from one_way(found)
 
 
-def _unjudged(found: TransferRegret, rule: float, scape: Landscape) -> str:
+def _unjudged(knobs: Knobs, rule: float, scape: Landscape) -> str:
+    found, swept = knobs.regret, knobs.swept
     if rule not in found.beyond:
-        return "No seed has judged this rule."
+        unjudged = "No fresh seed has judged this rule."
+        if swept is None or rule not in swept.costs or not is_known(swept, rule):
+            return unjudged
+        by = "By" if swept.tied else "By an estimate of"
+        return f"{unjudged} {by} the sweep's own runs, it costs {words(swept, rule, scape)}."
     if not is_known(found, rule):
         return "This rule leads beyond the trained decays, so what it costs is unknown."
     return f"This rule leads beyond the trained decays, and costs {words(found, rule, scape)}."

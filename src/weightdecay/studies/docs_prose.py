@@ -19,8 +19,9 @@ two cores with torch 2.13. Supplements 4 and 6 repeat Figures 3 and 4 on a secon
 own figures are those.
 """
 GLANCE = """\
-A dash means that nothing was trained to judge the claim there; it is not counted. A claim that two
-figures judge by the same runs is listed once.
+A dash means that nothing was trained to judge the claim there, or that it compares two tasks and
+is judged under the other one; it is not counted. A claim that two figures judge by the same runs is
+listed once.
 """
 ELSEWHERE = """\
 Two parts of CIFAR-10 have designs of their own, and pages of their own:
@@ -77,7 +78,10 @@ Transfer regret says the same in test error: what it costs to tune λ at one lea
 it to another, a factor of 4 away, by a rule λ ∝ α⁻ˢ ([how it is
 measured](landscape.md#transfer-regret)), on average and for each pair of learning rates. Fresh
 seeds have judged it in Figures 1 and 2 and the conjecture. Elsewhere, each seed judges the decays
-that the others choose. Methods are compared over the pairs that both have.
+that the others choose. Methods are compared over the pairs that both have. Its intervals are over
+seeds alone, for the test set at hand: unlike those of differences between methods, they have no
+part for the sampling of that set. "By s" marks a rule that s points to and no fresh seed judged,
+where all rules that were judged cost something.
 
 So a cost may stand in several tables with different numbers. On mnist1d, keeping λ costs AdamW 2.12
 points in Figure 2, 3.7 in Supplement 3 and 8.1 in Supplement 2. The first is the one to use: fresh

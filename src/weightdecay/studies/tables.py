@@ -94,7 +94,7 @@ def carrying_table(rows: Iterable[Numbers], *, pairs: bool = False) -> list[list
 COLUMNS: Mapping[str, Callable[[Numbers], str]] = {
     "landscape": lambda row: row.label,
     "s, the coupling exponent": lambda row: interval(row.exponent),
-    "rule to use, and its transfer regret": lambda row: rule_costs.best(row.transfer, row.metric),
+    "rule to use, and its transfer regret": lambda row: rule_costs.best(row.knobs, row.metric),
     "s in torch's convention": in_torch,
     "s below the best α": lambda row: _brief(row.below),
     "s above it": lambda row: _brief(row.above),
