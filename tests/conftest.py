@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import Phase, settings
+from threadpoolctl import threadpool_limits
 
 import weightdecay
 from weightdecay.optim.rates import TORCHS
@@ -24,6 +25,7 @@ settings.register_profile(
     "unshrunk", settings.get_profile("ours"), phases=(Phase.explicit, Phase.generate)
 )
 torch.set_num_threads(1)
+threadpool_limits(limits=1, user_api="blas")
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
 
