@@ -87,8 +87,9 @@ def test_a_table_says_the_same_as_the_sweep_it_was_exported_from(
 def test_an_export_needs_no_convention(capsys: pytest.CaptureFixture[str]) -> None:
     runs = [*some_runs(), *some_runs(way="l2")]
     export(runs, Path("runs.csv"))
-    for option in ("--convention=paper", "--metric=error"):
-        assert main(["landscape", "runs.csv", option]) == 2
+    named = ["--convention=torch", "--column=decay=weight_decay"]  # read so, λ would be λ · α
+    for options in (["--convention=paper"], ["--metric=error"], named):
+        assert main(["landscape", "runs.csv", *options]) == 2
         said = capsys.readouterr().err
         assert "runs.csv was written by `weightdecay export`" in said
         assert "Drop --convention and the other options: they are for tables made" in said
@@ -262,13 +263,22 @@ def test_json_has_every_number_and_no_nan(capsys: pytest.CaptureFixture[str]) ->
     assert advice["test_error"]["low"] is None
     assert (advice["tied"], advice["l2"], advice["rule"]) == (None, None, 0.0)
     assert advice["sentence"].startswith("If you multiply α by 4, leave λ as it is.")
+    assert advice["may_stay"] == "yes"
+
+
+def test_values_to_add_say_whether_the_best_is_near(capsys: pytest.CaptureFixture[str]) -> None:
+    stored([run for run in some_runs() if (run.config.weight_decay or 0) < 2**-11])
+    [one] = json.loads(told(capsys, "sweep", "--json"))["landscapes"]
+    [added] = one["recommendation"]["add"]
+    assert {*added} == {"knob", "beyond", "values", "best_is_near"}
+    assert (added["knob"], added["beyond"], added["best_is_near"]) == ("decay", "highest", True)
 
 
 def test_every_key_of_the_json_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
     stored(some_runs())
     found = json.loads(told(capsys, "sweep", "--json"))
     [one] = found["landscapes"]
-    for key in (*found, *one, *one["recommendation"], *one["lowest_cell"]):
+    for key in (*found, *one, *one["recommendation"], *one["lowest_cell"], "best_is_near"):
         assert f"`{key}`" in PAGE, key
 
 

@@ -1145,3 +1145,10 @@ def test_a_cell_that_diverged_comes_last_among_losses_too() -> None:
         for (lr, decay), loss in losses.items()
     )
     assert grid(landscape).best == (1, 0)
+
+
+def test_a_metric_of_another_kind_is_not_offered_where_it_is_asked_for() -> None:
+    """The loss to report cannot be told from training's, which is no matter for an accuracy."""
+    table = {"lr": [0.1], "weight_decay": [0.1], "loss": [1.0], "val_loss": [1.1]}
+    with pytest.raises(ValueError, match="A table must have a column with an error, an acc"):
+        read_points(table, convention="paper", metric="accuracy")

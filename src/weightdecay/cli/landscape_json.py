@@ -15,6 +15,7 @@ from weightdecay.results import (
     TransferRegret,
 )
 from weightdecay.site import doubts as said
+from weightdecay.site.plain_rules import alone
 from weightdecay.site.rules import sentence
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def _advice(advice: Recommendation) -> dict[str, Any]:
         "possible_rules": list(knobs.possible),
         "disagree": knobs.contradicted,
         **regret(knobs.regret),
+        "may_stay": alone(advice)[0],
         "sentence": sentence(advice),
         "add": [
             {

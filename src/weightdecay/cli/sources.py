@@ -122,14 +122,11 @@ def _of_table(file: Path, foreign: Mapping[str, Any]) -> Source:
 def _of_foreign_table(file: Path, foreign: Mapping[str, Any]) -> Source:
     from weightdecay.results import read_points
 
+    if _is_ours(file):
+        raise ValueError(_OURS.format(file=file))
     if not foreign.get("convention"):
-        raise ValueError((_OURS if _is_ours(file) else _ASK).format(file=file))
-    try:
-        found = read_points(file, **foreign)
-    except ValueError:
-        if _is_ours(file):
-            raise ValueError(_OURS.format(file=file)) from None
-        raise
+        raise ValueError(_ASK.format(file=file))
+    found = read_points(file, **foreign)
     notes = [as_options(remark.text) for remark in found.remarks]
     return Source([], [], notes, points=found, columns=found.columns)
 

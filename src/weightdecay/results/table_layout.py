@@ -302,7 +302,10 @@ def _metrics(
 
 def _no_metric(table: Mapping[str, Sequence[Any]], kind: str | None) -> str:
     """Return what to do about a table without a metric, or without one of the kind asked for."""
-    other = {} if kind is None else metrics(table, None)
+    try:
+        other = {} if kind is None else metrics(table, None)
+    except ValueError:  # its other metrics cannot be told apart, and are not asked for
+        other = {}
     found = other.get("error") or other.get("validation_error")
     if kind is None or found is None:
         return (
