@@ -315,6 +315,24 @@ def test_the_gap_that_fresh_seeds_see_may_be_one_of_the_test_set() -> None:
     )
 
 
+def test_a_gap_is_judged_also_if_a_fresh_seed_has_no_error() -> None:
+    """It is a difference, which needs no ratios."""
+    train = trained_as("figure-4", {}, noise=0.002)
+
+    def faultless(cell: RunConfig) -> Run:
+        run = train(cell)
+        if cell.seed != 1000 or method(cell.algorithm, cell.schedule) != "adamw":
+            return run
+        return Run(cell, (*run.records[:-1], replace(run.last, test_error=0.0)))
+
+    reason = verdict_on(
+        "AdamW and AdamWR close most", "figure-4", seen_in("figure-4", faultless, stages=2)
+    ).reason
+    assert isinstance(reason, tuple)
+    kinds = [type(part.reason) for part in reason]
+    assert kinds[1:] == [Difference, Difference], "the first is on the gap itself"
+
+
 def test_a_fresh_seed_that_diverged_counts_with_the_highest_error_of_any_run() -> None:
     """It ended with an error of guessing, which no run of the task that was trained has."""
     train = trained_as("figure-4", {}, noise=0.0)

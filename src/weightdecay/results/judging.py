@@ -112,27 +112,43 @@ def contrasted(
 
 def combined(signed: Sequence[tuple[float, Sequence[Run]]], *, chance: float = CHANCE) -> Judgement:
     """Judge a weighted sum of the errors of several settings in the same way; weights sum to 0."""
-    sides = [_by_seed(runs) for _, runs in signed]
-    signs = np.array([sign for sign, _ in signed], dtype=np.float64)
-    seeds = sorted(set.intersection(*(set(side) for side in sides)))
-    if len(seeds) < 2:
-        raise ValueError(f"Runs to compare must share at least two seeds, got {len(seeds)}.")
-    runs = [[side[seed] for seed in seeds] for side in sides]
-    errors = np.array([[error_of(run, chance) for run in side] for side in runs])
+    signs, runs, errors = _errors(signed, chance)
     if not (errors > 0).all():
         raise ValueError(
             f"Errors to compare must be above 0, since their ratios are compared, got "
             f"{errors.min():g}. Use more test examples, or compare another metric."
         )
     missed = _missed(runs, chance)
-    ratios, points = signs @ np.log(errors), signs @ errors
+    ratios, points, seeds = signs @ np.log(errors), signs @ errors, errors.shape[1]
     if missed is None:
-        return Judgement(len(seeds), _mean(ratios, 0.0), _mean(points, 0.0), None)
+        return Judgement(seeds, _mean(ratios, 0.0), _mean(points, 0.0), None)
     shared = (
         shared_variance(np.tensordot(signs / errors.mean(1), missed, 1)),
         shared_variance(np.tensordot(signs, missed, 1)),
     )
-    return Judgement(len(seeds), _mean(ratios, shared[0]), _mean(points, shared[1]), shared)
+    return Judgement(seeds, _mean(ratios, shared[0]), _mean(points, shared[1]), shared)
+
+
+def summed(signed: Sequence[tuple[float, Sequence[Run]]], *, chance: float = CHANCE) -> Estimate:
+    """Estimate such a weighted sum alone, also of errors of 0, which have no ratios."""
+    signs, runs, errors = _errors(signed, chance)
+    missed = _missed(runs, chance)
+    shared = 0.0 if missed is None else shared_variance(np.tensordot(signs, missed, 1))
+    return _mean(signs @ errors, shared)
+
+
+def _errors(
+    signed: Sequence[tuple[float, Sequence[Run]]], chance: float
+) -> tuple[Array, list[list[Run]], Array]:
+    """Return the weights, and runs and errors by sides × seeds, of the seeds that all share."""
+    sides = [_by_seed(runs) for _, runs in signed]
+    signs: Array = np.array([sign for sign, _ in signed], dtype=np.float64)
+    seeds = sorted(set.intersection(*(set(side) for side in sides)))
+    if len(seeds) < 2:
+        raise ValueError(f"Runs to compare must share at least two seeds, got {len(seeds)}.")
+    runs = [[side[seed] for seed in seeds] for side in sides]
+    errors = np.array([[error_of(run, chance) for run in side] for side in runs])
+    return signs, runs, errors
 
 
 def _by_seed(runs: Sequence[Run]) -> dict[int, Run]:

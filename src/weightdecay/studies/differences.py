@@ -17,7 +17,7 @@ from weightdecay.results import (
 from weightdecay.results.budget import best_decays, exponent_of
 from weightdecay.results.estimate import UNKNOWN, within
 from weightdecay.results.exponent import unknown
-from weightdecay.results.judging import combined, contrasted
+from weightdecay.results.judging import contrasted, summed
 from weightdecay.studies import verdicts
 from weightdecay.studies.panel import titled
 from weightdecay.studies.reasons import Comparison, Size, StepGaps
@@ -48,7 +48,10 @@ def weighed(seen: Evidence, weights: Mapping[str, float]) -> Estimate:
     if seen.second is not None and seen.registration and seeds == sorted(seen.registration.judges):
         signed = [(weights[name], [*side.values()]) for name, side in sides.items()]
         worst = max(seen.second.worst[name] for name in weights)
-        return _points(signed, worst)
+        try:
+            return summed(signed, chance=worst)
+        except ValueError as wrong:  # some runs kept which examples they missed, and others did not
+            raise NotMeasuredError(str(wrong)) from wrong
     error = f"test_{seen.scale.error}"
     return paired(
         [
@@ -59,13 +62,6 @@ def weighed(seen: Evidence, weights: Mapping[str, float]) -> Estimate:
             for seed in seeds
         ]
     )
-
-
-def _points(signed: Sequence[tuple[float, Sequence[Run]]], worst: float) -> Estimate:
-    try:
-        return combined(signed, chance=worst).points
-    except ValueError as error:  # an error of 0 has no logarithm
-        raise NotMeasuredError(str(error)) from error
 
 
 def better(claim: str, what: str, seen: Evidence, *, one: str, rival: str) -> Verdict:
