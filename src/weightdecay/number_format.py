@@ -87,6 +87,11 @@ def reported(landscapes: Iterable[Reported], *, unit: str = "") -> str:
     return " ".join(filter(None, (top, split, metric_words(landscapes, unit=unit))))
 
 
+def noun(landscapes: Iterable[Reported]) -> str:
+    """Return what is measured, in a word: a loss if it is that in all landscapes, or an error."""
+    return "loss" if {one.of for one in landscapes} == {"loss"} else "error"
+
+
 def number(value: float, *, digits: int = 2) -> str:
     """Return a number with `digits` decimals and a typographic minus sign."""
     if math.isinf(value):

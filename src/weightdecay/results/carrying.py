@@ -96,6 +96,11 @@ class Knobs:
         return not {*self.regret.tied}.intersection(self._by_exponent)
 
     @property
+    def tried(self) -> bool:
+        """Whether the cost of a rule that the exponent points to is known."""
+        return not self.regret.costs.keys().isdisjoint(self._by_exponent)
+
+    @property
     def _by_exponent(self) -> tuple[float, ...]:
         """Return the rules inside the exponent's interval, or else the nearest.
 

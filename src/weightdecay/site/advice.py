@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from weightdecay.labels import AXES, NAMES, SCHEDULES, method_of, name, titled
-from weightdecay.number_format import between, in_units, interval, measured, number, typed
+from weightdecay.number_format import between, in_units, interval, measured, noun, number, typed
 from weightdecay.records import RunConfig, Spec
 from weightdecay.results import (
     Coupling,
@@ -48,11 +48,6 @@ def legend(landscapes: Iterable[Landscape]) -> str:
     else:
         said = f"{_SCATTERED if kinds == {True} else _GRID} {_SYMBOLS}"
     return said.format(error=noun(every))
-
-
-def noun(landscapes: Iterable[Landscape]) -> str:
-    """Return what is measured, in a word: a loss if it is that in all landscapes, or an error."""
-    return "loss" if {one.of for one in landscapes} == {"loss"} else "error"
 
 
 def title(landscape: Landscape, varied: Sequence[str] = ()) -> str:

@@ -6,7 +6,7 @@ from html import escape
 
 from weightdecay.colours import OUTCOMES
 from weightdecay.labels import AXES
-from weightdecay.number_format import joined, reported
+from weightdecay.number_format import joined, noun, reported
 from weightdecay.results import Estimate, Recommendation
 from weightdecay.site import advice, plain_rules, rules
 from weightdecay.site.page_data import used
@@ -69,25 +69,25 @@ def _trained(found: Sequence[PageLandscape]) -> str:
 def _meaning(found: Sequence[PageLandscape]) -> str:
     """Return what the small numbers are, and how settings were judged."""
     shown_ones = [one for one in found if one.answered]
-    noun = advice.noun(one.landscape for one in shown_ones)
+    what = noun(one.landscape for one in shown_ones)
     told = []
     if any(one.judged is None and not one.landscape.scattered for one in shown_ones):
         told.append(
-            f"“Nearly as good”: the {noun} is at most 2 % above the lowest, relative to it, if the "
+            f"“Nearly as good”: the {what} is at most 2 % above the lowest, relative to it, if the "
             "other of α and λ is left as it is."
         )
     fresh = {one.judged.seeds for one in shown_ones if one.judged is not None}
     if fresh:
         seeds = " or ".join(map(str, sorted(fresh)))
         told.append(
-            f"Each setting was chosen on validation examples, and its {noun} measured by {seeds} "
+            f"Each setting was chosen on validation examples, and its {what} measured by {seeds} "
             "other seeds."
         )
     if any(one.landscape.scattered for one in shown_ones):
         told.append(f"The small numbers under scattered settings: {advice.PROBABLY}.")
     if any(one.advice is not None and one.advice.knobs.regret.costs for one in shown_ones):
         told.append(
-            f"Rises are above the {noun} with the λ that is best at the new α, and are means over "
+            f"Rises are above the {what} with the λ that is best at the new α, and are means over "
             "an α 4 times as large and as small, if nothing else is said."
         )
     return " ".join(
@@ -152,7 +152,7 @@ def _alone(known: Sequence[tuple[PageLandscape, Recommendation]]) -> Iterator[st
             at, said = least
             yield (
                 f"{known[at][0].title} suffers least: if α becomes 4 times as large or small and "
-                f"{decay} stays, {said} there."
+                f"{decay} stays, {said}"
             )
     elif told["no"]:
         yield f"You may not with {names['no']}: change {decay} with α."

@@ -6,10 +6,9 @@ Whoever brings a table of torch's weight_decay, which is λ/α, reads what to do
 import math
 from collections.abc import Iterator, Sequence
 
-from weightdecay.number_format import joined
+from weightdecay.number_format import joined, noun
 from weightdecay.results import Knobs, Landscape, Recommendation
 from weightdecay.site import rule_costs, rules
-from weightdecay.site.advice import noun
 
 
 def asked(scape: Landscape) -> str:
@@ -31,6 +30,7 @@ def alone(advice: Recommendation) -> tuple[str, str]:
     does, stays = _plainly(rule, scape), _plainly(kept, scape)
     if _either(knobs, scape):
         word, done = "not decided", [f"{does} or {stays}: these runs cannot tell which costs less."]
+        done += rules.measured_over(knobs.regret)
     else:
         word = _answer(knobs, rule, kept)
         better = [f"A little better: {does}."] if word == "yes" and rule != kept else []
@@ -73,7 +73,7 @@ def _costs_more(knobs: Knobs, rule: float, kept: float) -> bool:
     """
     found = knobs.regret
     if kept not in found.costs:
-        return True
+        return False
     at_least = rule_costs.least_of(found, kept) or 0.0
     if kept in found.beyond and at_least <= found.margin:
         return False
@@ -103,34 +103,57 @@ def _if_kept(advice: Recommendation, rule: float) -> Iterator[str]:
     then = f"If {rules.decay_of(scape)} stays,"
     if rule == kept or (knobs.by_regret and found.slight(kept)):
         then = "Then"
-    yield f"{then} {_rise(advice, kept)}{no_less}."
+    known = rule in found.costs and not {rule, kept} & {*found.beyond}
+    if known and found.costs[kept].value <= 0 and not found.slight(kept):
+        # Both rules did better than the decay that was tuned there.
+        more = rule_costs.difference(found.costs[kept], found.costs[rule], scape.metric)
+        more = more.replace(" points", " percentage points")
+        yield f"{then} the {noun([scape])} is {more} higher than if you do so."
+    else:
+        yield f"{then} {_rise(advice, kept)}{no_less}."
     least = found.least
     if not knobs.by_regret and least not in (None, rule) and not found.slight(rule):
         yield f"By that estimate, it costs least to {_plainly(least or 0.0, scape)}."
-    yield from rules.one_way(found)
+    yield from rules.measured_over(found)
 
 
 def least_kept(found: Sequence[Recommendation]) -> tuple[int, str] | None:
-    """Return where leaving the decay costs least, and what; None if some cost is unknown."""
+    """Return where leaving the decay costs least, and what.
+
+    None if that cannot be said: if some cost is unknown or none at all, if others are of another
+    metric or of another change of α, or if intervals overlap.
+    """
     kept = [(one.knobs.regret, one.landscape.unchanged) for one in found]
     if any(rule not in regret.costs or rule in regret.beyond for regret, rule in kept):
         return None
-    at = min(range(len(found)), key=lambda at: kept[at][0].costs[kept[at][1]].value)
-    return at, _rise(found[at], kept[at][1])
+    of = {(one.landscape.of, one.landscape.metric) for one in found}
+    moves = {tuple(sorted(used > tuned for tuned, used in regret.pairs)) for regret, _ in kept}
+    if len(of) > 1 or len({frozenset(one) for one in moves}) > 1:
+        return None
+    costs = [regret.costs[rule] for regret, rule in kept]
+    at = min(range(len(found)), key=lambda at: costs[at].value)
+    others = costs[:at] + costs[at + 1 :]
+    if not (costs[at].value > 0 and all(costs[at].high < one.low for one in others)):
+        return None
+    regret, rule = kept[at]
+    over = " ".join(rules.measured_over(regret))
+    return at, f"{_rise(found[at], rule)} there.{f' {over}' * bool(over)}"
 
 
 def _rise(advice: Recommendation, rule: float) -> str:
     """Return that the error rises with a rule, and by how much, in words for everybody."""
     found, scape = advice.knobs.regret, advice.landscape
     what = f"the {noun([scape])}"
-    if not rule_costs.is_known(found, rule):
+    one = rule_costs.worded(found, rule, scape.metric)
+    if one.kind == "unknown":
         return f"nobody knows how much {what} rises, as that leads beyond the trained decays"
-    said = rule_costs.words(found, rule, scape).replace(" points", " percentage points")
     first = ", by a first estimate" * math.isnan(found.costs[rule].low)
-    _, uncertain, ends = said.partition("uncertain: ")
-    if said.startswith("nothing") or not set(said.split()[0]) - set("0."):
-        return f"{what} does not rise{f' (uncertain: {ends}' if uncertain else ''}{first}"
-    return f"{what} rises by {said}{first}"
+    uncertain = f" (uncertain: {one.ends})" * bool(one.ends)
+    if not one.rises:
+        return f"{what} does not rise{uncertain}{first}"
+    least = "at least " * (one.kind == "at least")
+    amount = one.amount.replace(" points", " percentage points")
+    return f"{what} rises by {least}{amount}{uncertain}{first}"
 
 
 def restated(advice: Recommendation) -> str:
@@ -161,4 +184,5 @@ def _open(knobs: Knobs, scape: Landscape) -> str:
     least = knobs.regret.least
     if least is None or least not in knobs.possible:
         return said
-    return f"{said} By a first estimate, {_plainly(least, scape)}."
+    first = f"{said} By a first estimate, {_plainly(least, scape)}."
+    return " ".join([first, *rules.measured_over(knobs.regret)])

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from weightdecay.number_format import between, joined, measured, number
 from weightdecay.results import Estimate, Knobs, Landscape, TransferRegret
@@ -69,7 +70,9 @@ def at_least(one: Estimate, metric: str | None) -> str:
     That is the low end of what the last decay there costs, or unknown if it may cost nothing.
     """
     least = bound(one)
-    return _UNKNOWN if least is None else f"≥ {_amount(least, metric, _digits(one))}"
+    if least is None:
+        return _UNKNOWN
+    return f"≥ {_amount(least, metric, max(_digits(one), _digits_of(least, metric)))}"
 
 
 def _digits(one: Estimate) -> int:
@@ -146,19 +149,62 @@ def least_of(found: TransferRegret, rule: float) -> float | None:
     return bound(one) if rule in found.beyond else one.value
 
 
-def words(found: TransferRegret, rule: float, scape: Landscape) -> str:
-    """Return what a rule costs in words, with its interval if it is uncertain."""
-    unit = " points" * (scape.metric is None)
+@dataclass(frozen=True)
+class Worded:
+    """A cost in words: "nothing", "unknown", "at least" so much, or so much.
+
+    `amount` has its unit, but for what is unknown. `ends` are those of its interval if it is
+    uncertain whether it costs anything, or more than the margin; else it is empty.
+    """
+
+    kind: str
+    amount: str = ""
+    ends: str = ""
+
+    @property
+    def rises(self) -> bool:
+        """Whether the error is higher, by a number that is not printed as 0."""
+        return self.kind != "nothing" and bool(self.amount.split(" ")[0].strip("0."))
+
+
+def worded(found: TransferRegret, rule: float, metric: str | None) -> Worded:
+    """Return what a rule costs, and whether that is certain."""
+    unit = " points" * (metric is None)
     one = found.costs[rule]
     if not is_known(found, rule):
-        return "an unknown amount, as it leads beyond the trained decays"
+        return Worded("unknown")
     if rule in found.beyond:
-        return f"{at_least(one, scape.metric).replace('≥', 'at least')}{unit}"
-    digits = 1 if abs(one.value) >= 0.001 else 2
-    said = f"{_amount(one.value, scape.metric, digits)}{unit}"
-    low, high = (_amount(end, scape.metric, digits) for end in (one.low, one.high))
+        return Worded("at least", f"{at_least(one, metric).removeprefix('≥ ')}{unit}")
+    digits = _digits_of(one.value, metric)
+    said = _amount(one.value, metric, digits)
+    ends = between(*(_amount(end, metric, digits) for end in (one.low, one.high)))
+    doubtful = one.high > found.margin
     if said.startswith("−"):
-        doubt = f", uncertain: {between(low, high)}" if one.high > found.margin else ""
-        return f"nothing ({said}{doubt})"
-    uncertain = one.low <= 0 and one.high > found.margin
-    return f"{said} (uncertain: {between(low, high)})" if uncertain else said
+        return Worded("nothing", f"{said}{unit}", ends * doubtful)
+    return Worded("so much", f"{said}{unit}", ends * (one.low <= 0 and doubtful))
+
+
+def words(found: TransferRegret, rule: float, scape: Landscape) -> str:
+    """Return what a rule costs in words, with its interval if it is uncertain."""
+    one = worded(found, rule, scape.metric)
+    match one.kind:
+        case "unknown":
+            return "an unknown amount, as it leads beyond the trained decays"
+        case "at least":
+            return f"at least {one.amount}"
+        case "nothing":
+            return f"nothing ({one.amount}{f', uncertain: {one.ends}' * bool(one.ends)})"
+        case _:
+            return f"{one.amount}{f' (uncertain: {one.ends})' * bool(one.ends)}"
+
+
+def difference(higher: Estimate, lower: Estimate, metric: str | None) -> str:
+    """Return how much more one rule costs than another, with its unit."""
+    value = higher.value - lower.value
+    return f"{_amount(value, metric, _digits_of(value, metric))}{' points' * (metric is None)}"
+
+
+def _digits_of(value: float, metric: str | None) -> int:
+    """Return the decimals of a cost: two if it is below 0.1 points, or three to show it at all."""
+    digits = 1 if abs(value) >= 0.001 else 2
+    return digits if _amount(value, metric, digits).strip("−0.") or value == 0 else 3

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from weightdecay.number_format import interval, joined, number
+from weightdecay.number_format import interval, joined, noun, number
 from weightdecay.results import Exponent, Knobs, Landscape, Recommendation, TransferRegret
 from weightdecay.results.transfer import RULES
-from weightdecay.site.rule_costs import KEPT, is_known, words
+from weightdecay.site.rule_costs import KEPT, is_known, worded, words
 
 #: What a rule does if α is multiplied by 4.
 DONE = {
@@ -82,28 +82,36 @@ def _by_regret(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
     others = [f"keeping {KEPT[one]}" for one in found.tied if one not in (rule, *found.beyond)]
     if others:
         yield f"These runs cannot tell its cost from that of {joined(others)}."
-    kept = f"Keeping {KEPT[rule]}"
-    if found.costs[rule].low > 0:
+    kept, unchanged = f"Keeping {KEPT[rule]}", scape.unchanged
+    if rule != unchanged and unchanged not in found.tied and found.slight(unchanged):
+        what = f"leave {decay_of(scape)} as it is"
+        yield f"You may also {what}: that costs at most 3 % of the {noun([scape])}."
+    if found.costs[rule].low > 0 and worded(found, rule, scape.metric).rises:
         no_other = "no other rule for both directions" if knobs.bent else "no other rule"
         yield f"{kept} still cost {words(found, rule, scape)}, and {no_other} measurably less."
     elif not found.slight(rule):
         yield f"{kept} cost {words(found, rule, scape)} here."
     asked = [one for one in RULES if one in (found.beyond if one in found.tied else _USUAL)]
     yield from _told(found, asked, scape, "In these runs")
-    yield from one_way(found)
+    yield from measured_over(found)
     if knobs.contradicted:
+        less = "this rule cost less" if knobs.tried else "no rule that was tried cost less"
         yield (
-            f"The exponent says otherwise, {interval(knobs.exponent, reason=False)}, but this rule "
-            "cost less."
+            f"The exponent says otherwise, {interval(knobs.exponent, reason=False)}, but {less}."
         )
 
 
-def one_way(found: TransferRegret) -> Iterable[str]:
-    """Yield in which direction costs were measured, if in one alone."""
+def measured_over(found: TransferRegret) -> Iterable[str]:
+    """Yield by how much and in which direction α changed, if not by 4 in both."""
     upward = {used > tuned for tuned, used in found.pairs}
     if len(upward) == 1:
         way, other = ("larger", "smaller") if upward == {True} else ("smaller", "larger")
         yield f"These costs were measured for a {way} α; for a {other} one they are unknown."
+    factors = [max(one) / min(one) for one in found.pairs]
+    shown = list(dict.fromkeys(f"{one:.2g}" for one in sorted(factors)))
+    if factors and shown != ["4"]:
+        told = shown[0] if len(shown) == 1 else f"{shown[0]} to {shown[-1]}"
+        yield f"α was changed by a factor of {told}, not 4."
 
 
 def by_direction(found: TransferRegret, scape: Landscape) -> Iterable[str]:
@@ -147,12 +155,12 @@ def _by_exponent(knobs: Knobs, rule: float, scape: Landscape) -> Iterable[str]:
         yield _unjudged(knobs, rule, scape)
         others = [one for one in RULES if one in usual or one == found.least]
         yield from _told(found, others, scape, "In these runs")
-        yield from one_way(found)
+        yield from measured_over(found)
         return
     yield from _told(found, usual, scape, "By an estimate without an interval")
     if found.least not in (None, rule):
         yield f"By that estimate, keeping {KEPT[found.least or 0.0]} costs least."
-    yield from one_way(found)
+    yield from measured_over(found)
 
 
 def _unjudged(knobs: Knobs, rule: float, scape: Landscape) -> str:
@@ -210,4 +218,4 @@ def _undecided(knobs: Knobs, decay: str) -> Iterable[str]:
     if knobs.regret.least is not None:
         where = "Of the rules tried" if knobs.regret.tied else "By an estimate without an interval"
         yield f"{where}, keeping {KEPT[knobs.regret.least]} costs least."
-        yield from one_way(knobs.regret)
+        yield from measured_over(knobs.regret)
