@@ -9,7 +9,7 @@ import pytest
 
 from tests.landscapes import QUADRATIC, Truth, exact, landscape_of, measured, reseen
 from weightdecay.results import Cell, Landscape, budget_regret, compare_powers, pairs_over
-from weightdecay.results.budget_transfer import POWERS, _judged
+from weightdecay.results.budget_transfer import POWERS, _judged, budget_moves
 from weightdecay.site.budgets import lines
 
 #: A fine grid, so that the line between two decays is the truth itself.
@@ -44,6 +44,25 @@ def test_only_the_true_rule_is_free_and_others_cost_what_their_decays_cost(
         assert found.rates == (1 if best_rate else 5)
         other = budget_regret([(first, last)], power, instead=true, best_rate=best_rate)
         assert other.cost.value == pytest.approx(found.cost.value, abs=2e-3)
+
+
+@pytest.mark.parametrize("way", ["weight_decay", "normalized_decay"])
+@pytest.mark.parametrize("true", POWERS)
+def test_the_true_rule_carries_a_budgets_best_decay_to_that_of_another(
+    true: float, way: str
+) -> None:
+    """As the other budget states it: best decays have three digits."""
+    moves = [*budget_moves(pairs_over(over(true, way=way), "epochs"))]
+    assert len(moves) == 3 * FINE.rates
+    for one in moves:
+        assert one.tuned.updates is not None
+        assert one.used.updates is not None
+        longer = one.used.updates / one.tuned.updates
+        assert longer > 1
+        assert one.carried[true] == pytest.approx(one.best, rel=0.02)
+        for power in POWERS:
+            lost = one.carried[0.0] / longer**power
+            assert one.carried[power] == pytest.approx(lost)
 
 
 def test_all_pairs_of_a_factor_have_fewer_updates_first_and_equal_weights() -> None:

@@ -92,6 +92,34 @@ def pairs_over(landscapes: Sequence[Landscape], factor: str) -> list[Pair]:
 
 
 @dataclass(frozen=True)
+class BudgetMove:
+    """What each rule makes of a budget's best decay on another one, at a learning rate.
+
+    `carried` has it for each p of POWERS, and `best` is the other budget's own best decay; both as
+    that budget states them.
+    """
+
+    tuned: Landscape
+    used: Landscape
+    lr: float
+    best: float
+    carried: Mapping[float, float]
+
+
+def budget_moves(pairs: Sequence[Pair]) -> Iterator[BudgetMove]:
+    """Yield the moves whose costs `budget_regret` measures, chosen by all seeds, for others."""
+    for tuned, used in pairs:
+        longer = math.log2(_updates(used) / _updates(tuned))
+        short, long = best_columns(tuned), best_columns(used)
+        for lr in _shared(tuned, used):
+            source, target = short.get(lr), long.get(lr)
+            if source and target and _inside(tuned, source) and _inside(used, target):
+                start = math.log2(source.decay) + _stated(tuned) - _stated(used)
+                carried = {p: 2.0 ** (start - p * longer) for p in POWERS}
+                yield BudgetMove(tuned, used, lr, target.decay, carried)
+
+
+@dataclass(frozen=True)
 class _Judged:
     """A seed's place in a landscape, and the log2 decays to compare at a learning rate."""
 
