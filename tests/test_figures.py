@@ -556,6 +556,7 @@ def test_a_curve_is_drawn_in_its_band_and_its_cycles_end_in_marks() -> None:
     expected = list(zip(shown.x, (100 * value for value in shown.middle), strict=True))
     assert np.allclose(line.get_xydata(), expected)
     assert list(ends.get_xdata()) == [10, 30]  # type: ignore[arg-type]
+    assert line.get_drawstyle() == "steps-post", "between two ends, one has the last one's result"
     [band] = panel(figure).collections
     [outline] = band.get_paths()
     heights = np.asarray(outline.vertices)[:, 1]

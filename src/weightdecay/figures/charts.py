@@ -50,7 +50,7 @@ class Curves(Chart):
     """Medians over seeds during training, in a band that holds the middle 60 % of the seeds.
 
     There are no bands if an algorithm has several traces, as they would cover each other. A dot
-    marks the end of a cycle.
+    marks the end of a cycle, at which a trace that has cycles makes a step.
     """
 
     title: str
@@ -67,10 +67,13 @@ class Curves(Chart):
         for trace, colour, single in _coloured(self.traces):
             curve = trace.curve
             middle = [factor * value for value in curve.middle]
+            stepped: dict[str, Any] = {"step": "post"} if trace.ends else {}
             if single:
                 low, high = ([factor * value for value in end] for end in (curve.low, curve.high))
-                axes.fill_between(curve.x, low, high, color=colour, alpha=0.2, linewidth=0)
+                band: dict[str, Any] = {"color": colour, "alpha": 0.2, "linewidth": 0}
+                axes.fill_between(curve.x, low, high, **band, **stepped)
             line = {**drawn(stroke(trace.algorithm)), "color": colour}
+            line["drawstyle"] = "steps-post" if trace.ends else "default"
             axes.plot(curve.x, middle, **line | ({} if single else {"linewidth": 0.9}))
             ended = [(x, y) for x, y in zip(curve.x, middle, strict=True) if x in trace.ends]
             if ended:
