@@ -5,7 +5,7 @@ page.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -13,8 +13,9 @@ from tests.choosing import NAMES
 from tests.tables import all_inserted, tell
 from weightdecay.labels import LAWS
 from weightdecay.number_format import interval, number, power
-from weightdecay.records import Run
+from weightdecay.records import Run, read
 from weightdecay.results import Landscape, TransferRegret, landscapes, pairs_over
+from weightdecay.results.budget_moves import budget_moves, judged_moves
 from weightdecay.results.proposed import (
     CHANGES,
     PROPOSALS,
@@ -37,7 +38,7 @@ from weightdecay.studies.study import Evidence
 from weightdecay.sweeps import Store
 
 RESULTS = Path(__file__).parents[1] / "results"
-#: Where rates are compared, where budgets are, and the sweep of budgets that is no study's.
+#: Where rates are compared, where budgets are, and sweeps of budgets that are no study's.
 RATES, BUDGETS, SWEEP = "figure-2", "exponents", "budgets"
 #: Those whose λ is a fraction of the weight per update, which the rules are about.
 DECOUPLED = ("adamw", "sgdw")
@@ -206,6 +207,41 @@ def _range(ratios: Iterable[float]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
+def carried(group: Group) -> dict[str, TransferRegret]:
+    """Return what fresh seeds say of carrying over each factor, if some trained what is carried."""
+    path = RESULTS / f"{group.place}-{SWEEP}" / "carried.parquet"
+    if not path.exists() or group.method != "adamw":
+        return {}
+    runs = read(path).runs
+    return {
+        factor: judged_moves([*budget_moves(pairs_over(group.scapes, factor))], runs)
+        for factor in CHANGES
+        if factor != "alpha"
+    }
+
+
+def fresh_rows(groups: Iterable[Group]) -> list[list[str]]:
+    """Return what each power costs by seeds that chose nothing, and by those that chose."""
+    head = ["", "N, updates", "judged by", *(f"keep {kept}" for kept in KEPT.values())]
+    rows = [head]
+    for group in groups:
+        for factor, found in carried(group).items():
+            fresh = f"{found.seeds} fresh seeds"
+            told = [
+                ("all", "seeds left out", over_budgets(group.scapes, factor)),
+                ("all", fresh, over_rates(found)),
+                *(
+                    (f"{tuned:g} to {used:g}", fresh, over_rates(found.of_pair((tuned, used))))
+                    for tuned, used in found.pairs
+                ),
+            ]
+            rows.append([f"**{group.title}, {WORDS[factor]}**", "", "", *("" for _ in KEPT)])
+            for at, (pair, by, own) in enumerate(told):
+                cells = (_cell(own[p] if at < 2 else replace(own[p], best=None)) for p in KEPT)
+                rows.append(["", pair, by, *cells])
+    return rows
+
+
 def exponent_rows(groups: Sequence[Group]) -> list[list[str]]:
     """Return how the best λ moves with the budget, at a fixed α and along the ridge."""
     return budget_table(row for group in groups for row in budget_numbers(group.scapes))
@@ -232,6 +268,7 @@ def tables() -> dict[str, list[list[str]]]:
         "rates": rate_rows(groups),
         "proposed": proposal_rows(),
         "rules": rule_rows(budgets),
+        "fresh": fresh_rows(budgets),
         "powers": exponent_rows(budgets),
         "changing": changing_rows(budgets),
     }

@@ -25,6 +25,7 @@ from weightdecay.results import (
     measure_transfer,
     pairs_over,
 )
+from weightdecay.results.budget_moves import budget_moves
 from weightdecay.results.budget_transfer import POWERS
 from weightdecay.results.proposed import (
     CHANGES,
@@ -36,6 +37,7 @@ from weightdecay.results.proposed import (
     over_rates,
     total,
 )
+from weightdecay.sweeps import read_study
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "carrying.md").read_text("utf-8")
@@ -291,6 +293,78 @@ def test_the_sentences_about_the_rules_say_what_the_tables_say() -> None:
         "λ ∝ √α is right on mnist1d and on text": all(
             best[place]["alpha"] == {-0.5} for place in (mnist1d, text)
         ),
+    }
+    words = " ".join(TEXT.split())
+    assert not [sentence for sentence in said if sentence not in words]
+    assert not [sentence for sentence, true in said.items() if not true]
+
+
+@committed
+def test_fresh_seeds_have_trained_exactly_what_each_rule_carries_over_budgets() -> None:
+    pytest.importorskip("pyarrow")
+    folder = carrying.RESULTS / "mnist1d-budgets"
+    planned = read_study(folder / "carry.toml")
+    runs = read(folder / "carried.parquet").runs
+    assert {run.config for run in runs} == {*planned}
+    assert {cell.seed for cell in planned} == {*range(3000, 3012)}
+    [group] = [
+        one for one in carrying.committed() if (one.method, one.place) == ("adamw", "mnist1d")
+    ]
+    needed = set()
+    for factor in ("epochs", "data", "batch"):
+        for move in budget_moves(pairs_over(group.scapes, factor)):
+            longer = updates(move.used) / updates(move.tuned)
+            for power in POWERS:
+                # λ_norm is λ·√N, so that it is kept by a power of ½.
+                kept = move.carried[0.5] * longer ** (0.5 - power)
+                assert move.carried[power] == pytest.approx(kept, rel=2e-3)
+            decays = (move.best, *move.carried.values())
+            needed |= {move.cell(decay, seed) for decay in decays for seed in range(3000, 3012)}
+    assert needed == {*planned}
+
+
+@committed
+def test_the_sentences_about_fresh_seeds_say_what_they_found() -> None:
+    pytest.importorskip("pyarrow")
+    [group] = [
+        one for one in carrying.committed() if (one.method, one.place) == ("adamw", "mnist1d")
+    ]
+    fresh = carrying.carried(group)
+    best = {factor: {*found.tied} for factor, found in fresh.items()}
+    before = {factor: over_budgets(group.scapes, factor) for factor in fresh}
+
+    def cost(factor: str, power: float, pair: tuple[float, float] | None = None) -> float:
+        found = fresh[factor]
+        return 100 * (found.costs if pair is None else found.pairs[pair])[power].value
+
+    quartered, halves = (720.0, 2976.0), ((720.0, 1488.0), (1488.0, 2976.0))
+    said = {
+        "No rule that they call best is beaten by another": all(
+            {p for p, one in before[factor].items() if one.best} <= best[factor] for factor in fresh
+        ),
+        "all costs agree within 0.6 points": all(
+            abs(one.cost.value * 100 - cost(factor, p)) < 0.6
+            for factor, own in before.items()
+            for p, one in own.items()
+            if not one.beyond
+        ),
+        "**Over epochs, leaving λ alone costs nothing**": fresh["epochs"].costs[0.0].high < 0.001
+        and best["epochs"] == {0.0},
+        "The paper's λ_norm costs 2.5 points.": round(cost("epochs", 0.5), 1) == 2.5,
+        "**Over data, λ_norm is right**, and leaving λ alone costs 5.0 points": (
+            best["data"] == {0.5} and round(cost("data", 0.0), 1) == 5.0
+        ),
+        "λ_norm and λ·N are tied**, where the seeds that chose favoured λ·N": (
+            best["batch"] == {0.5, 1.0}
+            and {p for p, one in before["batch"].items() if one.best} == {1.0}
+        ),
+        "If the batch is halved, λ_norm costs no more.": all(
+            cost("batch", 0.5, pair) < cost("batch", 1.0, pair) + 0.05 for pair in halves
+        ),
+        "quartered, λ·N costs 0.7 points less": round(
+            cost("batch", 0.5, quartered) - cost("batch", 1.0, quartered), 1
+        )
+        == 0.7,
     }
     words = " ".join(TEXT.split())
     assert not [sentence for sentence in said if sentence not in words]

@@ -3,14 +3,13 @@
     python results/mnist1d-budgets/choose.py
 
 reads the landscapes of the study `exponents` from `../mnist1d-medium` and writes `carry.toml`, by
-the rules of `registered.toml`. `moves` is also what `judge.py` compares.
+the rules of `registered.toml`.
 """
 
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
-from weightdecay.results.budget_transfer import BudgetMove, budget_moves, pairs_over
+from weightdecay.results import pairs_over
+from weightdecay.results.budget_moves import budget_moves
 from weightdecay.studies.committed import found_in
 
 HERE = Path(__file__).parent
@@ -35,37 +34,20 @@ normalized_decay = {decays}
 """
 
 
-@cache
-def moves(factor: str) -> list[BudgetMove]:
-    """Return what each rule makes of the best decays, as all six seeds choose them."""
+def main() -> None:
+    """Write the sweep."""
     [seen] = [
         seen
         for found, seen in found_in(HERE.parent, only=("exponents",))
         if found.scale.task == "mnist1d"
     ]
     scapes = [panel.landscape for panel in seen.panels.values()]
-    return list(budget_moves(pairs_over(scapes, factor)))
-
-
-def decays(move: BudgetMove) -> Iterator[float]:
-    """Yield the decays to train at the end of a move, to four digits."""
-    for decay in (move.best, *move.carried.values()):
-        yield rounded(decay)
-
-
-def rounded(decay: float) -> float:
-    """Return a decay as it is trained."""
-    return float(f"{decay:.4g}")
-
-
-def main() -> None:
-    """Write the sweep."""
     settings: dict[tuple[int, int, int | None, float], set[float]] = {}
     for factor in FACTORS:
-        for move in moves(factor):
+        for move in budget_moves(pairs_over(scapes, factor)):
             config = move.used.config
             place = config.epochs, config.batch, config.data, move.lr
-            settings.setdefault(place, set()).update(decays(move))
+            settings.setdefault(place, set()).update((move.best, *move.carried.values()))
     names = ("epochs", "batch", "data", "lr")
     grids = [
         SETTING.format(**dict(zip(names, place, strict=True)), decays=sorted(own))

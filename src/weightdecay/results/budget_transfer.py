@@ -87,36 +87,8 @@ def pairs_over(landscapes: Sequence[Landscape], factor: str) -> list[Pair]:
     return [
         pair
         for group in varied_alone(usable, factor)
-        for pair in combinations(sorted((one for _, one in group), key=_updates), 2)
+        for pair in combinations(sorted((one for _, one in group), key=updates_of), 2)
     ]
-
-
-@dataclass(frozen=True)
-class BudgetMove:
-    """What each rule makes of a budget's best decay on another one, at a learning rate.
-
-    `carried` has it for each p of POWERS, and `best` is the other budget's own best decay; both as
-    that budget states them.
-    """
-
-    tuned: Landscape
-    used: Landscape
-    lr: float
-    best: float
-    carried: Mapping[float, float]
-
-
-def budget_moves(pairs: Sequence[Pair]) -> Iterator[BudgetMove]:
-    """Yield the moves whose costs `budget_regret` measures, chosen by all seeds, for others."""
-    for tuned, used in pairs:
-        longer = math.log2(_updates(used) / _updates(tuned))
-        short, long = best_columns(tuned), best_columns(used)
-        for lr in _shared(tuned, used):
-            source, target = short.get(lr), long.get(lr)
-            if source and target and _inside(tuned, source) and _inside(used, target):
-                start = math.log2(source.decay) + _stated(tuned) - _stated(used)
-                carried = {p: 2.0 ** (start - p * longer) for p in POWERS}
-                yield BudgetMove(tuned, used, lr, target.decay, carried)
 
 
 @dataclass(frozen=True)
@@ -177,9 +149,9 @@ def _judged(
     tuned: Landscape, used: Landscape, power: float, instead: float | None, best_rate: bool
 ) -> Iterator[_Judged]:
     """Yield what each seed judges, by the choices of the others."""
-    longer = math.log2(_updates(used) / _updates(tuned))
-    stated = _stated(tuned) - _stated(used)
-    rates = [(lr, lr) for lr in _shared(tuned, used)]
+    longer = math.log2(updates_of(used) / updates_of(tuned))
+    stated = log_stated(tuned) - log_stated(used)
+    rates = [(lr, lr) for lr in shared_rates(tuned, used)]
     enough = all(len(_seeds(one)) >= _LEAST for one in (tuned, used))
     for place, seed in enumerate(_seeds(used)):
         short, long = (_columns(one, seed if enough else None) for one in (tuned, used))
@@ -187,7 +159,7 @@ def _judged(
             continue
         for lr, at in [(_best(short), _best(long))] if best_rate else rates:
             source, target = short.get(lr), long.get(at)
-            if source and target and _inside(tuned, source) and _inside(used, target):
+            if source and target and is_inside(tuned, source) and is_inside(used, target):
                 start = math.log2(source.decay) + stated
                 best = math.log2(target.decay)
                 other = best if instead is None else start - instead * longer
@@ -219,18 +191,19 @@ def _best(columns: Mapping[float, Column]) -> float:
     return min(columns, key=lambda lr: columns[lr].error)
 
 
-def _updates(landscape: Landscape) -> int:
+def updates_of(landscape: Landscape) -> int:
+    """Return the number of updates of the last cycle."""
     if landscape.updates is None:
         raise ValueError("Budgets to compare must have a finished run each, got one without.")
     return landscape.updates
 
 
-def _stated(landscape: Landscape) -> float:
+def log_stated(landscape: Landscape) -> float:
     """Return log2 of λ over the decay as it is stated."""
-    return -math.log2(_updates(landscape)) / 2 if landscape.way == "normalized_decay" else 0.0
+    return -math.log2(updates_of(landscape)) / 2 if landscape.way == "normalized_decay" else 0.0
 
 
-def _shared(*landscapes: Landscape) -> list[float]:
+def shared_rates(*landscapes: Landscape) -> list[float]:
     """Return the learning rates that are near the best of each landscape."""
     near = []
     for landscape in landscapes:
@@ -240,7 +213,7 @@ def _shared(*landscapes: Landscape) -> list[float]:
     return sorted(set.intersection(*near))
 
 
-def _inside(landscape: Landscape, column: Column) -> bool:
+def is_inside(landscape: Landscape, column: Column) -> bool:
     """Whether decays on both sides of a column's best were measured, by whatever seeds.
 
     A column's best decay is rounded, so that it may seem to lie beside an end of the grid.
