@@ -57,8 +57,12 @@ FIGURE_1 = Study(
 
 
 def _twins(at: Scale) -> dict[str, list[Twins]]:
-    """Return pairs of one-epoch runs with λ′ = λ/α; for SGD without momentum they are equal."""
+    """Return pairs of one-epoch runs with λ′ = λ/α; for SGD without momentum they are equal.
+
+    In bfloat16, rounding alone would tell them apart.
+    """
     axes = {**at.common, "task": at.task, "epochs": 1, "seed": 0, "schedule": "cosine"}
+    axes["precision"] = "float32"
 
     def pair(coupled: str, decoupled: str, lr: float, decay: float) -> Twins:
         [one] = grid(algorithm=coupled, lr=lr, l2=decay / lr, **axes)
