@@ -217,3 +217,26 @@ def test_a_cliff_beside_a_carried_decay_does_not_make_it_cheaper(height: float, 
     regret = measure_transfer(found)
     assert regret.least == 0
     assert regret.costs[-0.5].value > 0
+
+
+@pytest.mark.parametrize("draw", range(6))
+def test_a_small_grid_with_most_best_decays_at_an_edge_has_no_s(draw: int) -> None:
+    """The columns are shifted against each other, so that a bowl extrapolates, and wrongly."""
+    settings = rectangle((0.0007, 0.0028, 0.0112), (0.07, 0.28, 1.12))
+    noise = np.random.default_rng(draw)
+    [steep] = landscapes(
+        Point(
+            lr=lr,
+            decay=lr * torchs,
+            way="weight_decay",
+            tested=3 * error(lr, torchs) - 0.2 + 0.002 * noise.normal(),
+            seed=seed,
+        )
+        for lr, torchs in settings
+        for seed in range(3)
+    )
+    inside = [column.inside for column in choose(steep).columns.values()]
+    assert sum(inside) == 1
+    found = recommend(steep).knobs
+    assert found.exponent.value is None
+    assert found.rule is None

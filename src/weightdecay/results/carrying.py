@@ -9,6 +9,7 @@ its estimates contradict each other, there is none.
 
 from dataclasses import dataclass, field, replace
 
+from weightdecay.results.choosing import best_columns
 from weightdecay.results.exponent import Exponent
 from weightdecay.results.fit import Surface
 from weightdecay.results.landscape import Landscape
@@ -112,6 +113,19 @@ class Knobs:
         return tuple(one for one in pointed if one not in self.regret.dearer) or pointed
 
 
+#: So many learning rates must have their best decay between others for a surface to have an s.
+_RIDGE = 2
+
+
+def _has_ridge(landscape: Landscape) -> bool:
+    """Whether a surface shows how the best decay moves, rather than only where errors are high.
+
+    On a small grid in torch's decay, whose columns are shifted against each other, the best decays
+    of most learning rates may lie at an edge.
+    """
+    return sum(column.inside for column in best_columns(landscape).values()) >= _RIDGE
+
+
 def knobs(landscape: Landscape, found: Surface, measured: Exponent, *, bent: bool = False) -> Knobs:
     """Measure what the rules cost, and take the measured exponent, or on a grid the surface's.
 
@@ -120,5 +134,5 @@ def knobs(landscape: Landscape, found: Surface, measured: Exponent, *, bent: boo
     """
     read_off = found.exponent()
     fitted = measured.value is None and not measured.withheld and not landscape.scattered
-    fitted = fitted and read_off.value is not None
+    fitted = fitted and read_off.value is not None and _has_ridge(landscape)
     return Knobs(read_off if fitted else measured, fitted, measure_transfer(landscape), bent)
