@@ -289,6 +289,15 @@ def test_a_card_says_how_many_settings_are_as_good_as_the_terminal_does(
     assert card.count("do not differ by more than noise") == (noise > 1)
 
 
+@pytest.mark.parametrize("cut", [True, False])
+def test_a_card_says_so_if_the_best_may_lie_beyond_the_trained_settings(cut: bool) -> None:
+    stored([run for run in sweep() if not cut or (run.config.weight_decay or 0) < 2**-11])
+    card = text_of(written("sweep")).partition("All numbers")[0]
+    said = "The best may lie beyond these settings. Add weight_decay = 2^-11, 2^-10: above the hig"
+    assert (said in card) == cut
+    assert ("may lie beyond" in card) == cut
+
+
 def test_the_page_says_why_the_setting_to_use_may_lie_beside_the_ridge() -> None:
     stored(sweep())
     said = embedded_in(written("sweep"))["aboutMarks"]

@@ -239,7 +239,18 @@ def test_a_diverged_run_counts_as_the_worst() -> None:
     ("landscape", "why"),
     [
         (search(Truth(), np.random.default_rng(0), noise=0.01, count=40), "Scattered settings"),
-        (landscape_of(one := Truth(rates=2), exact(one.errors())), "No two learning rates near"),
+        (
+            landscape_of(one := Truth(rates=2), exact(one.errors())),
+            "No two learning rates near the best are about a factor of 4 apart, over which",
+        ),
+        (
+            landscape_of(ten := Truth(s=0.0, factor=10.0, decay_factor=2.0), exact(ten.errors())),
+            "No two learning rates near the best are about a factor of 4 apart, over which",
+        ),
+        (
+            landscape_of(out := Truth(s=0.0, centre=(0.0, 4.0)), exact(out.errors())),
+            "No two learning rates near the best that are a factor of 4 apart have their best",
+        ),
         (
             landscape_of(far := Truth(s=0.0, decay_factor=16.0, decays=5), exact(far.errors())),
             "more than a factor of 4 apart",

@@ -630,11 +630,38 @@ def up(pair: tuple[float, float]) -> bool:
     return pair[1] > pair[0]
 
 
-def test_what_no_runs_measured_is_not_said_to_cost_more() -> None:
+@pytest.mark.parametrize(
+    ("exponent", "word", "told"),
+    [
+        (Exponent(0.5, 0.4, 0.6), "not decided", "these runs favour this: divide λ by 2."),
+        (Exponent(1.0, 0.9, 1.1), "no", "divide λ by 4."),
+        (Exponent(0.0, -0.1, 0.1), "yes", "leave λ as it is."),
+    ],
+)
+def test_what_no_runs_measured_costs_more_only_if_s_is_far_from_leaving_it(
+    exponent: Exponent, word: str, told: str
+) -> None:
     """A grid whose learning rates are a factor of 10 apart has s, and no costs."""
-    answer, done = plain_rules.alone(_advised(TransferRegret(why="x"), Exponent(0.5, 0.4, 0.6)))
-    assert answer == "not decided"
-    assert done == "If you multiply α by 4, these runs favour this: divide λ by 2."
+    answer, done = plain_rules.alone(_advised(TransferRegret(why="No such rates."), exponent))
+    assert answer == word
+    assert done == f"If you multiply α by 4, {told}"
+
+
+def test_a_page_tells_what_fresh_seeds_judged_from_what_the_sweep_estimates() -> None:
+    none = math.nan
+    found = _advised(
+        TransferRegret({2.0: Estimate(0.001, none, none), 1.0: Estimate(0.012, none, none)}),
+        Exponent(1.94, 1.3, 2.6),
+    )
+    judged = found.judged(fresh(p0=0.05, p1=0.02))
+    answer, done = plain_rules.alone(judged)
+    assert answer == "no"
+    assert "divide λ by 16. If λ stays, the error rises by 5.0 percentage points." in done
+    assert (
+        "What s says was not judged; by the sweep's own runs, the error rises by 0.1 percentage "
+        "points, by a first estimate. Of what was judged, it costs least to divide λ by 4: the "
+        "error rises by 2.0 percentage points."
+    ) in done
 
 
 def test_how_far_alpha_was_moved_is_said_if_it_is_not_by_four() -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from weightdecay.results.arrays import Arrays
-from weightdecay.results.choosing import PAIRS, Column, choose
+from weightdecay.results.choosing import PAIRS, Choice, Column, choose
 from weightdecay.results.estimate import Array, Estimate, safely_summed, within
 from weightdecay.results.judging import MARGIN, mean_of
 from weightdecay.results.landscape import Landscape
@@ -33,6 +33,14 @@ _OFF = 0.5  # a learning rate stands for another that is at most so many doublin
 _OF_CURVES = 3.0  # the freedom of what parabolas between cells differ by, as in `coupling`
 # The conventions: leave λ, or keep λ/α as torch does.
 _CONVENTIONS = (0.0, -1.0)
+_AT_EDGES = (
+    "No two learning rates near the best that are a factor of 4 apart have their best decays "
+    "inside the grid, between trained neighbours: widen or complete it there."
+)
+_NOT_APART = (
+    "No two learning rates near the best are about a factor of 4 apart, over which costs are "
+    "measured: add such rates."
+)
 _TOO_FAR_APART = (
     "The decays that were trained are more than a factor of 4 apart, too far to say what lies "
     "between them."
@@ -193,10 +201,7 @@ def measure_transfer(landscape: Landscape, moves: Collection[Pair] = PAIRS) -> T
     judges = Judges(landscape, choose(landscape))
     pairs = list(_pairs(judges, ended, moves))
     if not pairs:
-        return TransferRegret(
-            why="No two learning rates near the best that are a factor of 4 apart have their best "
-            "decays inside the grid, between trained neighbours: widen or complete it there."
-        )
+        return TransferRegret(why=_AT_EDGES if _apart(judges.choice, moves) else _NOT_APART)
     weights = judges.together(pairs).weights
     pairs = [pair for at, pair in enumerate(pairs) if np.isfinite(weights[:, at]).all()]
     if not pairs:
@@ -328,20 +333,29 @@ def _move_of(pair: Pair, best: float) -> Pair:
     return min(PAIRS, key=off)
 
 
+def _apart(choice: Choice, moves: Collection[Pair]) -> bool:
+    """Whether there are learning rates for some move, wherever their best decays are."""
+    return any(None not in _columns_of(choice, factors) for factors in moves)
+
+
+def _columns_of(choice: Choice, factors: Pair) -> list[Column | None]:
+    """Return the columns that stand for multiples of the chosen learning rate, if some do."""
+    found: list[Column | None] = []
+    for factor in factors:
+        off = {lr: abs(math.log2(lr / (choice.lr * factor))) for lr in choice.columns}
+        column = choice.columns[min(off, key=off.__getitem__)]
+        found.append(column if off[column.lr] <= _OFF else None)
+    return found
+
+
 def _pairs(judges: Judges, ended: Collection[float], moves: Collection[Pair]) -> Iterator[Pair]:
     """Yield where a decay is tuned and used, if both learning rates have a best decay inside.
 
     They must be among those of which some setting `ended` without diverging, and no decay may be
     missing beside the best one.
     """
-    choice = judges.choice
     for factors in moves:
-        found = []
-        for factor in factors:
-            off = {lr: abs(math.log2(lr / (choice.lr * factor))) for lr in choice.columns}
-            column = choice.columns[min(off, key=off.__getitem__)]
-            located = column.inside and judges.located(column)
-            if off[column.lr] <= _OFF and located and column.lr in ended:
-                found.append(column.lr)
-        if len(found) == len(factors):
-            yield found[0], found[1]
+        columns = [one for one in _columns_of(judges.choice, factors) if one is not None]
+        located = (one.inside and judges.located(one) and one.lr in ended for one in columns)
+        if len(columns) == len(factors) and all(located):
+            yield columns[0].lr, columns[1].lr

@@ -188,7 +188,7 @@ def _card(one: PageLandscape, at: int) -> str:
     word, done = plain_rules.alone(one.advice)
     outcome = _ANSWERS[word]
     best_run = "<p>The best run: no surface could be fitted.</p>\n" if one.advice.best_run else ""
-    ties = _sentence(advice.ties(one.advice), "ties")
+    ties = _sentence(advice.ties(one.advice), "ties") + _sentence(_beyond(one.advice), "ties")
     small = _sentence(plain_rules.restated(one.advice), "torch")
     return (
         f"{head}<dl>{''.join(_rows(one, one.advice))}</dl>\n{best_run}{ties}"
@@ -198,6 +198,13 @@ def _card(one: PageLandscape, at: int) -> str:
         f"{word.capitalize()}.</p>\n{_sentence(done, 'done')}{small}"
         f"<details><summary>All numbers</summary>{_lines(one)}</details>\n</article>\n"
     )
+
+
+def _beyond(found: Recommendation) -> str:
+    """Return what to train next if the best may lie beyond the trained settings."""
+    if not any(one.edge for one in found.add):
+        return ""
+    return f"The best may lie beyond these settings. Add {'; '.join(advice.additions(found))}"
 
 
 def _sentence(said: str, kind: str) -> str:

@@ -5,6 +5,7 @@ Whoever brings a table of torch's weight_decay, which is λ/α, reads what to do
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from weightdecay.number_format import joined, noun
 from weightdecay.results import Knobs, Landscape, Recommendation
@@ -70,10 +71,11 @@ def _costs_more(knobs: Knobs, rule: float, kept: float) -> bool:
     """Whether leaving the decay, which is not slight, is known to cost more than the rule to use.
 
     Of a decay that leads beyond the trained ones, what it costs at least must be above the margin.
+    If no cost is known, s must say to change the decay by a factor of 4, where α changes by that.
     """
     found = knobs.regret
     if kept not in found.costs:
-        return False
+        return abs(rule - kept) >= 1
     at_least = rule_costs.least_of(found, kept) or 0.0
     if kept in found.beyond and at_least <= found.margin:
         return False
@@ -113,8 +115,21 @@ def _if_kept(advice: Recommendation, rule: float) -> Iterator[str]:
         yield f"{then} {_rise(advice, kept)}{no_less}."
     least = found.least
     if not knobs.by_regret and least not in (None, rule) and not found.slight(rule):
-        yield f"By that estimate, it costs least to {_plainly(least or 0.0, scape)}."
+        yield from _otherwise(advice, rule, least or 0.0)
     yield from rules.measured_over(found)
+
+
+def _otherwise(advice: Recommendation, rule: float, least: float) -> Iterator[str]:
+    """Yield which other rule costs least, where s and not a cost speaks for the rule to use."""
+    knobs, scape = advice.knobs, advice.landscape
+    if not knobs.regret.tied:
+        yield f"By that estimate, it costs least to {_plainly(least, scape)}."
+        return
+    swept = knobs.swept
+    if swept is not None and rule in swept.costs and rule_costs.is_known(swept, rule):
+        judged = replace(advice, knobs=replace(knobs, regret=swept))
+        yield f"What s says was not judged; by the sweep's own runs, {_rise(judged, rule)}."
+    yield f"Of what was judged, it costs least to {_plainly(least, scape)}: {_rise(advice, least)}."
 
 
 def least_kept(found: Sequence[Recommendation]) -> tuple[int, str] | None:
