@@ -658,9 +658,9 @@ def test_a_page_tells_what_fresh_seeds_judged_from_what_the_sweep_estimates() ->
     assert answer == "no"
     assert "divide λ by 16. If λ stays, the error rises by 5.0 percentage points." in done
     assert (
-        "What s says was not judged; by the sweep's own runs, the error rises by 0.1 percentage "
-        "points, by a first estimate. Of what was judged, it costs least to divide λ by 4: the "
-        "error rises by 2.0 percentage points."
+        "No fresh seed judged what it costs to divide λ by 16; by the sweep's own runs, the error "
+        "rises by 0.1 percentage points, by a first estimate. Of the rules that were judged, it "
+        "costs least to divide λ by 4: the error rises by 2.0 percentage points."
     ) in done
 
 

@@ -128,8 +128,10 @@ def _otherwise(advice: Recommendation, rule: float, least: float) -> Iterator[st
     swept = knobs.swept
     if swept is not None and rule in swept.costs and rule_costs.is_known(swept, rule):
         judged = replace(advice, knobs=replace(knobs, regret=swept))
-        yield f"What s says was not judged; by the sweep's own runs, {_rise(judged, rule)}."
-    yield f"Of what was judged, it costs least to {_plainly(least, scape)}: {_rise(advice, least)}."
+        what = f"No fresh seed judged what it costs to {_plainly(rule, scape)}"
+        yield f"{what}; by the sweep's own runs, {_rise(judged, rule)}."
+    what = f"Of the rules that were judged, it costs least to {_plainly(least, scape)}"
+    yield f"{what}: {_rise(advice, least)}."
 
 
 def least_kept(found: Sequence[Recommendation]) -> tuple[int, str] | None:
