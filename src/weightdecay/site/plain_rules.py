@@ -144,8 +144,8 @@ def least_kept(found: Sequence[Recommendation]) -> tuple[int, str] | None:
     if any(rule not in regret.costs or rule in regret.beyond for regret, rule in kept):
         return None
     of = {(one.landscape.of, one.landscape.metric) for one in found}
-    moves = {tuple(sorted(used > tuned for tuned, used in regret.pairs)) for regret, _ in kept}
-    if len(of) > 1 or len({frozenset(one) for one in moves}) > 1:
+    ways = {frozenset(used > tuned for tuned, used in regret.pairs) for regret, _ in kept}
+    if len(of) > 1 or len(ways) > 1:
         return None
     costs = [regret.costs[rule] for regret, rule in kept]
     at = min(range(len(found)), key=lambda at: costs[at].value)
