@@ -1,7 +1,7 @@
 """A grid of lr × torch's weight_decay, the table that most people have, is not a grid in λ."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -34,7 +34,18 @@ def error(lr: float, torchs: float) -> float:
     return float(0.1 * (1 + 0.05 * x**2 + 0.06 * z**2))
 
 
-def scape(settings: Sequence[tuple[float, float]], draw: int, *, seeds: int = 3) -> Landscape:
+def steep(lr: float, torchs: float) -> float:
+    """Return such an error that rises three times as far."""
+    return 3 * error(lr, torchs) - 0.2
+
+
+def scape(
+    settings: Sequence[tuple[float, float]],
+    draw: int,
+    *,
+    seeds: int = 3,
+    true: Callable[[float, float], float] = error,
+) -> Landscape:
     """Return the landscape of settings in torch's convention, with noise of 0.2 points."""
     noise = np.random.default_rng(draw)
     [found] = landscapes(
@@ -42,7 +53,7 @@ def scape(settings: Sequence[tuple[float, float]], draw: int, *, seeds: int = 3)
             lr=lr,
             decay=lr * torchs,
             way="weight_decay",
-            tested=error(lr, torchs) + 0.002 * noise.normal(),
+            tested=true(lr, torchs) + 0.002 * noise.normal(),
             seed=seed,
         )
         for lr, torchs in settings
@@ -222,21 +233,9 @@ def test_a_cliff_beside_a_carried_decay_does_not_make_it_cheaper(height: float, 
 @pytest.mark.parametrize("draw", range(6))
 def test_a_small_grid_with_most_best_decays_at_an_edge_has_no_s(draw: int) -> None:
     """The columns are shifted against each other, so that a bowl extrapolates, and wrongly."""
-    settings = rectangle((0.0007, 0.0028, 0.0112), (0.07, 0.28, 1.12))
-    noise = np.random.default_rng(draw)
-    [steep] = landscapes(
-        Point(
-            lr=lr,
-            decay=lr * torchs,
-            way="weight_decay",
-            tested=3 * error(lr, torchs) - 0.2 + 0.002 * noise.normal(),
-            seed=seed,
-        )
-        for lr, torchs in settings
-        for seed in range(3)
-    )
-    inside = [column.inside for column in choose(steep).columns.values()]
+    found = scape(rectangle((0.0007, 0.0028, 0.0112), (0.07, 0.28, 1.12)), draw, true=steep)
+    inside = [column.inside for column in choose(found).columns.values()]
     assert sum(inside) == 1
-    found = recommend(steep).knobs
-    assert found.exponent.value is None
-    assert found.rule is None
+    knobs = recommend(found).knobs
+    assert knobs.exponent.value is None
+    assert knobs.rule is None
