@@ -692,6 +692,10 @@ WRONG = {
         ["status", "many"],
         "many is not a sweep folder: it has no plan.jsonl. It contains sweep folders:",
     ),
+    "export of one figure": (
+        ["export", "many/one/figure-2", "t.csv"],
+        "many/one/figure-2 is not a sweep folder: it has no log. Its runs are in many/one.",
+    ),
     "export of many": (
         ["export", "many", "t.csv"],
         "has no log. It contains sweep folders: many/one, many/two.",
@@ -721,6 +725,7 @@ def test_a_mistake_is_said_in_one_line_and_nothing_is_made(
     Path("class.toml").write_text(TOY.replace('"adamw"', '"torch.optim:NAdamm"'))
     for name in ("one", "two"):
         Store(f"many/{name}").ask_for({one.identity: one for one in read_study("half.toml")})
+        Path(f"many/{name}/figure-2").mkdir()  # as `reproduce` has
     before = sorted(Path().rglob("*"))
     assert main(words) == 2
     said = capsys.readouterr()

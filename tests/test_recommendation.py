@@ -299,6 +299,8 @@ def test_where_noise_leaves_the_rule_open_two_more_seeds_are_to_be_added() -> No
     assert found.repeat.seeds == (2, 3)
     assert set(found.repeat.lrs) <= set(landscape.lrs)
     assert "seeds 2 and 3 for lr from 2^-" in dict(advice.block(found))["add"]
+    alone = replace(found, repeat=replace(found.repeat, lrs=(0.002,)))
+    assert "seeds 2 and 3 for lr 0.002 and weight_decay from " in dict(advice.block(alone))["add"]
 
 
 @pytest.mark.parametrize("seeds", [1, 3])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Compare methods at their registered settings, by seeds that chose nothing, and
 measure what it costs to carry a decay to another learning rate. Says what
-differs from the registration."""
+differs from the registration, and returns 1 if anything does."""
 
 
 def add(commands: Commands) -> None:

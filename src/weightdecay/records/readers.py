@@ -180,9 +180,11 @@ class StoreReader:
 
 
 def not_a_sweep(folder: Path, *, lacks: str) -> FileNotFoundError:
-    """Return the error for a folder that is not a sweep folder; it names sweeps inside it."""
+    """Return the error for a folder that is not a sweep folder; it names sweeps inside or above."""
     inside = sorted(str(path.parent) for path in folder.glob("*/plan.jsonl"))
     cure = "`weightdecay sweep STUDY --out FOLDER` makes one."
+    if folder.is_dir() and (folder.parent / "plan.jsonl").exists():
+        cure = f"Its runs are in {folder.parent}."  # where `reproduce` keeps those of all figures
     if inside:
         cure = f"It contains sweep folders: {', '.join(inside)}. Name one of them."
     return FileNotFoundError(f"{folder} is not a sweep folder: it has no {lacks}. {cure}")

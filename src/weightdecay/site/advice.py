@@ -240,5 +240,8 @@ def _extension(one: Extension, decay: str) -> str:
 def _repeat(one: Repeat, decay: str) -> str:
     seeds = " and ".join(map(str, one.seeds))
     decay = TORCH if one.knob == "torch" else decay
-    lrs, decays = (f"{typed(min(knob))} to {typed(max(knob))}" for knob in (one.lrs, one.decays))
-    return f"seeds {seeds} for lr from {lrs} and {decay} from {decays}"
+    lrs, decays = (
+        typed(min(knob)) if len(knob) == 1 else f"from {typed(min(knob))} to {typed(max(knob))}"
+        for knob in (one.lrs, one.decays)
+    )
+    return f"seeds {seeds} for lr {lrs} and {decay} {decays}"
