@@ -174,12 +174,12 @@ def test_exceptions_among_the_rules_cost_what_their_own_rules_cost() -> None:
         values("Figure 1", f"AdamW, {schedule}")
         for schedule in ("step-drop", "fixed learning rate")
     )
-    assert f"λ/α kept, which costs {drops[0]} points, and {drops[1]} with λ/√α" in page
-    assert f"at a fixed learning rate, {fixed[0]} and {fixed[1]}, which these seeds do not" in page
+    assert f"λ/α is kept: that costs {drops[0]} points, and keeping λ/√α {drops[1]}." in page
+    assert f"At a fixed learning rate they cost {fixed[0]} and {fixed[1]}, which these" in page
     both = [values("Conjecture", f"{name}, cosine annealing") for name in ("AdaGradW", "RMSPropW")]
     kept, root, _ = (" and ".join(one) for one in zip(*both, strict=True))
-    assert f"AdaGradW and RMSPropW on text want λ/α kept as well: that costs {kept} points" in page
-    assert f"and λ/√α {root}." in page
+    both_cost = f"that costs {kept} points, and keeping λ/√α {root}."
+    assert f"AdaGradW and RMSPropW on text do best if λ/α is kept as well: {both_cost}" in page
     figures = {"Adam": "Figure 1"}
     names = ("Adam", "AMSGrad", "AdaGrad", "RMSProp")
     l2, decoupled = (

@@ -54,19 +54,21 @@ errors are compared on seeds that did not choose the settings, so differences ne
 in the pictures. Differences within {_MARGIN} of the rival's error count as ties: that is what
 "rivals" and "gains nothing" mean.
 
-What is not decided states two numbers. One is the smallest effect that such data show in 80 % of
-cases. The other says how many seeds would decide the claim in 80 % of cases if what was measured is
-the truth, and if noise falls with the root of the number of seeds; their runs stand beside it, and
-their time where it was kept. For s and for budgets that number is too low: their intervals hold
-what two estimators differ by, which does not shrink with more seeds. Where more than 1,000 seeds
-would be needed, the number lies so near the bound of its rule that the claim is open for good.
+What is not decided states two numbers. One is the smallest effect that data like these would detect
+in 80 % of repeats. The other says how many seeds would decide the claim in 80 % of cases if what
+was measured is the truth, and if noise falls with the root of the number of seeds; their runs stand
+beside it, and their time where it was kept. For s and for budgets that number is too low: their
+intervals hold what two estimators differ by, which does not shrink with more seeds. Where more than
+1,000 seeds would be needed, the number lies so near the bound of its rule that the claim is open
+for good.
 
-A claim of several parts names the part that takes most runs, if all parts seem to hold: with so
-many seeds of each, all are shown in 80 % of cases. If a part seems not to hold, it can decide the
-claim alone, by its wider interval of 1 − 0.05/k for k parts; of several such parts, the one that
-takes fewest runs is named. CIFAR-10's first claim in Figure 1, say, has a part for each of three
-schedules. At a fixed rate AdamW measured 0.7 % worse than Adam, so that part alone would make the
-claim *not held*, once the whole of its interval of 1 − 0.05/3 lies above 0.
+A claim of several parts is held if all of them are. If all seem to be, the number of seeds is the
+one with which all would be shown in 80 % of cases, and the part that takes most runs is named. If a
+part seems not to hold, it can decide the claim alone, by an interval of 1 − 0.05/k for k parts; of
+several such parts, the one that takes fewest runs is named. CIFAR-10's first claim in Figure 1,
+say, has a part for each of three schedules. At a fixed rate AdamW measured 0.7 % worse than Adam,
+so that part alone would make the claim *not held*, once the whole of its interval of 1 − 0.05/3
+lies above 0.
 
 s is the coupling exponent: it says how the best decay moves with the learning rate, λ* ∝ α⁻ˢ
 ([how it is measured](exponents.md)). With s = 0 the two knobs are separate, and with s = 1 the
