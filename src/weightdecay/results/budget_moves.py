@@ -61,7 +61,7 @@ def budget_moves(pairs: Sequence[Pair]) -> Iterator[BudgetMove]:
 
 
 def judged_moves(moves: Sequence[BudgetMove], runs: Iterable[Run]) -> TransferRegret:
-    """Return what the moves of one factor cost, by the seeds that trained all of them.
+    """Return what a method's moves of one factor cost, by the seeds that trained all of them.
 
     A seed's cost is the mean over learning rates, then over pairs of budgets. A run that diverged
     counts as the worst that ended.
@@ -82,13 +82,16 @@ def judged_moves(moves: Sequence[BudgetMove], runs: Iterable[Run]) -> TransferRe
     def errors(one: BudgetMove, decay: float) -> Array:
         return np.array([error_of(there[one.cell(decay, seed)], worst) for seed in seeds])
 
-    costs: dict[tuple[float, float], dict[float, Array]] = {}
+    by_pair: dict[tuple[float, float], list[BudgetMove]] = {}
     for one in moves:
         pair = float(updates_of(one.tuned)), float(updates_of(one.used))
-        own = [at for at in moves if at.tuned is one.tuned and at.used is one.used]
-        costs[pair] = {
-            p: np.mean([errors(at, at.carried[p]) - errors(at, at.best) for at in own], axis=0)
+        by_pair.setdefault(pair, []).append(one)
+    costs = {
+        pair: {
+            p: np.mean([errors(one, one.carried[p]) - errors(one, one.best) for one in own], axis=0)
             for p in POWERS
         }
+        for pair, own in by_pair.items()
+    }
     best = min(one.used.best.mean for one in moves)
     return of_fresh_seeds(costs, error=best, best=math.nan)
