@@ -62,13 +62,13 @@ intervals hold what two estimators differ by, which does not shrink with more se
 1,000 seeds would be needed, the number lies so near the bound of its rule that the claim is open
 for good.
 
-A claim of several parts is held if all of them are. If all seem to be, the number of seeds is the
-one with which all would be shown in 80 % of cases, and the part that takes most runs is named. If a
-part seems not to hold, it can decide the claim alone, by an interval of 1 − 0.05/k for k parts; of
-several such parts, the one that takes fewest runs is named. CIFAR-10's first claim in Figure 1,
-say, has a part for each of three schedules. At a fixed rate AdamW measured 0.7 % worse than Adam,
-so that part alone would make the claim *not held*, once the whole of its interval of 1 − 0.05/3
-lies above 0.
+A claim of several parts is held if all of them are, unless its rule says otherwise. If all seem to
+be, the number of seeds is the one with which all would be shown in 80 % of cases, and the part that
+takes most runs is named. If a part seems not to hold, it can decide the claim alone, by an interval
+of 1 − 0.05/k for k parts; of several such parts, the one that takes fewest runs is named.
+CIFAR-10's first claim in Figure 1, say, has a part for each of three schedules. At a fixed rate
+AdamW measured 0.7 % worse than Adam, so that part alone would make the claim *not held*, once the
+whole of its interval of 1 − 0.05/3 lies above 0.
 
 s is the coupling exponent: it says how the best decay moves with the learning rate, λ* ∝ α⁻ˢ
 ([how it is measured](exponents.md)). With s = 0 the two knobs are separate, and with s = 1 the
