@@ -17,7 +17,6 @@ from weightdecay.results import Exponent, Landscape, coupling
 from weightdecay.results.arrays import grid
 from weightdecay.results.coupling import REACH
 from weightdecay.results.landscape import Cell
-from weightdecay.results.ridge import usual_step
 
 #: Where true best decays are this many doublings off their line, no single s describes them.
 BENT = 0.2
@@ -71,8 +70,8 @@ class Smoothed:
         found = grid(self.landscape, zero=False)
         measured, lost = np.isfinite(found.scores()), found.lost()
         x, z = np.log2(found.lrs), np.log2(found.decays)
-        steps = np.array([np.median(np.diff(x)), usual_step(measured, found.decays)])
-        moved = random.uniform(-0.5, 0.5, 2) * steps
+        gaps = np.concatenate([np.diff(z[cells]) for cells in measured])
+        moved = random.uniform(-0.5, 0.5, 2) * [np.median(np.diff(x)), np.median(gaps)]
         heights = self.surface.at(x[:, None] + moved[0], z + moved[1])[..., None]
         splits = []
         parts = zip(self.surface.own, self.surface.common, self.examples, strict=True)

@@ -71,7 +71,7 @@ def marks(panels: Sequence[Panel], *, doubted: bool, recommended: bool) -> list[
 
 def _ranges(landscapes: Iterable[Landscape]) -> str:
     """Describe the ranges of recommended settings, which scattered runs have of another kind."""
-    kinds = {landscape.scattered for landscape in landscapes}
+    kinds = {not landscape.in_columns for landscape in landscapes}
     as_good = f"expected error within {100 * AS_GOOD:g} % of it"
     if kinds == {True, False}:
         return f"{as_good}, or, of scattered runs, {_PROBABLY}"

@@ -133,6 +133,6 @@ def knobs(landscape: Landscape, found: Surface, measured: Exponent, *, bent: boo
     lie beyond the grid.
     """
     read_off = found.exponent()
-    fitted = measured.value is None and not measured.withheld and not landscape.scattered
+    fitted = measured.value is None and not measured.withheld and landscape.in_columns
     fitted = fitted and read_off.value is not None and _has_ridge(landscape)
     return Knobs(read_off if fitted else measured, fitted, measure_transfer(landscape), bent)

@@ -22,6 +22,8 @@ from weightdecay.results.noise import Flags
 #: steps of the grid, if these are larger.
 PARABOLA, HALVES = 0, 1
 REACH = (1, 2)
+#: What is farther away by so much is as far: learning rates and decays are often rounded.
+ROUNDED = 1.1
 _PLACES = 21  # where the common vertex of two halves is tried
 _LEAST = 1e-12
 
@@ -49,7 +51,7 @@ class Column:
 
     def window(self, at: int, estimator: int) -> Places:
         """Return the cells around one; the first estimator's have as many on either side."""
-        reach = REACH[estimator] * self.unit + 1e-6
+        reach = ROUNDED * REACH[estimator] * self.unit
         sides = [0, 0]
         for side, step in enumerate((-1, 1)):
             beyond = at + step

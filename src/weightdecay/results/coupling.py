@@ -27,7 +27,7 @@ import numpy as np
 from weightdecay import checks
 from weightdecay.results import ridge
 from weightdecay.results.arrays import Arrays, grid
-from weightdecay.results.column import HALVES, PARABOLA
+from weightdecay.results.column import HALVES, PARABOLA, ROUNDED
 from weightdecay.results.estimate import Array, student, summed
 from weightdecay.results.exponent import FLAT, Exponent, Line, bend, bounded, unknown
 from weightdecay.results.landscape import Landscape
@@ -99,7 +99,8 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
             "moves with α. Train other values of it too."
         )
         return Coupling(none, none, (), None, convention)
-    if landscape.scattered:
+    one_seed = all(len(cell.seeds) < 2 for cell in landscape.cells.values())
+    if not landscape.in_columns or (landscape.scattered and one_seed):
         return _scattered(landscape, convention)
     measured = grid(landscape, zero=False)
     if not len(measured.decays):
@@ -130,8 +131,7 @@ def coupling(landscape: Landscape, *, convention: str = "paper") -> Coupling:
 
 def near_best(x: Array, best: int) -> Flags:
     """Return which learning rates s is measured at, given log2 of them and the best one's place."""
-    step = float(np.median(np.diff(x))) if len(x) > 1 else 1.0
-    near: Flags = np.abs(x - x[best]) <= max(REACH, step) + 1e-6
+    near: Flags = np.abs(x - x[best]) <= ROUNDED * max(REACH, ridge.step_of([x]))
     return near
 
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from weightdecay.results.column import ROUNDED
 from weightdecay.results.estimate import Array
 
 #: Values are interpolated between places at most this far apart: two doublings of a decay.
@@ -74,7 +75,7 @@ def straight_between(places: Array, place: float) -> Array:
         weights[above] = 1.0
         return weights
     low, high = places[above - 1], places[above]
-    if high - low > APART + _ROUNDING:
+    if high - low > ROUNDED * APART:
         return weights + math.nan
     share = (place - low) / (high - low)
     weights[above - 1], weights[above] = 1 - share, share

@@ -57,7 +57,7 @@ def expected_error(
     value = float(found.weights @ values)
     seeds = errors.shape[1]
     fraction = landscape.metric is None
-    if seeds < 2 and not landscape.scattered:
+    if seeds < 2 and landscape.in_columns:
         alone = Estimate(value, math.nan, math.nan)
         return Expected(of_error(alone) if fraction else alone, "one seed shows no noise")
     own = float(found.weights @ (variances + (values - value) ** 2)), found.processes[0].freedom

@@ -1,7 +1,7 @@
 """A landscape: errors over learning rates and decays, its best settings and their ties."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean, stdev
@@ -136,9 +136,7 @@ class Landscape:
         settings = [place for place in self.cells if place[1] > 0]
         if len(decays) < 2 or len(self.lrs) < 2:
             return False
-        after = dict(pairwise(decays))
-        paired = sum((lr, after.get(decay)) in self.cells for lr, decay in settings)
-        return paired < _PAIRED * len(settings)
+        return not _are_paired(settings)
 
     @property
     def told_in_torch(self) -> bool:
@@ -179,7 +177,7 @@ class Landscape:
     @property
     def in_columns(self) -> bool:
         """Whether learning rates were trained with several decays each, shared in λ or in λ/α."""
-        return not self.scattered or self.in_torchs_decay
+        return not self.scattered or (self.in_torchs_decay and _are_paired(self.in_torch))
 
     @property
     def ranked(self) -> tuple[Cell, ...]:
@@ -272,6 +270,14 @@ class Landscape:
     def to_frame(self, library: str | None = None) -> Any:
         """Return `to_columns` as a frame of "pandas" or "polars", whichever is installed."""
         return frame(self.to_columns(), library)
+
+
+def _are_paired(settings: Collection[tuple[float, float]]) -> bool:
+    """Whether settings are a grid: many have the next decay at the same learning rate."""
+    after = dict(pairwise(sorted({decay for _, decay in settings})))
+    there = {*settings}
+    paired = sum((lr, after.get(decay)) in there for lr, decay in settings)
+    return paired >= _PAIRED * len(settings)
 
 
 def _standard_error(values: tuple[float, ...]) -> float:

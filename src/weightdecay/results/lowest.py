@@ -102,9 +102,11 @@ class _Region:
     def __init__(self, landscape: Landscape, start: Array, used: Array) -> None:
         cells = [cell for cell in landscape.cells.values() if cell.decay > 0]
         self.used = used
-        self._steps = np.array(usual_steps((cell.lr, cell.decay) for cell in cells))
-        self._scattered = landscape.scattered
-        every = (np.log2([(cell.lr, cell.decay) for cell in cells]) - start) / self._steps
+        settings = [(cell.lr, cell.decay) for cell in cells]
+        shared = landscape.in_torch if landscape.in_torchs_decay else settings
+        self._steps = np.array(usual_steps(shared))
+        self._in_columns = landscape.in_columns
+        every = (np.log2(settings) - start) / self._steps
         lost: Array = np.array([bool(cell.diverged) for cell in cells], dtype=np.float64)
         self._lost = _Between(every, lost) if lost.any() else None
         self._near = KDTree(used / self._steps)
@@ -131,7 +133,7 @@ class _Region:
             inside &= self._lost(places / self._steps) <= _SHARE
         if self._hull is not None:
             inside &= self._hull.find_simplex(places, tol=1e-9) >= 0
-        if not self._scattered:
+        if self._in_columns:
             inside &= self._near.query(places / self._steps, p=np.inf)[0] <= 1 + 1e-6
         return inside
 

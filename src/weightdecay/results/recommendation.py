@@ -168,7 +168,7 @@ def _recommended(landscape: Landscape) -> Recommendation:
     lr, decay = best.lr, best.decay
     add: tuple[Extension, ...] = ()
     repeat = None
-    if best.differ is not False and landscape.in_columns:
+    if best.differ is not False and (landscape.in_columns or landscape.unvaried):
         few = len(finished(landscape)[0]) < FEWEST
         add = _extensions(landscape, lr.value, decay.value, few=few)
         repeat = None if add or advice.decided else again(landscape, found)
@@ -192,7 +192,7 @@ def _recommended(landscape: Landscape) -> Recommendation:
 
 def _ranges(landscape: Landscape) -> tuple[Range, Range] | None:
     """Return the best learning rate and decay; None if there are too few settings for that."""
-    if not landscape.scattered:
+    if landscape.in_columns:
         found = lowest(landscape)
         return None if found is None else found.as_good()
     fitted = fit_surface(landscape)

@@ -1,11 +1,13 @@
 """Where the ridge is: the best learning rate, the optimum at each, and optima at edges."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from weightdecay.results.arrays import Arrays
+from weightdecay.results.column import ROUNDED
 from weightdecay.results.estimate import Array
 from weightdecay.results.noise import Flags, depth, mean
 
@@ -48,17 +50,21 @@ def optima(scores: Array, diverged: Flags) -> Optima:
     return Optima(basin, order[columns, at], edge, order[columns, inner])
 
 
-def steps(decays: Array) -> int:
-    """Return how many decays away errors must have risen."""
-    if len(decays) < 2:
-        return 1
-    return max(1, int(REACH / np.median(np.diff(np.log2(decays))) + 1e-6))
-
-
 def usual_step(measured: Flags, decays: Array) -> float:
     """Return how many doublings apart decays that are neighbours in a column usually are."""
-    gaps = np.concatenate([np.diff(np.log2(decays[cells])) for cells in measured])
-    return float(np.median(gaps)) if len(gaps) else 1.0
+    return step_of([np.log2(decays[cells]) for cells in measured])
+
+
+def step_of(lines: Sequence[Array]) -> float:
+    """Return how far apart neighbours on some lines usually are; 1 if there are none.
+
+    Of two neighbours, the farther one counts: in a grid with uneven steps, such as 1, 2, 5, 10,
+    most places should have a neighbour within a step on both sides.
+    """
+    gaps = [np.diff(line) for line in lines]
+    wide = [np.maximum(own[1:], own[:-1]) if len(own) > 1 else own for own in gaps]
+    every = np.concatenate(wide)
+    return float(np.quantile(every, 0.5, method="higher")) if len(every) else 1.0
 
 
 def best_rate(grid: Arrays) -> int:
@@ -90,8 +96,8 @@ def best_at_edge(grid: Arrays) -> tuple[int, str]:
 def rises(grid: Arrays, said: Optima) -> bool:
     """Whether errors rise from the optima at edges towards the inside by more than noise."""
     rows = np.flatnonzero(said.basin & (said.edge != 0))
-    inside = said.at[rows] - said.edge[rows] * steps(grid.decays)
-    inside = np.clip(inside, 0, len(grid.decays) - 1)
+    known = np.isfinite(grid.scores())
+    inside = [_inwards(grid.decays, known[i], int(said.at[i]), int(said.edge[i])) for i in rows]
     errors = mean(grid.tested)
     rise = errors[rows, inside] - errors[rows, said.at[rows]]
     variance, freedom = grid.noise()
@@ -99,6 +105,17 @@ def rises(grid: Arrays, said: Optima) -> bool:
         return False
     allowed = CERTAIN * np.sqrt(2 * variance / (len(grid.seeds) * len(rows)))
     return bool(np.nanmean(rise) > allowed)
+
+
+def _inwards(decays: Array, known: Flags, at: int, edge: int) -> int:
+    """Return which known decay lies `REACH` inside of the one at an edge, or the next to it."""
+    places = np.flatnonzero(known)
+    off = edge * np.log2(decays[at] / decays[places])
+    inside, off = places[off > 0], off[off > 0]
+    if not len(inside):
+        return at
+    within = int(np.count_nonzero(off <= ROUNDED * REACH))
+    return int(inside[np.argsort(off)][max(0, within - 1)])
 
 
 def _smooth(scores: Array) -> Array:

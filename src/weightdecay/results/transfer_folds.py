@@ -13,6 +13,7 @@ import numpy as np
 
 from weightdecay.results.arrays import Arrays, decayed
 from weightdecay.results.choosing import Choice, Column, choose
+from weightdecay.results.column import ROUNDED
 from weightdecay.results.estimate import Array
 from weightdecay.results.interpolation import between, doubt
 from weightdecay.results.landscape import Landscape
@@ -104,7 +105,7 @@ class Judges:
     def located(self, column: Column) -> bool:
         """Whether no decay is missing beside the lowest setting: it would move the best decay."""
         step = usual_step(self._everyone, self.measured.decays)
-        return column.gap <= max(1.0, step) + _ROUNDED
+        return column.gap <= ROUNDED * max(1.0, step)
 
     def together(self, pairs: Sequence[Pair]) -> Fold:
         """Return what all seeds choose, judged by their mean."""

@@ -19,7 +19,7 @@ from weightdecay.results.arrays import Arrays
 from weightdecay.results.column import PARABOLA, Column
 from weightdecay.results.estimate import Array, safely_summed, student, summed
 from weightdecay.results.noise import Flags, effects, mean, noise
-from weightdecay.results.ridge import usual_step
+from weightdecay.results.ridge import step_of, usual_step
 
 #: A best decay is located if its standard error is at most so many doublings, or steps of the grid.
 LOCATED = 1.0
@@ -70,7 +70,7 @@ class Vertices:
         """
         if len(self.lrs) < 3:
             return None
-        unit = max(1.0, float(np.median(np.diff(self.x))))
+        unit = max(1.0, step_of([self.x]))
         rates = Column(self.x, np.ones(len(self.x), dtype=np.bool_), unit, logs=False)
         [at] = rates.lowest(self.depths[:1])
         if not rates.inside[at]:

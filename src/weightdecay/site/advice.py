@@ -42,7 +42,7 @@ TORCH = "torch's weight_decay"
 def legend(landscapes: Iterable[Landscape]) -> str:
     """Return the meaning of the numbers in parentheses and in brackets."""
     every = [*landscapes]
-    kinds = {landscape.scattered for landscape in every}
+    kinds = {not landscape.in_columns for landscape in every}
     if kinds == {True, False}:
         said = f"{_GRID} {_SYMBOLS} For scattered runs, parentheses hold {PROBABLY}."
     else:

@@ -71,7 +71,7 @@ def _meaning(found: Sequence[PageLandscape]) -> str:
     shown_ones = [one for one in found if one.answered]
     what = noun(one.landscape for one in shown_ones)
     told = []
-    if any(one.judged is None and not one.landscape.scattered for one in shown_ones):
+    if any(one.judged is None and one.landscape.in_columns for one in shown_ones):
         told.append(
             f"“Nearly as good”: the {what} is at most 2 % above the lowest, relative to it, if the "
             "other of α and λ is left as it is."
@@ -83,7 +83,7 @@ def _meaning(found: Sequence[PageLandscape]) -> str:
             f"Each setting was chosen on validation examples, and its {what} measured by {seeds} "
             "other seeds."
         )
-    if any(one.landscape.scattered for one in shown_ones):
+    if any(not one.landscape.in_columns for one in shown_ones):
         told.append(f"The small numbers under scattered settings: {advice.PROBABLY}.")
     if any(one.advice is not None and one.advice.knobs.regret.costs for one in shown_ones):
         told.append(
@@ -218,7 +218,7 @@ def _rows(one: PageLandscape, found: Recommendation) -> Iterator[str]:
     scape, judged = one.landscape, one.judged
     names = ("learning rate α", " ".join(AXES[scape.way]))
     if judged is None:
-        near = "" if scape.scattered else " is nearly as good"
+        near = " is nearly as good" if scape.in_columns else ""
         own = {names[0]: found.lr, names[1]: found.decay}
         if scape.told_in_torch:
             own = {names[0]: found.lr, advice.TORCH: advice.own_decay(found)[1], **own}
