@@ -19,7 +19,7 @@ from weightdecay.results import (
 )
 from weightdecay.results.choosing import choose
 from weightdecay.results.fit import fit
-from weightdecay.results.recommendation import again
+from weightdecay.results.next_runs import again
 from weightdecay.results.scatter import fit_surface
 from weightdecay.results.transfer import RULES
 from weightdecay.site import advice

@@ -11,6 +11,7 @@ from tests.uneven import (
     FIVES,
     IN_LAMBDA,
     IN_TORCH,
+    THREES,
     TWOS,
     TWOS_IN_TORCH,
     Grid,
@@ -29,6 +30,7 @@ from weightdecay.results import (
 from weightdecay.results.arrays import grid as grid_of
 from weightdecay.results.choosing import choose
 from weightdecay.results.vertices import vertices
+from weightdecay.site import advice
 
 
 @pytest.mark.parametrize("s", [0.0, 0.5])
@@ -150,6 +152,58 @@ def test_torchs_convention_adds_one_where_no_lambda_occurs_twice() -> None:
         assert (other.low, other.high) == pytest.approx((one.low + 1, one.high + 1), abs=1e-9)
 
 
+@pytest.mark.parametrize("draw", range(3))
+def test_values_between_are_asked_for_where_steps_are_too_large(draw: int) -> None:
+    """More seeds would not say what lies between decays that are a factor of 10 apart."""
+    grid = ([1e-3, 1e-2, 1e-1], [0.006, 0.06, 0.6, 6.0])
+    found = recommend(swept(grid, truth_of(0.0, draw), draw, torch=True))
+    assert found.knobs.rule is None
+    assert found.repeat is None
+    assert {one.knob for one in found.add} == {"lr", "torch"}
+    assert {one.end for one in found.add} == {"between"}
+    for one in found.add:
+        trained = grid[0] if one.knob == "lr" else grid[1]
+        assert not {*one.values} & {*trained}
+        assert min(trained) < min(one.values) <= max(one.values) < max(trained)
+    lines = advice.additions(found)
+    assert all(line.endswith("between those trained, which are too far apart") for line in lines)
+    assert lines[0].startswith("lr = 0.0032, 0.032: between")
+
+
+def test_a_missing_step_is_asked_for_wherever_it_is() -> None:
+    """The best learning rate has its neighbours; at others, best decays lie beside the gap."""
+    grid = THREES[0], [1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2]
+    truth = replace(truth_of(2.0, 0), centre=(0.0, 0.0))
+    found = recommend(swept(grid, truth, 0))
+    assert found.knobs.regret.costs == {}
+    assert (found.add[0].knob, found.add[0].end) == ("decay", "between")
+    assert found.add[0].values == pytest.approx([3.2e-5])
+    wider = (grid[0], sorted([3e-5, *grid[1]]))
+    assert recommend(swept(wider, truth, 0)).knobs.rule == 2.0
+
+
+@pytest.mark.parametrize("torch", [False, True])
+def test_decays_are_asked_for_where_those_of_other_learning_rates_lie_at_the_ends(
+    *, torch: bool
+) -> None:
+    """At the best learning rate, both sides are there; at the next, the best is the last one."""
+    grid = TWOS[0], [2.0**k for k in ((-5, -4, -3) if torch else (-12, -11, -10))]
+    truth = replace(truth_of(0.0 if torch else 1.0, 5), centre=(0.0, 0.4))
+    found = recommend(swept(grid, truth, 5, torch=torch))
+    assert found.knobs.rule is None
+    assert found.repeat is None
+    knob = "torch" if torch else "decay"
+    assert [(one.knob, one.end, one.edge) for one in found.add] == [
+        (knob, "lowest", False),
+        (knob, "highest", False),
+    ]
+    assert found.add[1].values == (2 * grid[1][-1], 4 * grid[1][-1])
+    assert all(
+        line.endswith("of the grid, where the best may be at other learning rates")
+        for line in advice.additions(found)
+    )
+
+
 def test_a_small_grid_in_torchs_decay_has_a_surface_as_one_in_lambda_has() -> None:
     """Nine settings are enough on a grid, and it is one although no λ occurs twice."""
     grid = ([0.0016, 0.0078, 0.04], [0.012, 0.06, 0.3])
@@ -212,6 +266,15 @@ def test_rounding_moves_a_bound_by_next_to_nothing(s: float, beyond: float) -> N
     assert typed.value == pytest.approx(exact.value, abs=0.03)
     assert typed.value is not None
     assert torchs.value == pytest.approx(typed.value + 1, abs=1e-9)
+
+
+def test_a_missing_cell_is_no_step_that_is_too_large() -> None:
+    """Both of its values are trained elsewhere, and new ones beside them would tell nothing."""
+    scape = swept(THREES, truth_of(0.0, 0), 0, seeds=2)
+    holed = replace(
+        scape, cells={at: cell for at, cell in scape.cells.items() if at != (0.01, 3e-4)}
+    )
+    assert all(one.end != "between" for one in recommend(holed).add)
 
 
 @pytest.mark.parametrize("draw", range(4))

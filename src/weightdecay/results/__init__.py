@@ -23,16 +23,11 @@ from weightdecay.results.estimate import Estimate
 from weightdecay.results.grouping import landscapes
 from weightdecay.results.judging import Judgement, judged, transfer_regret
 from weightdecay.results.landscape import Cell, Landscape
+from weightdecay.results.next_runs import Extension, Repeat
 from weightdecay.results.outliers import Outlier, outliers
 from weightdecay.results.points import Point, Points, Remark
 from weightdecay.results.ranges import Range
-from weightdecay.results.recommendation import (
-    Decays,
-    Extension,
-    Recommendation,
-    Repeat,
-    recommend,
-)
+from weightdecay.results.recommendation import Decays, Recommendation, recommend
 from weightdecay.results.scatter import SurfaceFit, fit_surface
 from weightdecay.results.separability import Regret, interaction_share, regret, sensitivity
 from weightdecay.results.splits import by_split, cell_curves, cell_runs

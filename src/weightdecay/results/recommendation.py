@@ -1,4 +1,4 @@
-"""Which learning rate and decay to use, and what to train next.
+"""Which learning rate and decay to use, what is known about it, and what to train next.
 
 The setting is the one with the lowest expected error between all that were trained (`lowest`), not
 the cell with the lowest error, which on a noisy task is mostly luck. Where there are too few
@@ -15,20 +15,14 @@ from weightdecay.results.differing import differ
 from weightdecay.results.estimate import Estimate
 from weightdecay.results.exponent import Line
 from weightdecay.results.field import one_thread
-from weightdecay.results.fit import Surface, fit
-from weightdecay.results.kriging import FEWEST, Expected, expected_error, finished
+from weightdecay.results.fit import fit
+from weightdecay.results.kriging import Expected, expected_error
 from weightdecay.results.landscape import Cell, Landscape
 from weightdecay.results.lowest import lowest
+from weightdecay.results.next_runs import Extension, Repeat, again, extensions
 from weightdecay.results.ranges import Range
 from weightdecay.results.scatter import fit_surface
-from weightdecay.results.stencils import usual_steps
 from weightdecay.results.transfer import TransferRegret
-
-#: By how many steps to extend a grid at an edge.
-STEPS = 2
-#: How many seeds to add if noise leaves the rule open.
-MORE = 2
-_NEAR = 0.25  # a best value within this many steps of the last one is at the grid's edge
 
 
 @dataclass(frozen=True)
@@ -43,33 +37,6 @@ class Decays:
     normalized: Range | None = None
     torch: Range | None = None
     l2: Range | None = None
-
-
-@dataclass(frozen=True)
-class Extension:
-    """Values to add to a grid: of a knob, beyond its "lowest" or "highest".
-
-    The knob is "lr" or "decay"; "torch" is λ/α, in which a grid may be made. `edge` says whether
-    the best setting is near that end; otherwise the grid has too few values there to tell.
-    """
-
-    knob: str
-    end: str
-    values: tuple[float, ...]
-    edge: bool = True
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """Settings to train again, with seeds that no run has had yet.
-
-    The decays are "torch" if they are λ/α, in which a grid may be made.
-    """
-
-    lrs: tuple[float, ...]
-    decays: tuple[float, ...]
-    seeds: tuple[int, ...]
-    knob: str = "decay"
 
 
 @dataclass(frozen=True)
@@ -169,8 +136,7 @@ def _recommended(landscape: Landscape) -> Recommendation:
     add: tuple[Extension, ...] = ()
     repeat = None
     if best.differ is not False and (landscape.in_columns or landscape.unvaried):
-        few = len(finished(landscape)[0]) < FEWEST
-        add = _extensions(landscape, lr.value, decay.value, few=few)
+        add = extensions(landscape, lr.value, decay.value, advice)
         repeat = None if add or advice.decided else again(landscape, found)
     return Recommendation(
         landscape=landscape,
@@ -219,48 +185,3 @@ def _decays(landscape: Landscape, lr: float, decay: Range) -> Decays:
 def _without_decay(landscape: Landscape, lr: float) -> Cell | None:
     cells = [cell for cell in landscape.cells.values() if cell.decay == 0 and not cell.diverged]
     return min(cells, key=lambda cell: abs(math.log2(cell.lr / lr)), default=None)
-
-
-def again(landscape: Landscape, found: Surface) -> Repeat:
-    """Return two more seeds for the cells of a surface."""
-    last = max(seed for cell in landscape.cells.values() for seed in cell.seeds)
-    lrs = sorted({cell.lr for cell in found.cells})
-    fitted = {(cell.lr, cell.decay) for cell in found.cells}
-    decays, knob = sorted({decay for _, decay in fitted}), "decay"
-    if landscape.in_torchs_decay:
-        places = (place for place in landscape.cells if place[1] > 0)
-        torchs = zip(places, landscape.in_torch, strict=True)
-        decays, knob = sorted({torch for place, (_, torch) in torchs if place in fitted}), "torch"
-    seeds = tuple(range(last + 1, last + 1 + MORE))
-    return Repeat(tuple(lrs), tuple(decays), seeds, knob)
-
-
-def _extensions(
-    landscape: Landscape, lr: float, decay: float, *, few: bool
-) -> tuple[Extension, ...]:
-    """Return the values to add if the best is at an edge of the settings trained near it.
-
-    A knob with fewer than three values there is extended at both ends, unless there are few
-    settings. A grid in torch's decay is extended in it.
-    """
-    cells = [(cell.lr, cell.decay) for cell in landscape.cells.values() if cell.decay > 0]
-    name = "decay"
-    if landscape.in_torchs_decay or (landscape.told_in_torch and len(landscape.lrs) == 1):
-        name, decay, cells = "torch", decay / lr, landscape.in_torch
-    x, z = math.log2(lr), math.log2(decay)
-    across, along = usual_steps(cells)
-    column = [decay for lr, decay in cells if abs(math.log2(lr) - x) <= across / 2 + 1e-6]
-    row = [lr for lr, decay in cells if abs(math.log2(decay) - z) <= along / 2 + 1e-6]
-    # Between the rows or columns of a ragged grid, there may be none.
-    column, row = column or [decay for _, decay in cells], row or [lr for lr, _ in cells]
-    added = []
-    for knob, best, values, step in (("lr", x, row, across), (name, z, column, along)):
-        for end, edge, way in (("lowest", min(values), -1), ("highest", max(values), 1)):
-            near = way * (best - math.log2(edge)) > -_NEAR * step
-            beyond = near or (len(set(values)) < 3 and not few)
-            new = [edge * 2.0 ** (way * step * n) for n in range(1, STEPS + 1)]
-            if knob == "decay" and landscape.way == "weight_decay":
-                new = [value for value in new if value < 1]
-            if beyond and new:
-                added.append(Extension(knob, end, tuple(new), near))
-    return tuple(added)

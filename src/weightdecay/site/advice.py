@@ -230,9 +230,12 @@ def additions(advice: Recommendation) -> list[str]:
 def _extension(one: Extension, decay: str) -> str:
     knob = {"lr": "lr", "torch": TORCH}.get(one.knob, decay)
     added = ", ".join(map(typed, one.values))
+    if one.end == "between":
+        return f"{knob} = {added}: between those trained, which are too far apart"
     beyond = "below the lowest" if one.end == "lowest" else "above the highest"
-    if one.edge:
-        return f"{knob} = {added}: {beyond} of the grid, where the best may be"
+    if one.edge or one.others:
+        others = " at other learning rates" * one.others
+        return f"{knob} = {added}: {beyond} of the grid, where the best may be{others}"
     few, at = ("learning rates", "decay") if one.knob == "lr" else ("decays", "learning rate")
     return f"{knob} = {added}: {beyond} at the best {at}, where fewer than three {few} are"
 
