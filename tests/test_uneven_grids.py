@@ -20,17 +20,24 @@ from tests.uneven import (
     truth_of,
 )
 from weightdecay.results import (
+    Estimate,
+    Exponent,
     Landscape,
     Point,
+    TransferRegret,
     coupling,
     landscapes,
     measure_transfer,
     recommend,
 )
 from weightdecay.results.arrays import grid as grid_of
+from weightdecay.results.carrying import Knobs
 from weightdecay.results.choosing import choose
 from weightdecay.results.vertices import vertices
 from weightdecay.site import advice
+
+# What rules cost, as fractions of 1: the last two are tied.
+COSTS = {-1.0: 0.09, -0.5: 0.05, 0.0: 0.03, 0.5: 0.01, 1.0: 0.001, 2.0: -0.001}
 
 
 @pytest.mark.parametrize("s", [0.0, 0.5])
@@ -214,6 +221,22 @@ def test_a_small_grid_in_torchs_decay_has_a_surface_as_one_in_lambda_has() -> No
     assert found.lr.low < found.lr.value < found.lr.high
     alone = recommend(swept(grid, truth_of(0.0, 0), 0, torch=True, seeds=1))
     assert alone.no_interval == "one seed shows no noise"
+
+
+def test_what_s_excludes_is_not_recommended_though_it_costs_the_same() -> None:
+    costs = {rule: Estimate(cost, cost - 0.004, cost + 0.004) for rule, cost in COSTS.items()}
+    regret = TransferRegret(costs=costs, tied=(1.0, 2.0), seeds=3, margin=0.002)
+    exponent = Exponent(0.9, 0.3, 1.5)
+    assert regret.rule == 2.0
+    knobs = Knobs(exponent, fitted=False, regret=regret)
+    assert (knobs.rule, knobs.tied) == (1.0, (1.0, 2.0))
+    assert Knobs(exponent, fitted=False, regret=replace(regret, fresh=True)).rule == 2.0
+    elsewhere = Knobs(Exponent(0.0, -0.2, 0.2), fitted=False, regret=regret)
+    assert elsewhere.rule == 2.0
+    assert elsewhere.contradicted
+    # To leave the decay alone is simplest, and is never worse than by the margin.
+    free = replace(regret, costs=costs | {0.0: costs[1.0]}, tied=(0.0, 1.0, 2.0))
+    assert Knobs(exponent, fitted=False, regret=free).rule == regret.unchanged == 0.0
 
 
 SEARCHES = {

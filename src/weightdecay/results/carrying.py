@@ -13,7 +13,7 @@ from weightdecay.results.choosing import best_columns
 from weightdecay.results.exponent import Exponent
 from weightdecay.results.fit import Surface
 from weightdecay.results.landscape import Landscape
-from weightdecay.results.transfer import RULES, TransferRegret, measure_transfer
+from weightdecay.results.transfer import CONVENTIONS, RULES, TransferRegret, measure_transfer
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,16 @@ class Knobs:
     def rule(self) -> float | None:
         """Return the rule to use; None if the regret is uncertain and the exponent leaves it open.
 
-        If no rule is inside the exponent's interval, it is the nearest.
+        If no rule is inside the exponent's interval, it is the nearest. Of tied rules of which none
+        is a convention's, it is the cheapest that the exponent does not exclude, if there is one;
+        fresh seeds need no such help.
         """
         if self.by_regret:
-            return self.regret.rule
+            found = self.regret
+            likely = {*found.tied}.intersection(self.possible).difference(found.beyond)
+            if found.fresh or not likely or found.rule in CONVENTIONS:
+                return found.rule
+            return min(likely, key=lambda one: found.costs[one].value)
         if self.exponent.bound is not None or len(self.tied) != 1:
             return None
         return self.tied[0]

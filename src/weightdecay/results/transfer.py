@@ -31,8 +31,8 @@ __all__ += ["of_fresh_seeds"]
 FEWEST = 3
 _OFF = 0.5  # a learning rate stands for another that is at most so many doublings away
 _OF_CURVES = 3.0  # the freedom of what parabolas between cells differ by, as in `coupling`
-# The conventions: leave λ, or keep λ/α as torch does.
-_CONVENTIONS = (0.0, -1.0)
+#: The conventions: leave λ, or keep λ/α as torch does.
+CONVENTIONS = (0.0, -1.0)
 _AT_EDGES = (
     "No two learning rates near the best that are a factor of 4 apart have their best decays "
     "inside the grid, between trained neighbours: widen or complete it there."
@@ -98,7 +98,7 @@ class TransferRegret:
             return None
         most = self.costs[least].value + self.margin
         inside = [one for one in self.tied if one not in self.beyond]
-        cheap = [one for one in _CONVENTIONS if one in inside and self.costs[one].value <= most]
+        cheap = [one for one in CONVENTIONS if one in inside and self.costs[one].value <= most]
         return self.unchanged if self.unchanged in cheap else next(iter(cheap), least)
 
     def slight(self, rule: float) -> bool:
