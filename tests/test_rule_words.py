@@ -668,7 +668,7 @@ def test_how_far_alpha_was_moved_is_said_if_it_is_not_by_four() -> None:
     for factors, said in (
         ((4.0, 0.25), None),
         ((5.0, 0.2), "α was changed by a factor of 5, not 4."),
-        ((3.0, 0.3), "α was changed by a factor of 3 to 3.3, not 4."),
+        ((3.0, 0.3), "α was changed by factors of 3 to 3.3."),
     ):
         costs = {0.0: np.linspace(-0.001, 0.001, 8), 1.0: np.linspace(0.04, 0.05, 8)}
         moves = {(BEST, BEST * factor): costs for factor in factors}

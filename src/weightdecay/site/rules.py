@@ -109,9 +109,10 @@ def measured_over(found: TransferRegret) -> Iterable[str]:
         yield f"These costs were measured for a {way} α; for a {other} one they are unknown."
     factors = [max(one) / min(one) for one in found.pairs]
     shown = list(dict.fromkeys(f"{one:.2g}" for one in sorted(factors)))
-    if factors and shown != ["4"]:
-        told = shown[0] if len(shown) == 1 else f"{shown[0]} to {shown[-1]}"
-        yield f"α was changed by a factor of {told}, not 4."
+    if len(shown) > 1:
+        yield f"α was changed by factors of {shown[0]} to {shown[-1]}."
+    elif factors and shown != ["4"]:
+        yield f"α was changed by a factor of {shown[0]}, not 4."
 
 
 def by_direction(found: TransferRegret, scape: Landscape) -> Iterable[str]:
