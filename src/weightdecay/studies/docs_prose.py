@@ -12,11 +12,12 @@ are small enough for two cores. [The paper, line by line](paper.md) lists all cl
 with those that nothing judges yet.
 """
 TRAINED = """\
-All figures of mnist1d and text were trained at the scale `medium` on 18 and 19 November 2026: six
-seeds choose, on finer grids than those of `small`. Text was trained on one H200 with torch 2.11. Of
-mnist1d, Figures 1 and 2 and the conjecture were trained on 11 cores with torch 2.11, the rest on
-two cores with torch 2.13. Supplements 4 and 6 repeat Figures 3 and 4 on a second data set: text's
-own figures are those.
+All figures of mnist1d and text were trained at the scale `medium` from 18 to 20 November 2026: six
+seeds choose, on finer grids than those of `small`. Text was trained on one H200 with torch 2.11,
+but for 360 runs that made the grids of Figure 4 equal, on two cores with torch 2.13. Of mnist1d,
+Figures 1 and 2 and the conjecture were trained on 11 cores with torch 2.11, the rest on two cores
+with torch 2.13. Supplements 4 and 6 repeat Figures 3 and 4 on a second data set: text's own figures
+are those.
 """
 GLANCE = """\
 A dash means that nothing was trained to judge the claim there, or that it compares two tasks and
@@ -105,13 +106,14 @@ by their words.
 
 On CIFAR-10, registrations were committed before the runs that they name. So were those of text's
 Figures 3 and 4, Supplements 2 and 5 and conjecture, and of mnist1d's Figure 4 and Supplements 2 and
-5. (Text's runs name the commit before that one, so their order rests on our word.) All others were
-written by `weightdecay reproduce` before it trained the second stage, but they entered git in the
-same commits as its runs: their dates are the program's word, and git cannot prove them. The runs
-that had chosen the settings of mnist1d's Figure 4 and Supplements 2 and 5 were lost with the
-machine that had trained them. Most of them were trained again, and rounded differently ([which
-ones](../results/README.md)), so the pages say what they would choose now. The settings that are
-judged are those that were registered.
+5. (Text's runs name the commit before that one, so their order rests on our word.) When the grids
+of text's Figure 4 had been made equal, its settings were registered again. They are the same, so
+nothing was trained to judge them again. All others were written by `weightdecay reproduce` before
+it trained the second stage, but they entered git in the same commits as its runs: their dates are
+the program's word, and git cannot prove them. The runs that had chosen the settings of mnist1d's
+Figure 4 and Supplements 2 and 5 were lost with the machine that had trained them. Most of them were
+trained again, and rounded differently ([which ones](../results/README.md)), so the pages say what
+they would choose now. The settings that are judged are those that were registered.
 
 Seeds 1000 to 1023 judge at every scale. On mnist1d and text they judged the scale `small` first, at
 settings that two other seeds had chosen, and rules changed in between (below). They have chosen
